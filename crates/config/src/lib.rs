@@ -1,0 +1,1 @@
+//! What the user, the project and the administrator declared.

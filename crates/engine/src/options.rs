@@ -1,0 +1,157 @@
+//! What a session is started with: the command line, reduced to facts.
+
+use std::path::PathBuf;
+use sys::Env;
+use wire::mode::PermissionMode;
+
+/// Everything `open` needs.
+#[derive(Clone, Debug)]
+pub struct Boot {
+    pub env: Env,
+    /// The working directory as the user named it (not resolved).
+    pub cwd: PathBuf,
+    pub options: Options,
+}
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub model: Option<String>,
+    pub fallback_models: Vec<String>,
+    pub effort: Option<String>,
+    pub thinking: Thinking,
+    /// `summarized` or `omitted`.
+    pub thinking_display: Option<String>,
+    pub betas: Vec<String>,
+    pub task_budget: Option<u64>,
+    /// `Some("")` means: no system prompt text at all.
+    pub system_prompt: Option<String>,
+    pub append_system_prompt: Option<String>,
+    /// `None` = the default set, `Some([])` = none.
+    pub tools: Option<Vec<String>>,
+    /// Rules, already split.
+    pub allowed_tools: Vec<String>,
+    pub disallowed_tools: Vec<String>,
+    pub permission_mode: Option<PermissionMode>,
+    pub allow_bypass: bool,
+    /// `--permission-prompt-tool`.
+    pub permission_prompt_tool: Option<String>,
+    pub add_dirs: Vec<PathBuf>,
+    /// `--settings`: JSON text or a path.
+    pub settings: Option<String>,
+    /// `None` = all.
+    pub setting_sources: Option<Vec<SettingSource>>,
+    pub max_turns: Option<u32>,
+    pub max_budget_usd: Option<f64>,
+    pub json_schema: Option<serde_json::Value>,
+    pub session: SessionChoice,
+    pub resume_at: Option<String>,
+    pub resume_drops_turn: Option<String>,
+    pub name: Option<String>,
+    pub persist: bool,
+    pub bare: bool,
+    pub safe_mode: bool,
+    pub record: Option<PathBuf>,
+    pub replay: Option<PathBuf>,
+    /// Emit `stream_event`s.
+    pub partial_messages: bool,
+    /// Echo prompts with `isReplay`.
+    pub replay_user_messages: bool,
+    /// stream-json input: the process serves several turns.
+    pub multi_turn: bool,
+    /// Told to the API and written in transcripts; from `CLAUDE_CODE_ENTRYPOINT` or the mode.
+    pub entrypoint: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            model: None,
+            fallback_models: Vec::new(),
+            effort: None,
+            thinking: Thinking::Auto,
+            thinking_display: None,
+            betas: Vec::new(),
+            task_budget: None,
+            system_prompt: None,
+            append_system_prompt: None,
+            tools: None,
+            allowed_tools: Vec::new(),
+            disallowed_tools: Vec::new(),
+            permission_mode: None,
+            allow_bypass: false,
+            permission_prompt_tool: None,
+            add_dirs: Vec::new(),
+            settings: None,
+            setting_sources: None,
+            max_turns: None,
+            max_budget_usd: None,
+            json_schema: None,
+            session: SessionChoice::New { id: None },
+            resume_at: None,
+            resume_drops_turn: None,
+            name: None,
+            persist: true,
+            bare: false,
+            safe_mode: false,
+            record: None,
+            replay: None,
+            partial_messages: false,
+            replay_user_messages: false,
+            multi_turn: false,
+            entrypoint: "sdk-cli".into(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thinking {
+    /// What the model's generation takes.
+    Auto,
+    Adaptive,
+    Disabled,
+    Budget(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingSource {
+    User,
+    Project,
+    Local,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionChoice {
+    New {
+        id: Option<String>,
+    },
+    /// Most recent conversation of this directory; a fresh one when there is none.
+    Continue {
+        fork: Option<Fork>,
+    },
+    /// By id, title or `.jsonl` path.
+    Resume {
+        target: String,
+        fork: Option<Fork>,
+    },
+}
+
+/// Continue under a new id, leaving the source untouched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fork {
+    pub id: Option<String>,
+}
+
+/// Why no session could be opened. The message is for the user; the reason, when there is one, for hosts.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct StartError {
+    pub message: String,
+    /// `startup_failure_reason` of the protocol.
+    pub reason: Option<&'static str>,
+}
+
+impl StartError {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), reason: None }
+    }
+}

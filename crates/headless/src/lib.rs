@@ -1,0 +1,1 @@
+//! Text, JSON and stream-json on stdin and stdout.

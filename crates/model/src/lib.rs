@@ -1,0 +1,1 @@
+//! Turn a request into a stream of deltas from a provider or a cassette.

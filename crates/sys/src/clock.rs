@@ -1,0 +1,26 @@
+//! Wall-clock time. Durations are measured with `std::time::Instant`, which needs no seam.
+
+#![expect(clippy::disallowed_methods, reason = "this is the one place the clock is read")]
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Milliseconds since the Unix epoch.
+pub fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// `2026-01-01T00:00:00.000Z`
+pub fn now_iso() -> String {
+    iso(now_ms())
+}
+
+/// RFC 3339 with milliseconds and `Z`, for a time in milliseconds since the epoch.
+pub fn iso(ms: u64) -> String {
+    let time = jiff::Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(i64::MAX)).unwrap_or_default();
+    format!("{time:.3}")
+}
+
+/// Local calendar date, `2026-01-01`. Loads the time-zone database once: call it where a millisecond does not matter.
+pub fn today() -> String {
+    jiff::Zoned::now().date().to_string()
+}

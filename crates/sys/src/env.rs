@@ -1,0 +1,62 @@
+//! The environment, read once at start and passed down.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A snapshot of the process environment. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Env {
+    vars: Arc<BTreeMap<OsString, OsString>>,
+}
+
+impl Env {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place the environment is read")]
+    pub fn snapshot() -> Self {
+        Self { vars: Arc::new(std::env::vars_os().collect()) }
+    }
+
+    /// The variable as text; `None` when unset or not UTF-8. An empty value counts as set.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.vars.get(OsStr::new(name))?.to_str()
+    }
+
+    /// Like `get`, but an empty value counts as unset.
+    pub fn non_empty(&self, name: &str) -> Option<&str> {
+        self.get(name).filter(|v| !v.is_empty())
+    }
+
+    /// A boolean variable: `1/true/yes/on` or `0/false/no/off` in any case.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        match self.get(name)?.trim().to_ascii_lowercase().as_str() {
+            "1" | "true" | "yes" | "on" => Some(true),
+            "0" | "false" | "no" | "off" => Some(false),
+            _ => None,
+        }
+    }
+
+    pub fn is_on(&self, name: &str) -> bool {
+        self.flag(name) == Some(true)
+    }
+
+    pub fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
+        self.get(name)?.trim().parse().ok()
+    }
+
+    pub fn home(&self) -> Option<PathBuf> {
+        self.non_empty("HOME").map(PathBuf::from)
+    }
+
+    /// A copy with some variables replaced, as a settings `env` block does.
+    #[must_use]
+    pub fn with<K: Into<OsString>, V: Into<OsString>>(&self, vars: impl IntoIterator<Item = (K, V)>) -> Self {
+        let mut all = (*self.vars).clone();
+        all.extend(vars.into_iter().map(|(k, v)| (k.into(), v.into())));
+        Self { vars: Arc::new(all) }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.vars.iter().map(|(k, v)| (k.as_os_str(), v.as_os_str()))
+    }
+}

@@ -1,0 +1,30 @@
+//! The two git facts we need at start, read from files: no child process.
+
+use std::path::{Path, PathBuf};
+
+/// The directory that holds `.git`, walking up from `dir`.
+pub fn root(dir: &Path) -> Option<PathBuf> {
+    dir.ancestors().find(|d| d.join(".git").exists()).map(Path::to_path_buf)
+}
+
+/// Current branch; `HEAD` when detached, empty outside a repository.
+pub fn branch(dir: &Path) -> String {
+    let Some(root) = root(dir) else { return String::new() };
+    let Some(git_dir) = git_dir(&root) else { return String::new() };
+    let head = std::fs::read_to_string(git_dir.join("HEAD")).unwrap_or_default();
+    match head.trim().strip_prefix("ref: refs/heads/") {
+        Some(branch) => branch.to_owned(),
+        None if head.trim().is_empty() => String::new(),
+        None => "HEAD".to_owned(),
+    }
+}
+
+/// `.git` itself, or where a worktree's `.git` file points.
+fn git_dir(root: &Path) -> Option<PathBuf> {
+    let dot_git = root.join(".git");
+    if dot_git.is_dir() {
+        return Some(dot_git);
+    }
+    let text = std::fs::read_to_string(&dot_git).ok()?;
+    Some(root.join(text.trim().strip_prefix("gitdir: ")?))
+}

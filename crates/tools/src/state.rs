@@ -1,0 +1,39 @@
+//! What tools remember within one session. Each part guards itself; no lock is held across an await.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use sys::Env;
+
+/// Facts the engine sets once per session.
+#[derive(Clone, Debug)]
+pub struct SessionFacts {
+    pub session_id: String,
+    pub env: Env,
+    /// `<project dir>/<session id>`: spilled output goes to `tool-results/` below it.
+    pub session_dir: PathBuf,
+    /// `<tmp>/claude-<uid>/<project>/<session>/tasks`: output of background tasks.
+    pub tasks_dir: PathBuf,
+    /// `$CLAUDE_CONFIG_DIR` or `~/.claude`.
+    pub config_home: PathBuf,
+    /// Older models must read a file before they may change it.
+    pub read_before_edit: bool,
+    /// Effort level to tell children, when the model takes one.
+    pub effort: Option<String>,
+    /// Variables holding credentials that children must not inherit.
+    pub secret_vars: Vec<String>,
+    /// Whether the provider accepts PDF `document` blocks.
+    pub documents: bool,
+}
+
+/// Shared by all calls of a session.
+pub struct ToolState {
+    pub facts: SessionFacts,
+    /// The shell's directory; persists between Bash calls.
+    pub cwd: Mutex<PathBuf>,
+}
+
+impl ToolState {
+    pub fn new(facts: SessionFacts, cwd: PathBuf) -> Self {
+        Self { facts, cwd: Mutex::new(cwd) }
+    }
+}

@@ -1,0 +1,364 @@
+//! Transcript lines: what we write (fixed key order) and what we read of any line, ours or not.
+
+use crate::raw::to_line;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// Facts that stand at the end of every tree line.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tail {
+    pub user_type: &'static str,
+    pub entrypoint: String,
+    pub cwd: String,
+    pub session_id: String,
+    pub version: &'static str,
+    pub git_branch: String,
+}
+
+/// A `user` line: a prompt, a tool result, or text we injected.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserEntry {
+    pub parent_uuid: Option<String>,
+    pub is_sidechain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// `{"role":"user","content":…}`
+    pub message: Box<RawValue>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_meta: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_compact_summary: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_visible_in_transcript_only: bool,
+    pub uuid: String,
+    pub timestamp: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_source: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_use_result: Option<Box<RawValue>>,
+    #[serde(rename = "sourceToolAssistantUUID", skip_serializing_if = "Option::is_none")]
+    pub source_tool_assistant_uuid: Option<String>,
+    #[serde(rename = "sourceToolUseID", skip_serializing_if = "Option::is_none")]
+    pub source_tool_use_id: Option<String>,
+    #[serde(flatten)]
+    pub tail: Tail,
+}
+
+/// An `assistant` line: one content block of one API response.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AssistantEntry {
+    pub parent_uuid: Option<String>,
+    pub is_sidechain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// The API message with exactly one block, final usage and stop reason.
+    pub message: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub uuid: String,
+    pub timestamp: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_api_error_message: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_error_status: Option<u16>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub aborted: bool,
+    #[serde(flatten)]
+    pub tail: Tail,
+}
+
+/// A `system` line. `fields` are the subtype's own, in order.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SystemEntry {
+    pub parent_uuid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logical_parent_uuid: Option<String>,
+    pub is_sidechain: bool,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub subtype: &'static str,
+    #[serde(flatten)]
+    pub fields: serde_json::Map<String, serde_json::Value>,
+    pub uuid: String,
+    pub timestamp: String,
+    #[serde(flatten)]
+    pub tail: Tail,
+}
+
+/// An `attachment` line: context the model was given beside the conversation.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachmentEntry {
+    pub parent_uuid: Option<String>,
+    pub is_sidechain: bool,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub attachment: Box<RawValue>,
+    pub uuid: String,
+    pub timestamp: String,
+    #[serde(flatten)]
+    pub tail: Tail,
+}
+
+/// Lines outside the tree. `type` stands first: readers search for it as raw bytes.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum MetaEntry {
+    LastPrompt {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_prompt: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        leaf_uuid: Option<String>,
+        session_id: String,
+    },
+    CustomTitle {
+        custom_title: String,
+        session_id: String,
+    },
+    AiTitle {
+        ai_title: String,
+        session_id: String,
+    },
+    Tag {
+        tag: String,
+        session_id: String,
+    },
+    Mode {
+        mode: String,
+        session_id: String,
+    },
+    PermissionMode {
+        permission_mode: String,
+        session_id: String,
+    },
+    QueueOperation {
+        operation: &'static str,
+        timestamp: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<String>,
+        session_id: String,
+    },
+    ContentReplacement {
+        replacements: Vec<Replacement>,
+        session_id: String,
+        uuid: String,
+        timestamp: String,
+    },
+}
+
+/// A large tool result that is sent to the model in its short form from now on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Replacement {
+    pub kind: String,
+    pub tool_use_id: String,
+    pub replacement: String,
+}
+
+/// One line ready to be appended.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    User(Box<UserEntry>),
+    Assistant(Box<AssistantEntry>),
+    System(Box<SystemEntry>),
+    Attachment(Box<AttachmentEntry>),
+    Meta(MetaEntry),
+}
+
+impl Entry {
+    /// The line without its newline.
+    pub fn to_line(&self) -> Result<String, serde_json::Error> {
+        match self {
+            Self::User(e) => to_line(e),
+            Self::Assistant(e) => to_line(e),
+            Self::System(e) => to_line(e),
+            Self::Attachment(e) => to_line(e),
+            Self::Meta(e) => to_line(e),
+        }
+    }
+
+    /// Tree lines have one; metadata lines do not.
+    pub fn uuid(&self) -> Option<&str> {
+        match self {
+            Self::User(e) => Some(&e.uuid),
+            Self::Assistant(e) => Some(&e.uuid),
+            Self::System(e) => Some(&e.uuid),
+            Self::Attachment(e) => Some(&e.uuid),
+            Self::Meta(_) => None,
+        }
+    }
+}
+
+/// The fields of any line that routing, listing and resuming look at. Everything else stays in the raw line.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EntryHead<'a> {
+    #[serde(rename = "type", borrow)]
+    pub kind: Cow<'a, str>,
+    #[serde(borrow)]
+    pub subtype: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub uuid: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub parent_uuid: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub logical_parent_uuid: Option<Cow<'a, str>>,
+    #[serde(borrow, alias = "session_id")]
+    pub session_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub timestamp: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub cwd: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub entrypoint: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub request_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub prompt_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub permission_mode: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub session_kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub team_name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub leaf_uuid: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub last_prompt: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub custom_title: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub ai_title: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub tag: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub summary: Option<Cow<'a, str>>,
+    pub is_sidechain: bool,
+    pub is_meta: bool,
+    pub is_compact_summary: bool,
+    pub is_api_error_message: bool,
+    #[serde(borrow)]
+    pub message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub attachment: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub compact_metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub replacements: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub tool_use_result: Option<&'a RawValue>,
+    #[serde(borrow, rename = "sourceToolAssistantUUID")]
+    pub source_tool_assistant_uuid: Option<Cow<'a, str>>,
+}
+
+impl<'a> EntryHead<'a> {
+    /// `None` for anything that is not a JSON object of the expected field types.
+    pub fn read(line: &'a str) -> Option<Self> {
+        serde_json::from_str(line).ok()
+    }
+
+    /// Lines that form the tree.
+    pub fn is_node(&self) -> bool {
+        self.uuid.is_some() && matches!(&*self.kind, "user" | "assistant" | "system" | "attachment" | "progress")
+    }
+}
+
+/// The API message inside a `user` or `assistant` line.
+#[derive(Debug, Deserialize)]
+pub struct MessageHead<'a> {
+    #[serde(borrow, default)]
+    pub id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub role: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub stop_reason: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub usage: Option<&'a RawValue>,
+}
+
+impl<'a> MessageHead<'a> {
+    pub fn read(raw: &'a RawValue) -> Option<Self> {
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    /// The content as separate blocks; a plain string is returned as `Err` with its text.
+    pub fn blocks(&self) -> Result<Vec<&'a RawValue>, Cow<'a, str>> {
+        let Some(content) = self.content else { return Ok(Vec::new()) };
+        if let Ok(blocks) = serde_json::from_str::<Vec<&RawValue>>(content.get()) {
+            return Ok(blocks);
+        }
+        Err(serde_json::from_str::<&str>(content.get())
+            .map(Cow::Borrowed)
+            .or_else(|_| serde_json::from_str::<String>(content.get()).map(Cow::Owned))
+            .unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn meta_lines_put_type_first() {
+        let tag = MetaEntry::Tag { tag: "x".into(), session_id: "S".into() };
+        assert_eq!(Entry::Meta(tag).to_line().unwrap(), r#"{"type":"tag","tag":"x","sessionId":"S"}"#);
+    }
+
+    #[test]
+    fn raw_fields_survive_beside_a_flattened_tail() {
+        let entry = UserEntry {
+            parent_uuid: None,
+            is_sidechain: false,
+            agent_id: None,
+            prompt_id: Some("p".into()),
+            kind: "user",
+            message: RawValue::from_string(r#"{"role":"user","content":"hi"}"#.into()).unwrap(),
+            is_meta: false,
+            is_compact_summary: false,
+            is_visible_in_transcript_only: false,
+            uuid: "u".into(),
+            timestamp: "t".into(),
+            permission_mode: Some("default"),
+            prompt_source: Some("sdk"),
+            origin: None,
+            tool_use_result: None,
+            source_tool_assistant_uuid: None,
+            source_tool_use_id: None,
+            tail: Tail {
+                user_type: "external",
+                entrypoint: "sdk-cli".into(),
+                cwd: "/r".into(),
+                session_id: "S".into(),
+                version: "2.1.325",
+                git_branch: String::new(),
+            },
+        };
+        assert_eq!(
+            Entry::User(Box::new(entry)).to_line().unwrap(),
+            r#"{"parentUuid":null,"isSidechain":false,"promptId":"p","type":"user","message":{"role":"user","content":"hi"},"uuid":"u","timestamp":"t","permissionMode":"default","promptSource":"sdk","userType":"external","entrypoint":"sdk-cli","cwd":"/r","sessionId":"S","version":"2.1.325","gitBranch":""}"#
+        );
+    }
+}

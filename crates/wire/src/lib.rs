@@ -1,0 +1,16 @@
+//! Every serialised shape gimlet reads or writes: content blocks, transcript entries, stream-json and control
+//! messages, settings. Plain data only: no files, clocks, environment or async.
+//!
+//! Two rules hold everywhere. *Lenient in*: unknown kinds and fields never fail a read, they survive as raw JSON.
+//! *Exact out*: what we write is compact, has a fixed key order, and never contains a raw U+2028 or U+2029.
+
+pub mod block;
+pub mod control;
+pub mod entry;
+pub mod mode;
+pub mod names;
+pub mod raw;
+pub mod sdk;
+pub mod settings;
+pub mod usage;
+pub mod version;

@@ -1,0 +1,26 @@
+//! Tool names and the older names that still reach us from rules, models and stored transcripts.
+
+/// Old name → current name. Extend here and nowhere else.
+const ALIASES: &[(&str, &str)] = &[
+    ("Task", "Agent"),
+    ("KillShell", "TaskStop"),
+    ("KillBash", "TaskStop"),
+    ("BashOutput", "TaskOutput"),
+    ("BashOutputTool", "TaskOutput"),
+    ("AgentOutputTool", "TaskOutput"),
+    ("ListPeers", "ListAgents"),
+    ("Brief", "SendUserMessage"),
+    ("ListMcpResources", "ListMcpResourcesTool"),
+    ("ReadMcpResource", "ReadMcpResourceTool"),
+    ("ReadMcpResourceDir", "ReadMcpResourceDirTool"),
+];
+
+/// The current name of a tool, whatever name it was called by.
+pub fn canonical(name: &str) -> &str {
+    ALIASES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
+}
+
+/// The name `system/init` lists a tool under: the subagent tool keeps its old name there.
+pub fn listed(name: &str) -> &str {
+    if name == "Agent" { "Task" } else { name }
+}

@@ -1,0 +1,112 @@
+//! Raw JSON fragments: serialised once, then passed along byte for byte.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// Compact JSON text of `value` with U+2028/U+2029 escaped, so that line-oriented readers never split it.
+pub fn to_line<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
+    serde_json::to_string(value).map(escape_separators)
+}
+
+/// The same, as a fragment that can be embedded elsewhere.
+pub fn to_raw<T: Serialize + ?Sized>(value: &T) -> Result<Box<RawValue>, serde_json::Error> {
+    RawValue::from_string(to_line(value)?)
+}
+
+/// `text` as one compact fragment: white space between tokens dropped, key order and number spelling kept, line
+/// separators escaped, lone surrogate escapes replaced. Fails only when `text` is not JSON.
+pub fn compact(text: &str) -> Result<Box<RawValue>, serde_json::Error> {
+    let checked: &RawValue = serde_json::from_str(text)?;
+    RawValue::from_string(squeeze(checked.get()))
+}
+
+fn escape_separators(text: String) -> String {
+    if !text.contains(['\u{2028}', '\u{2029}']) {
+        return text;
+    }
+    text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+/// Works on valid JSON only.
+fn squeeze(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            ' ' | '\t' | '\n' | '\r' => {}
+            '"' => {
+                out.push('"');
+                rest = copy_string(rest.as_str(), &mut out).chars();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Copies up to and including the closing quote; returns what follows it.
+fn copy_string<'a>(text: &'a str, out: &mut String) -> &'a str {
+    let mut rest = text;
+    loop {
+        let Some(at) = rest.find(['"', '\\', '\u{2028}', '\u{2029}']) else {
+            out.push_str(rest);
+            return "";
+        };
+        out.push_str(&rest[..at]);
+        let tail = &rest[at..];
+        match tail.as_bytes()[0] {
+            b'"' => {
+                out.push('"');
+                return &tail[1..];
+            }
+            b'\\' => rest = copy_escape(tail, out),
+            _ => {
+                out.push_str(if tail.starts_with('\u{2028}') { "\\u2028" } else { "\\u2029" });
+                rest = &tail['\u{2028}'.len_utf8()..];
+            }
+        }
+    }
+}
+
+/// `text` starts with a backslash. A surrogate escape without its partner becomes U+FFFD.
+fn copy_escape<'a>(text: &'a str, out: &mut String) -> &'a str {
+    let Some(unit) = escaped_unit(text) else {
+        let end = text.char_indices().nth(2).map_or(text.len(), |(i, _)| i);
+        out.push_str(&text[..end]);
+        return &text[end..];
+    };
+    let pair =
+        matches!(unit, 0xD800..=0xDBFF) && escaped_unit(&text[6..]).is_some_and(|low| matches!(low, 0xDC00..=0xDFFF));
+    if pair {
+        out.push_str(&text[..12]);
+        return &text[12..];
+    }
+    if matches!(unit, 0xD800..=0xDFFF) {
+        out.push_str("\\ufffd");
+    } else {
+        out.push_str(&text[..6]);
+    }
+    &text[6..]
+}
+
+fn escaped_unit(text: &str) -> Option<u16> {
+    let hex = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(hex, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compact_keeps_order_numbers_and_strings() {
+        let raw = compact("{ \"b\" : 1.50,\n \"a\" : [ \"x \\\" y\", true ] }").unwrap();
+        assert_eq!(raw.get(), r#"{"b":1.50,"a":["x \" y",true]}"#);
+    }
+
+    #[test]
+    fn compact_escapes_separators_and_lone_surrogates() {
+        let raw = compact("\"a\u{2028}\\ud800b\\ud83d\\ude00\"").unwrap();
+        assert_eq!(raw.get(), "\"a\\u2028\\ufffdb\\ud83d\\ude00\"");
+    }
+}

@@ -1,0 +1,260 @@
+//! Messages to the host (stream-json). The terminal UI consumes the same values.
+
+use crate::raw::to_line;
+use crate::usage::{ModelUsage, Usage};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub enum Message {
+    Init(Box<Init>),
+    Assistant(Box<Assistant>),
+    User(Box<User>),
+    StreamEvent(StreamEvent),
+    Result(Box<TurnResult>),
+    System(System),
+    ToolProgress(ToolProgress),
+}
+
+impl Message {
+    /// One line without its newline.
+    pub fn to_line(&self) -> Result<String, serde_json::Error> {
+        match self {
+            Self::Init(m) => to_line(m),
+            Self::Assistant(m) => to_line(m),
+            Self::User(m) => to_line(m),
+            Self::StreamEvent(m) => to_line(m),
+            Self::Result(m) => to_line(m),
+            Self::System(m) => to_line(m),
+            Self::ToolProgress(m) => to_line(m),
+        }
+    }
+}
+
+/// Opens every turn.
+#[derive(Clone, Debug, Serialize)]
+pub struct Init {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub subtype: &'static str,
+    pub cwd: String,
+    pub session_id: String,
+    pub tools: Vec<String>,
+    pub mcp_servers: Vec<serde_json::Value>,
+    pub model: String,
+    #[serde(rename = "permissionMode")]
+    pub permission_mode: &'static str,
+    pub slash_commands: Vec<String>,
+    #[serde(rename = "apiKeySource")]
+    pub api_key_source: &'static str,
+    pub claude_code_version: &'static str,
+    pub output_style: String,
+    pub agents: Vec<String>,
+    pub skills: Vec<String>,
+    pub plugins: Vec<serde_json::Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub betas: Vec<String>,
+    pub capabilities: Vec<&'static str>,
+    pub uuid: String,
+    pub fast_mode_state: &'static str,
+}
+
+/// One finished content block of an API response, or a synthetic error text.
+#[derive(Clone, Debug, Serialize)]
+pub struct Assistant {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub message: Box<RawValue>,
+    pub parent_tool_use_id: Option<String>,
+    pub session_id: String,
+    pub uuid: String,
+    pub timestamp: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'static str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_api_error_message: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_error_status: Option<u16>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub aborted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message_uuid: Option<String>,
+}
+
+/// A tool result, an injected text, or the echo of a prompt.
+#[derive(Clone, Debug, Serialize)]
+pub struct User {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub message: Box<RawValue>,
+    pub parent_tool_use_id: Option<String>,
+    pub session_id: String,
+    pub uuid: String,
+    pub timestamp: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_use_result: Option<Box<RawValue>>,
+    #[serde(rename = "isReplay", skip_serializing_if = "std::ops::Not::not")]
+    pub is_replay: bool,
+    #[serde(rename = "isSynthetic", skip_serializing_if = "std::ops::Not::not")]
+    pub is_synthetic: bool,
+}
+
+/// A raw API event, for hosts that asked for partial messages.
+#[derive(Clone, Debug, Serialize)]
+pub struct StreamEvent {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub event: Arc<RawValue>,
+    pub session_id: String,
+    pub parent_tool_use_id: Option<String>,
+    pub uuid: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_ms: Option<u64>,
+}
+
+/// Closes every turn.
+#[derive(Clone, Debug, Serialize)]
+pub struct TurnResult {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub subtype: &'static str,
+    pub is_error: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_error_status: Option<u16>,
+    pub duration_ms: u64,
+    pub duration_api_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_ms: Option<u64>,
+    pub num_turns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Vec<String>>,
+    pub stop_reason: Option<String>,
+    pub session_id: String,
+    pub total_cost_usd: f64,
+    pub usage: Usage,
+    #[serde(rename = "modelUsage")]
+    pub model_usage: BTreeMap<String, ModelUsage>,
+    pub permission_denials: Vec<PermissionDenial>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured_output: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminal_reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub startup_failure_reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message_uuid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_command: Option<String>,
+    pub queued_turn_count: usize,
+    pub result_index: u64,
+    pub fast_mode_state: &'static str,
+    pub uuid: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct PermissionDenial {
+    pub tool_name: String,
+    pub tool_use_id: String,
+    pub tool_input: Box<RawValue>,
+}
+
+/// `system` messages other than `init`: the subtype's fields, then ids.
+#[derive(Clone, Debug, Serialize)]
+pub struct System {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    #[serde(flatten)]
+    pub body: SystemBody,
+    pub session_id: String,
+    pub uuid: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+pub enum SystemBody {
+    Status {
+        status: Option<&'static str>,
+        #[serde(rename = "permissionMode", skip_serializing_if = "Option::is_none")]
+        permission_mode: Option<&'static str>,
+    },
+    ApiRetry {
+        attempt: u32,
+        max_retries: u32,
+        retry_delay_ms: u64,
+        error_status: Option<u16>,
+        error: &'static str,
+    },
+    PermissionDenied {
+        tool_name: String,
+        tool_use_id: String,
+        message: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        decision_reason_type: Option<&'static str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        decision_reason: Option<String>,
+    },
+    TaskStarted {
+        task_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_use_id: Option<String>,
+        description: String,
+        task_type: &'static str,
+        is_backgrounded: bool,
+    },
+    TaskUpdated {
+        task_id: String,
+        patch: TaskPatch,
+    },
+    TaskNotification {
+        task_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_use_id: Option<String>,
+        status: &'static str,
+        output_file: String,
+        summary: String,
+    },
+    ThinkingTokens {
+        estimated_tokens: u64,
+        estimated_tokens_delta: u64,
+    },
+    Informational {
+        content: String,
+        level: &'static str,
+    },
+    SessionStateChanged {
+        state: &'static str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        sdk_host_only: bool,
+    },
+    SessionWritesLost {
+        error_code: String,
+        lost: Vec<&'static str>,
+        transcript_session_ids: Vec<String>,
+    },
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskPatch {
+    pub status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_time: Option<u64>,
+}
+
+/// A call that has been running for some seconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct ToolProgress {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub tool_use_id: String,
+    pub tool_name: String,
+    pub parent_tool_use_id: Option<String>,
+    pub elapsed_time_seconds: u64,
+    pub session_id: String,
+    pub uuid: String,
+}

@@ -1,0 +1,148 @@
+//! Token usage as the API reports it, and the per-model totals a result carries.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// Usage of one API response. Later reports of the same response replace earlier ones field by field; they are never
+/// added. Counts that a report leaves out keep their value.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub cache_creation_input_tokens: u64,
+    pub cache_read_input_tokens: u64,
+    pub output_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens_details: Option<OutputDetails>,
+    pub server_tool_use: ServerToolUse,
+    pub service_tier: String,
+    pub cache_creation: CacheCreation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inference_geo: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CacheCreation {
+    pub ephemeral_1h_input_tokens: u64,
+    pub ephemeral_5m_input_tokens: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerToolUse {
+    pub web_search_requests: u64,
+    pub web_fetch_requests: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OutputDetails {
+    pub thinking_tokens: u64,
+}
+
+/// One report on the wire: every field may be missing or null.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Report {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation: Option<CacheCreation>,
+    server_tool_use: Option<ServerToolUse>,
+    output_tokens_details: Option<OutputDetails>,
+    service_tier: Option<String>,
+    inference_geo: Option<String>,
+    speed: Option<String>,
+}
+
+impl Usage {
+    /// Takes over what `report` (a `usage` object) says. Malformed reports change nothing.
+    pub fn absorb(&mut self, report: &RawValue) {
+        let Ok(r) = serde_json::from_str::<Report>(report.get()) else { return };
+        set(&mut self.input_tokens, r.input_tokens);
+        set(&mut self.output_tokens, r.output_tokens);
+        set(&mut self.cache_read_input_tokens, r.cache_read_input_tokens);
+        if let Some(split) = r.cache_creation {
+            // Some gateways send only the split; the sum is then the count.
+            if r.cache_creation_input_tokens.is_none() {
+                self.cache_creation_input_tokens = split.ephemeral_1h_input_tokens + split.ephemeral_5m_input_tokens;
+            }
+            self.cache_creation = split;
+        }
+        set(&mut self.cache_creation_input_tokens, r.cache_creation_input_tokens);
+        set(&mut self.server_tool_use, r.server_tool_use);
+        set(&mut self.service_tier, r.service_tier);
+        self.output_tokens_details = r.output_tokens_details.or(self.output_tokens_details.take());
+        self.inference_geo = r.inference_geo.or(self.inference_geo.take());
+        self.speed = r.speed.or(self.speed.take());
+    }
+
+    /// Adds another response's usage, for per-turn totals.
+    pub fn add(&mut self, other: &Self) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_creation_input_tokens += other.cache_creation_input_tokens;
+        self.cache_read_input_tokens += other.cache_read_input_tokens;
+        self.cache_creation.ephemeral_1h_input_tokens += other.cache_creation.ephemeral_1h_input_tokens;
+        self.cache_creation.ephemeral_5m_input_tokens += other.cache_creation.ephemeral_5m_input_tokens;
+        self.server_tool_use.web_search_requests += other.server_tool_use.web_search_requests;
+        self.server_tool_use.web_fetch_requests += other.server_tool_use.web_fetch_requests;
+        if let Some(d) = &other.output_tokens_details {
+            self.output_tokens_details.get_or_insert_default().thinking_tokens += d.thinking_tokens;
+        }
+        self.service_tier.clone_from(&other.service_tier);
+        self.inference_geo.clone_from(&other.inference_geo);
+        self.speed.clone_from(&other.speed);
+    }
+
+    pub fn total_input(&self) -> u64 {
+        self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
+    }
+}
+
+fn set<T>(slot: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *slot = value;
+    }
+}
+
+/// Totals for one model over the life of the process, as `modelUsage` lists them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelUsage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_input_tokens: u64,
+    pub cache_creation_input_tokens: u64,
+    pub web_search_requests: u64,
+    #[serde(rename = "costUSD")]
+    pub cost_usd: f64,
+    pub context_window: u64,
+    pub max_output_tokens: u64,
+    pub thinking_tokens: u64,
+    #[serde(rename = "cacheCreationEphemeral5mInputTokens")]
+    pub cache_creation_5m: u64,
+    #[serde(rename = "cacheCreationEphemeral1hInputTokens")]
+    pub cache_creation_1h: u64,
+    pub canonical_model: String,
+    pub provider: &'static str,
+    /// `list`, or `unknown` when the price table has no row for the model.
+    pub cost_basis: &'static str,
+}
+
+impl ModelUsage {
+    pub fn add(&mut self, usage: &Usage, cost: f64) {
+        self.input_tokens += usage.input_tokens;
+        self.output_tokens += usage.output_tokens;
+        self.cache_read_input_tokens += usage.cache_read_input_tokens;
+        self.cache_creation_input_tokens += usage.cache_creation_input_tokens;
+        self.web_search_requests += usage.server_tool_use.web_search_requests;
+        self.thinking_tokens += usage.output_tokens_details.as_ref().map_or(0, |d| d.thinking_tokens);
+        self.cache_creation_5m += usage.cache_creation.ephemeral_5m_input_tokens;
+        self.cache_creation_1h += usage.cache_creation.ephemeral_1h_input_tokens;
+        self.cost_usd += cost;
+    }
+}
