@@ -36,6 +36,8 @@ pub enum Event {
     Message(Message),
     /// A finished `control_response` line. May overtake messages.
     Control(String),
+    /// A warning for the person who started us; headless prints it on stderr.
+    Notice(String),
 }
 
 pub type Commands = mpsc::Sender<Command>;

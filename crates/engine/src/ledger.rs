@@ -1,0 +1,52 @@
+//! Usage and cost, counted once per API response. Turn totals restart with every turn; model totals run on.
+
+use model::catalog;
+use std::collections::BTreeMap;
+use wire::usage::{ModelUsage, Usage};
+
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    models: BTreeMap<String, ModelUsage>,
+    turn: Usage,
+    pub api_ms: u64,
+}
+
+impl Ledger {
+    pub(crate) fn start_turn(&mut self) {
+        self.turn = Usage { service_tier: "standard".into(), ..Usage::default() };
+        self.api_ms = 0;
+    }
+
+    /// A response of the main conversation.
+    pub(crate) fn main(&mut self, model: &str, usage: &Usage) {
+        self.turn.add(usage);
+        self.model(model, usage);
+    }
+
+    /// A response to a side request: in the totals, not in the turn's usage.
+    pub(crate) fn model(&mut self, model: &str, usage: &Usage) {
+        let facts = catalog::lookup(model);
+        let cost = catalog::cost(usage, &facts);
+        let row = self.models.entry(model.to_owned()).or_insert_with(|| ModelUsage {
+            context_window: facts.context_window,
+            max_output_tokens: facts.max_output,
+            canonical_model: facts.canonical.to_string(),
+            provider: "firstParty",
+            cost_basis: if cost.is_some() { "list" } else { "unknown" },
+            ..ModelUsage::default()
+        });
+        row.add(usage, cost.unwrap_or(0.0));
+    }
+
+    pub(crate) fn cost(&self) -> f64 {
+        self.models.values().map(|m| m.cost_usd).sum()
+    }
+
+    pub(crate) fn turn_usage(&self) -> Usage {
+        self.turn.clone()
+    }
+
+    pub(crate) fn models(&self) -> BTreeMap<String, ModelUsage> {
+        self.models.clone()
+    }
+}
