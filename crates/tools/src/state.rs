@@ -1,5 +1,6 @@
 //! What tools remember within one session. Each part guards itself; no lock is held across an await.
 
+use crate::read_state::ReadState;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use sys::Env;
@@ -30,10 +31,12 @@ pub struct ToolState {
     pub facts: SessionFacts,
     /// The shell's directory; persists between Bash calls.
     pub cwd: Mutex<PathBuf>,
+    /// What the model has seen of which file.
+    pub reads: ReadState,
 }
 
 impl ToolState {
     pub fn new(facts: SessionFacts, cwd: PathBuf) -> Self {
-        Self { facts, cwd: Mutex::new(cwd) }
+        Self { facts, cwd: Mutex::new(cwd), reads: ReadState::default() }
     }
 }
