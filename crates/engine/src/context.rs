@@ -4,13 +4,17 @@
 use crate::prompts::{self, Instructions};
 use crate::session::Attachment;
 use model::request::Choice;
-use model::{CacheMarks, CacheTtl, Capability, Effort, Fragment, Identity, ModelFacts, Request, Role, Thinking, Turn};
+use model::repair::{KeepThinking, Limits as BodyLimits, Needs};
+use model::{
+    CacheMarks, CacheTtl, Capability, Catalog, Effort, Fragment, Identity, ModelFacts, Request, Role, Thinking, Turn,
+};
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use sys::Env;
 
 pub(crate) struct Context {
+    catalog: Arc<Catalog>,
     history: Vec<Turn>,
     models: Models,
     settings: RequestSettings,
@@ -80,6 +84,7 @@ pub(crate) struct Reminders {
 
 /// What `Context::new` is made of.
 pub(crate) struct Parts {
+    pub catalog: Arc<Catalog>,
     pub history: Vec<Turn>,
     pub models: Models,
     pub settings: RequestSettings,
@@ -99,6 +104,7 @@ pub(crate) struct Limits {
 impl Context {
     pub(crate) fn new(parts: Parts) -> Self {
         Self {
+            catalog: parts.catalog,
             history: parts.history,
             models: parts.models,
             settings: parts.settings,
@@ -121,15 +127,20 @@ impl Context {
     }
 
     pub(crate) fn facts(&self) -> ModelFacts {
-        model::catalog::lookup(self.model())
+        self.catalog.lookup(self.model())
     }
 
     pub(crate) fn effort(&self) -> Option<&'static str> {
-        self.effort_level().map(Effort::as_str)
+        self.effort_level().map(Effort::name)
     }
 
     fn effort_level(&self) -> Option<Effort> {
-        self.facts().effort(self.settings.effort.as_deref(), &self.settings.env)
+        let facts = self.facts();
+        let wanted = self.settings.env.non_empty("CLAUDE_CODE_EFFORT_LEVEL").or(self.settings.effort.as_deref());
+        match wanted.and_then(Effort::parse) {
+            Some(wanted) => facts.clamp_effort(wanted),
+            None => facts.default_effort,
+        }
     }
 
     /// The next model of the chain takes over for this turn; `false` when there is none.
@@ -203,12 +214,18 @@ impl Context {
         let facts = self.facts();
         let env = &self.settings.env;
         let max_tokens = self.output_limit.unwrap_or_else(|| facts.max_tokens(env));
-        let repaired = model::repair(&self.history, self.models.current());
+        let refused = self.disabled.contains(&Capability::Thinking);
+        let needs = Needs {
+            model: self.models.current(),
+            thinking: if refused { KeepThinking::Drop } else { KeepThinking::Keep },
+            limits: BodyLimits::default(),
+        };
+        let repaired = model::repair(&self.history, &needs);
         for what in &repaired.notes {
             tracing::debug!(%what, "request repaired");
         }
         let cache = CacheTtl::from_env(env, self.models.current(), false)
-            .map(|ttl| self.marks.plan(&repaired.messages, ttl));
+            .map(|ttl| self.marks.plan(&repaired.turns, ttl));
         let thinking = Thinking::for_model(&facts, self.settings.thinking, max_tokens, env)
             .map(|t| t.with_display(self.settings.thinking_display.as_deref()));
         let mut request = Request {
@@ -218,7 +235,7 @@ impl Context {
             user_id: self.settings.user_id.clone(),
             tools: Arc::clone(&self.tools),
             system: Arc::clone(&self.system),
-            messages: repaired.messages,
+            messages: repaired.turns,
             cache,
             betas: self.settings.betas.clone(),
             experiments: model::betas::Experiments::from_env(env),

@@ -1,21 +1,17 @@
 //! The connection to the provider: credentials are looked for when the first request needs them, and forgotten when
 //! the provider refuses them.
 
-use config::credentials::{Credential, Kind};
+use config::{Credential, NoCredential};
 use http::Http;
-use model::{Auth, Client, Endpoint, Secret, Transport};
+use model::{Auth, Client, Endpoint, Secret, Timeouts, Transport};
 use std::path::PathBuf;
 use sys::Env;
 
 /// No request can be made. The text tells the user how to get going.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LinkError {
-    #[error(
-        "Not logged in · Please run /login. No credentials were found: set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), \
-         or point ANTHROPIC_BASE_URL at an endpoint of your own, or name an apiKeyHelper in your settings. To see gimlet \
-         work without a key, run: gimlet demo"
-    )]
-    NoCredential,
+    #[error("Not logged in · Please run /login. {0}")]
+    NoCredential(NoCredential),
     #[error("{0}")]
     Helper(String),
 }
@@ -25,12 +21,12 @@ pub(crate) struct Link {
     env: Env,
     cwd: PathBuf,
     transport: Transport,
-    credential: Option<Credential>,
+    credential: Result<Credential, NoCredential>,
     client: Option<Client>,
 }
 
 impl Link {
-    pub(crate) fn new(env: Env, cwd: PathBuf, transport: Transport, credential: Option<Credential>) -> Self {
+    pub(crate) fn new(env: Env, cwd: PathBuf, transport: Transport, credential: Result<Credential, NoCredential>) -> Self {
         Self { http: Http::new(env.clone()), env, cwd, transport, credential, client: None }
     }
 
@@ -40,14 +36,15 @@ impl Link {
             return Ok(client.clone());
         }
         let endpoint = Endpoint::from_env(&self.env, self.auth().await?);
-        let client = Client::new(self.http.clone(), endpoint, self.transport.clone(), &self.env);
+        let timeouts = Timeouts::from_env(&self.env, endpoint.is_first_party());
+        let client = Client::new(self.http.clone(), endpoint, timeouts, self.transport.clone());
         self.client = Some(client.clone());
         Ok(client)
     }
 
     /// After a refusal: only a helper can make another key. `false` when asking again is useless.
     pub(crate) fn forget_key(&mut self) -> bool {
-        let renewable = matches!(self.credential.as_ref().map(|c| &c.kind), Some(Kind::Helper { .. }));
+        let renewable = matches!(self.credential, Ok(Credential::Helper { .. }));
         if renewable {
             self.client = None;
         }
@@ -55,18 +52,22 @@ impl Link {
     }
 
     async fn auth(&self) -> Result<Auth, LinkError> {
-        let Some(credential) = &self.credential else {
+        let credential = match &self.credential {
+            Ok(credential) => credential,
             // A cassette needs no key.
-            return if self.transport.is_replay() { Ok(Auth::None) } else { Err(LinkError::NoCredential) };
+            Err(_) if matches!(self.transport, Transport::Replay(_)) => return Ok(Auth::None),
+            Err(missing) => return Err(LinkError::NoCredential(missing.clone())),
         };
-        Ok(match &credential.kind {
-            Kind::ApiKey(key) => Auth::ApiKey(Secret::new(key.clone())),
-            Kind::Bearer(token) => Auth::Bearer(Secret::new(token.clone())),
-            Kind::Helper { command } => {
-                let key = config::credentials::run_helper(command, &self.env, &self.cwd)
+        Ok(match credential {
+            Credential::ApiKey(key) | Credential::StoredKey(key) => Auth::ApiKey(Secret::new(key.reveal())),
+            Credential::AuthToken(token)
+            | Credential::OauthToken(token)
+            | Credential::Login { access_token: token, .. } => Auth::Bearer(Secret::new(token.reveal())),
+            Credential::Helper { command, .. } => {
+                let key = config::run_helper(command, &self.env, &self.cwd)
                     .await
                     .map_err(|e| LinkError::Helper(e.to_string()))?;
-                Auth::Both(Secret::new(key))
+                Auth::Both(Secret::new(&key))
             }
         })
     }

@@ -3,10 +3,11 @@
 
 use crate::ledger::Ledger;
 use futures_util::future::BoxFuture;
-use model::{Client, Fragment, Identity, Request, Turn};
+use model::{Client, Closed, Fragment, Identity, Request, Turn};
 use std::sync::{Arc, Mutex, PoisonError};
 use tools::contract::SidePurpose;
 use tools::{SideModel, SideReply, SideRequest};
+use wire::block::BlockHead;
 use wire::usage::Usage;
 
 pub(crate) struct Side {
@@ -62,10 +63,21 @@ impl Side {
         };
         let completed = tokio::time::timeout(request.timeout, client.complete(&body)).await;
         let done = completed.map_err(|_| "the model did not answer in time".to_owned())?.map_err(|e| e.to_string())?;
-        let model = if done.model.is_empty() { model } else { done.model };
-        self.shared().usage.push((model, done.usage));
-        Ok(SideReply { text: done.text, blocks: done.blocks })
+        let answered = if done.assembly.model.is_empty() { model } else { done.assembly.model };
+        self.shared().usage.push((answered, done.assembly.usage));
+        Ok(reply(done.blocks))
     }
+}
+
+fn reply(closed: Vec<Closed>) -> SideReply {
+    let texts: Vec<String> = closed
+        .iter()
+        .filter_map(|c| match BlockHead::read(&c.block)? {
+            BlockHead::Text(text) => Some(text.into_owned()),
+            _ => None,
+        })
+        .collect();
+    SideReply { text: texts.join("\n"), blocks: closed.into_iter().map(|c| c.block).collect() }
 }
 
 impl SideModel for Side {

@@ -45,6 +45,7 @@ pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> 
         Ok(client) => client,
         Err(error) => return Ok(no_credential(turn, &error)),
     };
+    io.side.set(client.clone(), context.model());
     let request = context.request();
     if io.flags.partial_messages {
         io.host.system(SystemBody::Status { status: Some("requesting"), permission_mode: None }).await;
@@ -93,7 +94,7 @@ async fn receive(
         };
         match event {
             Ok(Some(event)) => {
-                turn.ttft_ms = turn.ttft_ms.or_else(|| event.has_content().then(|| millis(turn.started.elapsed())));
+                turn.ttft_ms = turn.ttft_ms.or_else(|| reception::has_content(&event).then(|| millis(turn.started.elapsed())));
                 reception.take(&event, io).await?;
             }
             Ok(None) if reception.assembly.stop_reason.is_some() => return Ok(Received::Whole),

@@ -77,14 +77,12 @@ fn clean(content: Content) -> Content {
 /// A text no context should carry whole goes to a file; the model gets its beginning and the way to the rest.
 fn bound(content: Content, used: &ToolUse, io: &Io) -> Content {
     let Content::Text(text) = content else { return content };
-    if text.len() <= tools::spill::LIMIT || text.starts_with("<persisted-output>") {
-        return Content::Text(text);
-    }
-    match tools::spill::text(&io.state.facts, &used.id, &text) {
-        Ok(wrapper) => Content::Text(wrapper),
+    match tools::spill::bound(&io.state.facts.session_dir, &text) {
+        Ok(None) => Content::Text(text),
+        Ok(Some(spilled)) => Content::Text(spilled.content),
         Err(error) => {
             tracing::warn!(%error, tool = used.name, "a large result could not be saved; it is cut instead");
-            let cut: String = text.chars().take(tools::spill::LIMIT).collect();
+            let cut: String = text.chars().take(tools::spill::GENERIC_LIMIT).collect();
             Content::Text(format!("{cut}\n[The rest was cut: it could not be saved ({error}).]"))
         }
     }

@@ -4,7 +4,7 @@
 use super::ToolUse;
 use crate::session::Io;
 use permission::{Access, Decision, Facts, Refusal, Request};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tools::{Call, CallCx, Outcome, Workspace};
@@ -52,17 +52,14 @@ pub(super) async fn prepare(
 
 fn judge(used: &ToolUse, accesses: &[Access], workspace: &Workspace, io: &Io) -> Decision {
     let name = wire::names::canonical(&used.name);
-    let request = Request { tool: name, accesses, cwd: &workspace.cwd };
-    let mut facts = Facts::default();
-    for path in io.policy.needs(&request) {
-        let real = resolve(&path);
-        facts.insert(path, real);
-    }
+    let request = Request { tool: name, accesses };
+    let needs = io.policy.needs(&request, &workspace.cwd);
+    let facts = Facts::gather(workspace.cwd.clone(), needs, resolve);
     io.policy.decide(&request, &facts)
 }
 
 /// Where `path` really is: links followed in the part that exists, the rest appended.
-fn resolve(path: &Path) -> std::path::PathBuf {
+pub(crate) fn resolve(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     let mut at = path;
     loop {
@@ -105,7 +102,7 @@ fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationTo
         state: Arc::clone(&io.state),
         cancel,
         model: Arc::clone(&io.side) as Arc<dyn tools::SideModel>,
-        may_read: Arc::new(move |path| policy.may_show(path)),
+        may_read: Arc::new(move |path| !policy.hides(path, &resolve(path))),
     }
 }
 

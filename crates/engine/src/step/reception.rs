@@ -203,6 +203,11 @@ impl Reception {
     }
 }
 
+/// Whether this is the answer itself, for the time to its first token.
+pub(super) fn has_content(event: &StreamEvent) -> bool {
+    matches!(event.kind, EventKind::Delta { .. })
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Aborted {
     No,
