@@ -7,5 +7,6 @@ pub mod fs;
 pub mod git;
 pub mod id;
 pub mod process;
+pub mod real;
 
 pub use env::Env;
