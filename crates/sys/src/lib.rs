@@ -10,6 +10,7 @@ pub mod keeper;
 pub mod machine;
 pub mod process;
 mod procfs;
+pub mod real;
 pub mod ring;
 pub mod signal;
 pub mod user;
