@@ -6,6 +6,13 @@ pub mod env;
 pub mod fs;
 pub mod git;
 pub mod id;
+pub mod keeper;
+pub mod machine;
 pub mod process;
+mod procfs;
+pub mod ring;
+pub mod signal;
 
 pub use env::Env;
+pub use machine::{is_alive, is_root, is_tty, pid, proc_start, uid};
+pub use ring::RingBuffer;
