@@ -88,9 +88,22 @@ mod tests {
     fn untrusted_folders_cannot_steer() {
         // SC-D03 [CLI-81]
         for name in [
-            "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_CUSTOM_HEADERS", "https_proxy", "HTTP_PROXY",
-            "NODE_EXTRA_CA_CERTS", "LD_PRELOAD", "PATH", "BASH_ENV", "GIT_SSH_COMMAND", "CLAUDE_CODE_USE_BEDROCK",
-            "OTEL_EXPORTER_OTLP_ENDPOINT", "CLAUDE_CODE_PROCESS_WRAPPER", "CLAUDE_CONFIG_DIR", "a=b", "",
+            "ANTHROPIC_BASE_URL",
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_CUSTOM_HEADERS",
+            "https_proxy",
+            "HTTP_PROXY",
+            "NODE_EXTRA_CA_CERTS",
+            "LD_PRELOAD",
+            "PATH",
+            "BASH_ENV",
+            "GIT_SSH_COMMAND",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "CLAUDE_CODE_PROCESS_WRAPPER",
+            "CLAUDE_CONFIG_DIR",
+            "a=b",
+            "",
         ] {
             assert!(!may_set(name, Setter::UntrustedFolder), "{name}");
         }

@@ -257,8 +257,7 @@ impl Keys<'_> {
             self.complain("permissions", "must be an object");
             return Permissions::default();
         };
-        let mut keys =
-            Keys { raw, origin: self.origin, prefix: "permissions.", diagnostics: &mut *self.diagnostics };
+        let mut keys = Keys { raw, origin: self.origin, prefix: "permissions.", diagnostics: &mut *self.diagnostics };
         Permissions {
             allow: keys.list("allow").unwrap_or_default(),
             ask: keys.list("ask").unwrap_or_default(),

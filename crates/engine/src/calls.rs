@@ -5,7 +5,6 @@ mod finalize;
 mod prepare;
 
 use crate::session::Io;
-pub(crate) use prepare::resolve;
 use prepare::{Prepared, prepare};
 use serde_json::value::RawValue;
 use std::collections::VecDeque;

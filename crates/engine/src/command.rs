@@ -43,5 +43,5 @@ pub enum Event {
 pub type Commands = mpsc::Sender<Command>;
 pub type Events = mpsc::Receiver<Event>;
 
-pub const COMMAND_QUEUE: usize = 64;
-pub const EVENT_QUEUE: usize = 256;
+pub(crate) const COMMAND_QUEUE: usize = 64;
+pub(crate) const EVENT_QUEUE: usize = 256;

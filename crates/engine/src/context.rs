@@ -3,8 +3,8 @@
 
 use crate::prompts::{self, Instructions};
 use crate::session::Attachment;
-use model::request::Choice;
 use model::repair::{KeepThinking, Limits as BodyLimits, Needs};
+use model::request::Choice;
 use model::{
     CacheMarks, CacheTtl, Capability, Catalog, Effort, Fragment, Identity, ModelFacts, Request, Role, Thinking, Turn,
 };
@@ -202,7 +202,7 @@ impl Context {
             let shown: Vec<_> = reminders.files.iter().map(|f| (f.path.display().to_string(), f)).collect();
             let files: Vec<_> = shown
                 .iter()
-                .map(|(path, f)| Instructions { path, scope: f.scope.as_str(), text: &f.text })
+                .map(|(path, f)| Instructions { path, scope: scope_name(f.scope), text: &f.text })
                 .collect();
             return Attachment::session_context(prompts::session_context(&today, &files));
         }
@@ -224,8 +224,8 @@ impl Context {
         for what in &repaired.notes {
             tracing::debug!(%what, "request repaired");
         }
-        let cache = CacheTtl::from_env(env, self.models.current(), false)
-            .map(|ttl| self.marks.plan(&repaired.turns, ttl));
+        let cache =
+            CacheTtl::from_env(env, self.models.current(), false).map(|ttl| self.marks.plan(&repaired.turns, ttl));
         let thinking = Thinking::for_model(&facts, self.settings.thinking, max_tokens, env)
             .map(|t| t.with_display(self.settings.thinking_display.as_deref()));
         let mut request = Request {
@@ -246,5 +246,14 @@ impl Context {
             request.disable(*capability);
         }
         request
+    }
+}
+
+fn scope_name(scope: config::MemoryScope) -> &'static str {
+    match scope {
+        config::MemoryScope::Managed => "organisation",
+        config::MemoryScope::User => "user",
+        config::MemoryScope::Project => "project",
+        config::MemoryScope::Local => "project, private to the user",
     }
 }

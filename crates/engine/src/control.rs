@@ -20,6 +20,13 @@ pub(crate) struct Control {
     shutdown: bool,
 }
 
+/// Why an idle session moves.
+pub(crate) enum Wake<E> {
+    Prompt(Prompt),
+    Event(E),
+    Closed,
+}
+
 impl Control {
     pub(crate) fn new(commands: mpsc::Receiver<Command>, host: Host) -> Self {
         Self {
@@ -49,11 +56,6 @@ impl Control {
         self.shutdown
     }
 
-    /// No more input will come.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed
-    }
-
     pub(crate) fn backlog(&self) -> usize {
         self.queue.iter().filter(|p| p.query).count()
     }
@@ -74,20 +76,25 @@ impl Control {
         }
     }
 
-    /// Waits for the next prompt; `None` when there will be no more.
-    pub(crate) async fn next_prompt(&mut self) -> Option<Prompt> {
+    /// Waits for the next prompt, the end of input, or something else that wakes the session up (`other`, which is
+    /// listened to only while more input may come).
+    pub(crate) async fn next_wake<E>(&mut self, other: impl Future<Output = E>) -> Wake<E> {
+        tokio::pin!(other);
         loop {
             if self.shutdown {
-                return None;
+                return Wake::Closed;
             }
             if let Some(prompt) = self.queue.pop_front() {
-                return Some(prompt);
+                return Wake::Prompt(prompt);
             }
             if self.closed {
-                return None;
+                return Wake::Closed;
             }
-            let command = self.commands.recv().await;
-            self.handle(command).await;
+            tokio::select! {
+                biased;
+                command = self.commands.recv() => self.handle(command).await,
+                event = &mut other => return Wake::Event(event),
+            }
         }
     }
 

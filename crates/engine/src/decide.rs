@@ -210,7 +210,7 @@ impl EndReason {
             Self::StructuredRetries => "error_max_structured_output_retries",
             Self::MalformedCalls | Self::Unrecorded | Self::AbortedStreaming | Self::AbortedTools => {
                 "error_during_execution"
-            },
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::command::Event;
 use tokio::sync::mpsc;
 use wire::sdk::{Message, System, SystemBody};
 
-/// Sends messages that carry the session's id. Once the host is gone, sends do nothing and `is_gone` says so.
+/// Sends messages that carry the session's id. Once the host is gone, sends do nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
     events: mpsc::Sender<Event>,
@@ -34,9 +34,5 @@ impl Host {
     /// A line for the person at the terminal, beside the protocol.
     pub(crate) async fn notice(&self, text: impl Into<String>) {
         self.event(Event::Notice(text.into())).await;
-    }
-
-    pub(crate) fn is_gone(&self) -> bool {
-        self.events.is_closed()
     }
 }

@@ -26,7 +26,12 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(env: Env, cwd: PathBuf, transport: Transport, credential: Result<Credential, NoCredential>) -> Self {
+    pub(crate) fn new(
+        env: Env,
+        cwd: PathBuf,
+        transport: Transport,
+        credential: Result<Credential, NoCredential>,
+    ) -> Self {
         Self { http: Http::new(env.clone()), env, cwd, transport, credential, client: None }
     }
 

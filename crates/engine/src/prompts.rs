@@ -51,8 +51,10 @@ pub(crate) struct Instructions<'a> {
 pub(crate) fn session_context(date: &str, files: &[Instructions<'_>]) -> String {
     let mut text = format!("<system-reminder>\nToday's date is {date}.\n");
     if !files.is_empty() {
-        text.push_str("\nThe user and the project gave these instructions. They hold for the whole conversation and \
-                       go before your own habits; a request in the conversation goes before them.\n");
+        text.push_str(
+            "\nThe user and the project gave these instructions. They hold for the whole conversation and \
+                       go before your own habits; a request in the conversation goes before them.\n",
+        );
     }
     for file in files {
         write!(text, "\nInstructions from {} ({}):\n\n{}\n", file.path, file.scope, file.text.trim_end()).ok();

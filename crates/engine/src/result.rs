@@ -92,8 +92,7 @@ fn default_error(reason: EndReason) -> TurnError {
 }
 
 /// The conversation no longer fits the model's window.
-pub(crate) const PROMPT_TOO_LONG: &str =
-    "Prompt is too long: the conversation no longer fits the model's context window. Start a new session, resume an \
+pub(crate) const PROMPT_TOO_LONG: &str = "Prompt is too long: the conversation no longer fits the model's context window. Start a new session, resume an \
      earlier point with --resume-session-at, or choose a model with a larger window (for example --model 'sonnet[1m]'). \
      Nothing was lost: the session can still be resumed.";
 

@@ -2,13 +2,14 @@
 //! leaf. Nothing here waits for the disk except `flush`.
 
 use serde_json::value::RawValue;
-use store::{StoreError, Transcript};
+use store::{Persist, StoreError, Transcript};
 use sys::{clock, id};
 use wire::entry::{AssistantEntry, AttachmentEntry, Entry, MetaEntry, SystemEntry, Tail, UserEntry};
 use wire::mode::PermissionMode;
 
 pub(crate) struct Scribe {
     transcript: Transcript,
+    persist: Persist,
     tail: Tail,
     leaf: Option<String>,
     prompt_id: Option<String>,
@@ -65,12 +66,20 @@ pub(crate) struct ApiErrorLine {
 }
 
 impl Scribe {
-    pub(crate) fn new(transcript: Transcript, tail: Tail, leaf: Option<String>) -> Self {
-        Self { transcript, tail, leaf, prompt_id: None }
+    pub(crate) fn new(transcript: Transcript, persist: Persist, tail: Tail, leaf: Option<String>) -> Self {
+        Self { transcript, persist, tail, leaf, prompt_id: None }
     }
 
     pub(crate) fn leaf(&self) -> Option<&str> {
         self.leaf.as_deref()
+    }
+
+    /// Starts this session's file with the history of another.
+    pub(crate) fn fork(&mut self, source: &store::Loaded, session_id: &str) -> Result<(), StoreError> {
+        match self.persist {
+            Persist::Yes => store::fork::fork(source, session_id, self.transcript.path()),
+            Persist::No => Ok(()),
+        }
     }
 
     pub(crate) fn transcript(&self) -> &Transcript {
@@ -126,7 +135,7 @@ impl Scribe {
 
     fn push_user(&mut self, entry: UserEntry) -> Result<Written, StoreError> {
         let written = Written { uuid: entry.uuid.clone(), timestamp: entry.timestamp.clone() };
-        self.push(vec![Entry::User(Box::new(entry))])?;
+        self.push(&[Entry::User(Box::new(entry))])?;
         Ok(written)
     }
 
@@ -153,7 +162,7 @@ impl Scribe {
                 tail: self.tail.clone(),
             })));
         }
-        self.push(entries)
+        self.push(&entries)
     }
 
     pub(crate) fn attachment(&mut self, attachment: Box<RawValue>) -> Result<(), StoreError> {
@@ -166,7 +175,7 @@ impl Scribe {
             timestamp: clock::now_iso(),
             tail: self.tail.clone(),
         };
-        self.push(vec![Entry::Attachment(Box::new(entry))])
+        self.push(&[Entry::Attachment(Box::new(entry))])
     }
 
     pub(crate) fn system(
@@ -185,16 +194,16 @@ impl Scribe {
             timestamp: clock::now_iso(),
             tail: self.tail.clone(),
         };
-        self.push(vec![Entry::System(Box::new(entry))])
+        self.push(&[Entry::System(Box::new(entry))])
     }
 
     pub(crate) fn meta(&mut self, entry: MetaEntry) -> Result<(), StoreError> {
-        self.push(vec![Entry::Meta(entry)])
+        self.push(&[Entry::Meta(entry)])
     }
 
-    fn push(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+    fn push(&mut self, entries: &[Entry]) -> Result<(), StoreError> {
         let mut lines = Vec::with_capacity(entries.len());
-        for entry in &entries {
+        for entry in entries {
             match entry.to_line() {
                 Ok(line) => lines.push(line),
                 // Our own types always serialise; a bug here must not lose the rest of the turn.

@@ -2,7 +2,7 @@
 
 use crate::command::Prompt;
 use crate::context::Context;
-use crate::control::Control;
+use crate::control::{Control, Wake};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::prompts;
@@ -10,7 +10,8 @@ use crate::result;
 use crate::scribe::{PromptSource, Scribe, UserLine};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
-use crate::turn;
+use crate::tasks;
+use crate::turn::{self, Opener};
 use permission::Policy;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -28,6 +29,16 @@ pub(crate) struct Session {
     pub control: Control,
     pub context: Context,
     pub io: Io,
+    pub start: Start,
+}
+
+/// What the first prompt brings with it.
+#[derive(Default)]
+pub(crate) struct Start {
+    /// The conversation to copy into the new file.
+    pub fork_of: Option<store::Loaded>,
+    /// `--name`
+    pub name: Option<String>,
 }
 
 /// Everything a phase needs to act.
@@ -81,25 +92,56 @@ pub(crate) struct InitFacts {
 impl Session {
     /// Serves turns until the host has no more, then closes the session.
     pub(crate) async fn serve(mut self) {
-        while let Some(prompt) = self.control.next_prompt().await {
-            if prompt.query {
-                turn::run(&mut self, prompt).await;
-            } else if let Err(error) = self.record_prompt(&prompt) {
-                tracing::warn!(%error, "a prompt could not be recorded");
+        let state = Arc::clone(&self.io.state);
+        loop {
+            match self.control.next_wake(state.tasks.next_event()).await {
+                Wake::Prompt(prompt) if prompt.query => turn::run(&mut self, Opener::Prompt(prompt)).await,
+                Wake::Prompt(prompt) => {
+                    if let Err(error) = self.record_prompt(&prompt) {
+                        tracing::warn!(%error, "a prompt could not be recorded");
+                    }
+                }
+                Wake::Event(event) => {
+                    if let Some(notice) = tasks::tell(event, &self.io).await {
+                        turn::run(&mut self, Opener::Notice(notice)).await;
+                    }
+                }
+                Wake::Closed => break,
             }
         }
         self.close().await;
     }
 
-    /// Accepts a prompt: records it, opens the turn towards the host.
-    pub(crate) async fn open_turn(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
+    /// Accepts what opens a turn: records it, tells the host that the turn begins.
+    pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<(), StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
-        let written = self.record_prompt(prompt)?;
-        self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
-        if self.io.flags.replay_user_messages {
-            self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
+        match opener {
+            Opener::Prompt(prompt) => {
+                let written = self.record_prompt(prompt)?;
+                self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                if self.io.flags.replay_user_messages {
+                    self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
+                }
+            }
+            Opener::Notice(text) => {
+                self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                self.inject(text, PromptSource::Meta).await?;
+            }
         }
         self.add_session_context()
+    }
+
+    /// Before the first line of this process: the copied history of a fork, the name.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        let start = std::mem::take(&mut self.start);
+        let session_id = self.io.host.session_id.clone();
+        if let Some(source) = start.fork_of {
+            self.io.scribe.fork(&source, &session_id)?;
+        }
+        if let Some(custom_title) = start.name {
+            self.io.scribe.meta(MetaEntry::CustomTitle { custom_title, session_id })?;
+        }
+        Ok(())
     }
 
     pub(crate) async fn set_state(&mut self, state: &'static str, live: LiveStatus) {
@@ -113,12 +155,12 @@ impl Session {
     }
 
     fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
+        self.begin()?;
         let session_id = self.io.host.session_id.clone();
         for operation in ["enqueue", "dequeue"] {
             let content = (operation == "enqueue").then(|| plain_text(&prompt.content));
             let timestamp = sys::clock::now_iso();
-            let entry =
-                MetaEntry::QueueOperation { operation, timestamp, content, session_id: session_id.clone() };
+            let entry = MetaEntry::QueueOperation { operation, timestamp, content, session_id: session_id.clone() };
             self.io.scribe.meta(entry)?;
         }
         let line = UserLine {
@@ -173,7 +215,7 @@ impl Session {
 
     /// Background tasks that ended since the last request are told to the host and to the model.
     pub(crate) async fn deliver_notices(&mut self) {
-        for notice in crate::tasks::settled(&mut self.io).await {
+        for notice in tasks::settled(&mut self.io).await {
             if let Err(error) = self.inject(&notice, PromptSource::Meta).await {
                 tracing::warn!(%error, "a task notification could not be recorded");
             }
@@ -182,7 +224,7 @@ impl Session {
 
     async fn close(&mut self) {
         if !self.control.is_shut_down() {
-            crate::tasks::wait_briefly(&mut self.io).await;
+            tasks::wait_briefly(&mut self.io).await;
         }
         self.io.state.shutdown().await;
         self.io.live = None;

@@ -94,7 +94,8 @@ async fn receive(
         };
         match event {
             Ok(Some(event)) => {
-                turn.ttft_ms = turn.ttft_ms.or_else(|| reception::has_content(&event).then(|| millis(turn.started.elapsed())));
+                turn.ttft_ms =
+                    turn.ttft_ms.or_else(|| reception::has_content(&event).then(|| millis(turn.started.elapsed())));
                 reception.take(&event, io).await?;
             }
             Ok(None) if reception.assembly.stop_reason.is_some() => return Ok(Received::Whole),

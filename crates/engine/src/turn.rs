@@ -16,6 +16,13 @@ use tokio_util::sync::CancellationToken;
 const MARKER_STREAM: &str = "[Request interrupted by user]";
 const MARKER_TOOLS: &str = "[Request interrupted by user for tool use]";
 
+/// What a turn begins with.
+pub(crate) enum Opener {
+    Prompt(Prompt),
+    /// A background task ended while the session was idle.
+    Notice(String),
+}
+
 /// What a turn has gathered for its decisions and its result.
 pub(crate) struct Turn {
     pub facts: TurnFacts,
@@ -97,12 +104,16 @@ impl Turn {
     }
 }
 
-/// Runs a turn for `prompt`. Returns nothing: the host has its result.
-pub(crate) async fn run(session: &mut Session, prompt: Prompt) {
-    let mut turn = Turn::new(session, prompt.uuid.clone());
+/// Runs a turn. Returns nothing: the host has its result.
+pub(crate) async fn run(session: &mut Session, opener: Opener) {
+    let prompt_uuid = match &opener {
+        Opener::Prompt(prompt) => prompt.uuid.clone(),
+        Opener::Notice(_) => None,
+    };
+    let mut turn = Turn::new(session, prompt_uuid);
     session.io.ledger.start_turn();
     session.io.denials.clear();
-    if let Err(error) = session.open_turn(&prompt).await {
+    if let Err(error) = session.open_turn(&opener).await {
         turn.unrecorded(&error);
     }
     loop {
@@ -131,7 +142,7 @@ pub(crate) async fn run(session: &mut Session, prompt: Prompt) {
 
 async fn call_model(session: &mut Session, turn: &mut Turn) {
     session.deliver_notices().await;
-    let Session { control, context, io } = session;
+    let Session { control, context, io, .. } = session;
     let phase = step::run(context, io, turn);
     match control.during(phase).await {
         Some(Ok(last)) => turn.facts.last = last,
@@ -147,7 +158,7 @@ async fn call_model(session: &mut Session, turn: &mut Turn) {
 async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let uses = std::mem::take(&mut turn.calls);
     let token = turn.token.clone();
-    let Session { control, context, io } = session;
+    let Session { control, context, io, .. } = session;
     let phase = async {
         // The lines that ask for an effect are in the file before the effect starts.
         io.scribe.flush().await?;

@@ -199,10 +199,7 @@ impl ModelError {
 
     /// Nothing was said by the server: the fault lies between us and it.
     pub fn is_transport(&self) -> bool {
-        matches!(
-            self.kind,
-            ErrorKind::Connect | ErrorKind::Certificate | ErrorKind::Dropped | ErrorKind::Stalled(_)
-        )
+        matches!(self.kind, ErrorKind::Connect | ErrorKind::Certificate | ErrorKind::Dropped | ErrorKind::Stalled(_))
     }
 }
 

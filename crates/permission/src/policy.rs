@@ -135,9 +135,8 @@ impl Policy {
 
     /// The first deny or ask rule that might speak of this access.
     fn forbidding(&self, behaviour: Behaviour, asked: &Asked<'_>) -> Option<&Rule> {
-        let of_tool = |rule: &&Rule| {
-            rule.behaviour == behaviour && (rule.covers_tool(asked.tool) || rule.may_cover(asked.tool))
-        };
+        let of_tool =
+            |rule: &&Rule| rule.behaviour == behaviour && (rule.covers_tool(asked.tool) || rule.may_cover(asked.tool));
         if let Some(rule) = self.rules.iter().find(of_tool) {
             return Some(rule);
         }

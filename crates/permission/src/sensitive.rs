@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-const PROTECTED_DIRS: &[&str] = &[
-    ".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude",
-];
+const PROTECTED_DIRS: &[&str] =
+    &[".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude"];
 
 #[rustfmt::skip]
 const PROTECTED_FILES: &[&str] = &[
@@ -103,9 +102,22 @@ mod tests {
     fn protected_paths() {
         // [CLI-168] SC-C08 SC-C09
         for path in [
-            ".git/hooks/pre-commit", ".git/config", ".claude/settings.json", ".CLAUDE/settings.json", ".mcp.json",
-            ".vscode/tasks.json", ".idea/x", ".envrc", ".husky/a", ".devcontainer/a/b", ".bashrc", ".npmrc", ".gitconfig",
-            ".config/git/config", "sub/.git", "gradle/wrapper/gradle-wrapper.properties",
+            ".git/hooks/pre-commit",
+            ".git/config",
+            ".claude/settings.json",
+            ".CLAUDE/settings.json",
+            ".mcp.json",
+            ".vscode/tasks.json",
+            ".idea/x",
+            ".envrc",
+            ".husky/a",
+            ".devcontainer/a/b",
+            ".bashrc",
+            ".npmrc",
+            ".gitconfig",
+            ".config/git/config",
+            "sub/.git",
+            "gradle/wrapper/gradle-wrapper.properties",
         ] {
             assert!(is_protected(&Path::new("/w").join(path)), "{path}");
         }
@@ -117,15 +129,36 @@ mod tests {
     #[test]
     fn secret_files() {
         for path in [
-            ".ssh/id_rsa", ".ssh/config", "deploy/server.pem", "a/tls.key", ".netrc", ".aws/credentials", ".env",
-            ".env.local", ".ENV", ".config/gcloud/x.json", ".docker/config.json", ".claude/.credentials.json", "id_ed25519",
-            ".cargo/credentials.toml", ".config/gh/hosts.yml", ".ssh",
+            ".ssh/id_rsa",
+            ".ssh/config",
+            "deploy/server.pem",
+            "a/tls.key",
+            ".netrc",
+            ".aws/credentials",
+            ".env",
+            ".env.local",
+            ".ENV",
+            ".config/gcloud/x.json",
+            ".docker/config.json",
+            ".claude/.credentials.json",
+            "id_ed25519",
+            ".cargo/credentials.toml",
+            ".config/gh/hosts.yml",
+            ".ssh",
         ] {
             assert!(is_secret(&Path::new("/w").join(path)), "{path}");
         }
         for path in [
-            ".env.example", "src/env.rs", ".ssh/id_rsa.pub", "id_generator.rs", "config.json", "key.rs", "a.keys",
-            ".environment", "pem/readme.md", ".envoy",
+            ".env.example",
+            "src/env.rs",
+            ".ssh/id_rsa.pub",
+            "id_generator.rs",
+            "config.json",
+            "key.rs",
+            "a.keys",
+            ".environment",
+            "pem/readme.md",
+            ".envoy",
         ] {
             assert!(!is_secret(&Path::new("/w").join(path)), "{path}");
         }

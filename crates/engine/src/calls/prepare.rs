@@ -4,7 +4,6 @@
 use super::ToolUse;
 use crate::session::Io;
 use permission::{Access, Decision, Facts, Refusal, Request};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tools::{Call, CallCx, Outcome, Workspace};
@@ -32,12 +31,7 @@ pub(super) fn parse(used: &ToolUse, io: &Io) -> Result<Box<dyn Call>, Outcome> {
 }
 
 /// Decides; a refusal is told to the host before its result.
-pub(super) async fn prepare(
-    used: &ToolUse,
-    call: Box<dyn Call>,
-    io: &mut Io,
-    cancel: CancellationToken,
-) -> Prepared {
+pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, cancel: CancellationToken) -> Prepared {
     let workspace = io.workspace();
     let accesses = call.access(&workspace);
     match judge(used, &accesses, &workspace, io) {
@@ -54,26 +48,8 @@ fn judge(used: &ToolUse, accesses: &[Access], workspace: &Workspace, io: &Io) ->
     let name = wire::names::canonical(&used.name);
     let request = Request { tool: name, accesses };
     let needs = io.policy.needs(&request, &workspace.cwd);
-    let facts = Facts::gather(workspace.cwd.clone(), needs, resolve);
+    let facts = Facts::gather(workspace.cwd.clone(), needs, sys::real::path);
     io.policy.decide(&request, &facts)
-}
-
-/// Where `path` really is: links followed in the part that exists, the rest appended.
-pub(crate) fn resolve(path: &Path) -> PathBuf {
-    let mut rest = Vec::new();
-    let mut at = path;
-    loop {
-        if let Ok(real) = at.canonicalize() {
-            return rest.iter().rev().fold(real, |dir, name| dir.join(name));
-        }
-        match (at.parent(), at.file_name()) {
-            (Some(parent), Some(name)) => {
-                rest.push(name);
-                at = parent;
-            }
-            _ => return path.to_path_buf(),
-        }
-    }
 }
 
 async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
@@ -102,7 +78,7 @@ fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationTo
         state: Arc::clone(&io.state),
         cancel,
         model: Arc::clone(&io.side) as Arc<dyn tools::SideModel>,
-        may_read: Arc::new(move |path| !policy.hides(path, &resolve(path))),
+        may_read: Arc::new(move |path| !policy.hides(path, &sys::real::path(path))),
     }
 }
 

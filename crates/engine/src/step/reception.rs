@@ -37,14 +37,7 @@ struct Received {
 
 impl Reception {
     pub(super) fn new(effort: Option<&'static str>) -> Self {
-        Self {
-            assembly: Assembly::default(),
-            request_id: None,
-            effort,
-            blocks: Vec::new(),
-            written: 0,
-            deadline: None,
-        }
+        Self { assembly: Assembly::default(), request_id: None, effort, blocks: Vec::new(), written: 0, deadline: None }
     }
 
     /// Resolves when waiting lines have waited long enough; never while nothing waits.
@@ -121,7 +114,7 @@ impl Reception {
     /// Drops calls the output limit cut, tells what waited, writes what is left.
     pub(super) async fn settle(&mut self, io: &mut Io) -> Result<(), StoreError> {
         let cut = self.assembly.cut_calls();
-        self.blocks.retain(|b| !(cut.contains(&b.closed.index) && !b.told));
+        self.blocks.retain(|b| !cut.contains(&b.closed.index) || b.told);
         for i in 0..self.blocks.len() {
             if !self.blocks[i].told {
                 self.tell(&self.blocks[i], io).await;
