@@ -17,7 +17,7 @@ use crate::scribe::Scribe;
 use crate::session::{HostFlags, InitFacts, Io, Session, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
-use config::{Loaded, Project, Selection};
+use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
 use conversation::Conversation;
 use model::cassette::{Player, Recorder};
 use model::catalog::{Catalog, Served};
@@ -68,6 +68,7 @@ struct Opening {
     mode: PermissionMode,
     catalog: Arc<Catalog>,
     model: String,
+    credential: Result<Credential, NoCredential>,
 }
 
 impl Opening {
@@ -85,7 +86,9 @@ impl Opening {
         let mode = mode(&options, &loaded, &conversation, &env)?;
         let catalog = Arc::new(Catalog::default());
         let model = main_model(&options, &loaded, &conversation, &catalog, &env);
-        Ok(Self { options, env, cwd, loaded, selection, layout, conversation, mode, catalog, model })
+        let wanted = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
+        let credential = config::credentials::resolve(&env, &loaded, wanted);
+        Ok(Self { options, env, cwd, loaded, selection, layout, conversation, mode, catalog, model, credential })
     }
 
     fn notices(&self) -> Vec<String> {
@@ -229,9 +232,7 @@ impl Opening {
     }
 
     fn link(&self, transport: Transport) -> Link {
-        let options = config::CredentialOptions { bare: self.options.bare, now_ms: sys::clock::now_ms() };
-        let credential = config::credentials::resolve(&self.env, &self.loaded, options);
-        Link::new(self.env.clone(), self.cwd.clone(), transport, credential)
+        Link::new(self.env.clone(), self.cwd.clone(), transport, self.credential.clone())
     }
 
     fn transport(&self) -> Result<Transport, StartError> {
@@ -288,11 +289,9 @@ impl Opening {
     }
 
     fn init_facts(&self) -> InitFacts {
-        let options = config::CredentialOptions { bare: self.options.bare, now_ms: sys::clock::now_ms() };
-        let source = config::credentials::resolve(&self.env, &self.loaded, options);
         InitFacts {
             cwd: self.cwd.display().to_string(),
-            api_key_source: source.map_or("none", |c| c.api_key_source()),
+            api_key_source: self.credential.as_ref().map_or("none", |c| c.api_key_source()),
             output_style: self.loaded.settings.output_style.clone().unwrap_or_else(|| DEFAULT_STYLE.into()),
             betas: self.options.betas.clone(),
         }
