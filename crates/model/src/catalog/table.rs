@@ -137,13 +137,7 @@ const TABLE: &[Row] = &[
     Row { ids: &["claude-opus-4-5"], name: "Opus 4.5", prices: OPUS.prices, ..OLDER },
     OLD_OPUS,
     Row { ids: &["claude-opus-4", "claude-opus-4-0"], name: "Opus 4", ..OLD_OPUS },
-    Row {
-        ids: &["claude-3-opus"],
-        name: "Opus 3",
-        output: (4_096, 4_096),
-        thinking: ThinkingKind::None,
-        ..OLD_OPUS
-    },
+    Row { ids: &["claude-3-opus"], name: "Opus 3", output: (4_096, 4_096), thinking: ThinkingKind::None, ..OLD_OPUS },
     Row { ids: &["claude-sonnet-5-5"], name: "Sonnet 5.5", ..SONNET },
     SONNET,
     Row {
@@ -203,7 +197,11 @@ impl Row {
     pub(super) fn facts(&self, canonical: &str) -> ModelFacts {
         ModelFacts {
             canonical: canonical.to_owned(),
-            display_name: if canonical.contains("mythos") { self.name.replace("Fable", "Mythos") } else { self.name.into() },
+            display_name: if canonical.contains("mythos") {
+                self.name.replace("Fable", "Mythos")
+            } else {
+                self.name.into()
+            },
             known: true,
             context_window: self.window,
             long_asked: false,

@@ -1,7 +1,7 @@
 //! The body as a rope: small pieces are gathered, large blocks are shared.
 
-use super::marks::{CachePlan, CacheTtl, Position, closing};
 use super::Request;
+use super::marks::{CachePlan, CacheTtl, Position, closing};
 use crate::catalog::strip_long_suffix;
 use crate::fragment::{Fragment, Turn};
 use crate::object::{self, Object, push_string};
