@@ -4,6 +4,7 @@
 
 use crate::spill;
 use crate::state::SessionFacts;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -139,19 +140,19 @@ impl Launch<'_> {
     }
 
     fn script(&self, body: &str, command: &str) -> String {
-        let mut script = String::new();
-        for file in [self.snapshot.map(Path::to_string_lossy), self.env_file.map(Into::into)].into_iter().flatten() {
-            let file = quote(&file);
-            script += &format!("[ -r {file} ] && . {file}; ");
-        }
-        let Some(cwd_file) = self.cwd_file else { return script + body };
+        let source = |file: Cow<'_, str>| format!("[ -r {0} ] && . {0}; ", quote(&file));
+        let sourced = self.snapshot.map(Path::to_string_lossy).map(source).unwrap_or_default()
+            + &self.env_file.map(Into::into).map(source).unwrap_or_default();
+        let Some(cwd_file) = self.cwd_file else { return sourced + body };
         let report = format!("{{ pwd -P >|{}; }} 2>/dev/null", quote(&cwd_file.to_string_lossy()));
-        script += &format!("trap {} EXIT; {body}", quote(&report));
+        let trap = quote(&report);
         // A trap of the command's own replaces ours, so the report must not depend on it.
-        if command.contains("trap") && command.contains("EXIT") {
-            script += &format!("; {{ __status=$?; {report}; }} 2>/dev/null; (exit $__status)");
-        }
-        script
+        let after = if command.contains("trap") && command.contains("EXIT") {
+            format!("; {{ __status=$?; {report}; }} 2>/dev/null; (exit $__status)")
+        } else {
+            String::new()
+        };
+        format!("{sourced}trap {trap} EXIT; {body}{after}")
     }
 }
 
