@@ -33,6 +33,8 @@ use wire::block::Content;
 
 pub(crate) use capture::read_end;
 
+const INTERRUPTED: &str = "[The user interrupted this command before it finished.]";
+
 pub struct Bash;
 
 static SPEC: Spec = Spec::of("Bash", include_str!("bash.md"), include_str!("bash.schema.json"));
@@ -78,6 +80,10 @@ impl Call for BashCall {
 
 impl BashCall {
     async fn execute(&self, cx: &CallCx) -> io::Result<Outcome> {
+        if cx.cancel.is_cancelled() {
+            let mut nothing = Capture::new(limits(&cx.state.facts.env), PathBuf::new());
+            return Ok(report::ended(&mut nothing, INTERRUPTED, Structured::default()).await);
+        }
         let place = directory::place(cx);
         let mut running = self.start(cx, &place.cwd).await?;
         let env = &cx.state.facts.env;
@@ -103,7 +109,7 @@ impl BashCall {
                 self.end(running, &why, Some(timeout)).await
             }
             Pause::Cancelled => {
-                self.end(running, "[The user interrupted this command before it finished.]", None).await
+                self.end(running, INTERRUPTED, None).await
             }
             Pause::Excess => self.end(running, "[Terminated: the command printed more than 5 GB.]", None).await,
         })

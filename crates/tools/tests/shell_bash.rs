@@ -350,7 +350,7 @@ async fn very_long_commands_and_prefixes_work() {
 
 #[tokio::test]
 async fn xtrace_shows_only_the_command() {
-    assert_eq!(text(&bench(), "set -x; echo hi").await, "+ echo hi\nhi");
+    assert_eq!(text(&bench(), "set -x; echo hi").await, "++ echo hi\nhi");
 }
 
 #[tokio::test]
@@ -393,4 +393,33 @@ async fn a_slow_rc_file_delays_only_briefly() {
     let began = Instant::now();
     assert_eq!(text(&bench, "echo quick").await, "quick");
     assert!(began.elapsed() < Duration::from_millis(800), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_cancelled_call_runs_nothing() {
+    // [TST-56]
+    let bench = bench();
+    bench.cancel.cancel();
+    let outcome = bench.call("Bash", json!({"command": "touch ran"})).await;
+    let result: Value = serde_json::from_str(outcome.structured.unwrap().get()).unwrap();
+    assert_eq!(result["interrupted"], true);
+    assert!(!bench.dir.join("ran").exists());
+}
+
+#[tokio::test]
+async fn output_that_cannot_be_saved_keeps_both_ends() {
+    let mut bench = bench();
+    bench.facts.session_dir = bench.file("not-a-folder", "");
+    let (out, result) = ok(&bench, "seq -f %07g 1 5000").await;
+    assert!(out.starts_with("0000001\n") && out.contains("\n0005000\n[The whole output could not be saved: "), "{out}");
+    assert!(result.get("persistedOutputPath").is_none());
+}
+
+#[tokio::test]
+async fn nothing_is_left_in_temporary_folders() {
+    let bench = bench();
+    text(&bench, "true").await;
+    assert!(bench.facts.tasks_dir.exists());
+    bench.state().shutdown().await;
+    assert!(!bench.facts.tasks_dir.exists());
 }
