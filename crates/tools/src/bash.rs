@@ -108,9 +108,7 @@ impl BashCall {
                 );
                 self.end(running, &why, Some(timeout)).await
             }
-            Pause::Cancelled => {
-                self.end(running, INTERRUPTED, None).await
-            }
+            Pause::Cancelled => self.end(running, INTERRUPTED, None).await,
             Pause::Excess => self.end(running, "[Terminated: the command printed more than 5 GB.]", None).await,
         })
     }

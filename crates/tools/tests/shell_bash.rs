@@ -1,4 +1,5 @@
 //! Bash in the foreground, with a real shell.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code outside test functions too")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Background tasks: how they start, end and are asked about.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code outside test functions too")]
 
 mod common;
 

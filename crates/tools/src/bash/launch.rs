@@ -34,7 +34,7 @@ impl Program {
     /// `CLAUDE_CODE_SHELL`, else `$SHELL`, when bash or zsh; else an installed bash, zsh, sh.
     pub(crate) fn choose(env: &Env) -> Self {
         let named =
-            ["CLAUDE_CODE_SHELL", "SHELL"].into_iter().filter_map(|name| env.non_empty(name)).map(PathBuf::from);
+            ["CLAUDE_CODE_SHELL", "SHELL"].into_iter().filter_map(|name| env.non_empty(name)).map(|v| on_path(env, v));
         let usual = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/zsh"].into_iter().map(PathBuf::from);
         named
             .chain(usual)
@@ -42,8 +42,19 @@ impl Program {
                 let kind = kind_of(&path)?;
                 path.is_file().then_some(Self { path, kind })
             })
+            .or_else(|| {
+                let path = on_path(env, "bash");
+                path.is_absolute().then_some(Self { path, kind: Kind::Bash })
+            })
             .unwrap_or_else(|| Self { path: "/bin/sh".into(), kind: Kind::Posix })
     }
+}
+
+/// A bare name is looked up in PATH.
+fn on_path(env: &Env, name: &str) -> PathBuf {
+    let folders = env.get("PATH").unwrap_or(DEFAULT_PATH).split(':').filter(|dir| dir.starts_with('/'));
+    let found = folders.map(|dir| Path::new(dir).join(name)).find(|path| !name.contains('/') && path.is_file());
+    found.unwrap_or_else(|| name.into())
 }
 
 fn kind_of(path: &Path) -> Option<Kind> {
@@ -206,6 +217,14 @@ mod tests {
         let env = environment(&facts(&[("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "1"), ("GH_TOKEN", "t"), ("HOME", "/h")]));
         assert!(env.iter().all(|(n, _)| n != "GH_TOKEN"));
         assert!(env.iter().any(|(n, _)| n == "HOME"));
+    }
+
+    #[test]
+    fn the_shell_is_bash_or_zsh() {
+        let choose = |vars: &[(&str, &str)]| Program::choose(&Env::default().with(vars.iter().copied()));
+        assert_eq!(choose(&[("CLAUDE_CODE_SHELL", "bash"), ("PATH", "/bin")]).path, Path::new("/bin/bash"));
+        assert_eq!(choose(&[("SHELL", "/usr/bin/fish")]).kind, Kind::Bash);
+        assert_eq!(choose(&[("SHELL", "/nowhere/bash")]).path, Path::new("/bin/bash"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn start(dir: &Path, script: &str, limits: Limits) -> Running {
 }
 
 async fn wait(running: &mut Running) -> Pause {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     running.until(&CancellationToken::new(), deadline).await.unwrap()
 }
 
