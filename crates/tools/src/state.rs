@@ -55,5 +55,11 @@ impl ToolState {
     pub async fn shutdown(&self) {
         self.tasks.stop_all().await;
         self.shell.shutdown();
+        // Succeeds only when no task left output there.
+        if std::fs::remove_dir(&self.facts.tasks_dir).is_ok()
+            && let Some(session) = self.facts.tasks_dir.parent()
+        {
+            std::fs::remove_dir(session).ok();
+        }
     }
 }
