@@ -30,7 +30,8 @@ pub fn table() -> Vec<Builtin> {
         offered(crate::write::Write),
         offered(crate::notebook_edit::NotebookEdit),
         // Search.
-        //
+        offered(crate::glob::Glob),
+        offered(crate::grep::Grep),
         // Web.
         //
         // Lists.

@@ -4,6 +4,8 @@
 pub mod builtin;
 pub mod contract;
 pub mod edit;
+pub mod glob;
+pub mod grep;
 pub mod input;
 pub mod multi_edit;
 pub mod notebook_edit;
@@ -13,6 +15,7 @@ pub mod read_state;
 pub mod registry;
 pub mod state;
 pub mod text_file;
+mod walk;
 pub mod write;
 
 pub use contract::{
