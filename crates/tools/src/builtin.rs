@@ -35,7 +35,11 @@ pub fn table() -> Vec<Builtin> {
         // Web.
         //
         // Lists.
-        //
+        offered(crate::todo_write::TodoWrite),
+        offered(crate::task_list::TaskCreate),
+        offered(crate::task_list::TaskGet),
+        offered(crate::task_list::TaskUpdate),
+        offered(crate::task_list::TaskList),
     ]
 }
 

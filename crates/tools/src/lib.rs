@@ -14,7 +14,9 @@ pub mod read;
 pub mod read_state;
 pub mod registry;
 pub mod state;
+pub mod task_list;
 pub mod text_file;
+pub mod todo_write;
 mod walk;
 pub mod write;
 

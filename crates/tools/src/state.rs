@@ -33,10 +33,12 @@ pub struct ToolState {
     pub cwd: Mutex<PathBuf>,
     /// What the model has seen of which file.
     pub reads: ReadState,
+    /// The model's checklist.
+    pub todos: crate::todo_write::Todos,
 }
 
 impl ToolState {
     pub fn new(facts: SessionFacts, cwd: PathBuf) -> Self {
-        Self { facts, cwd: Mutex::new(cwd), reads: ReadState::default() }
+        Self { facts, cwd: Mutex::new(cwd), reads: ReadState::default(), todos: Default::default() }
     }
 }
