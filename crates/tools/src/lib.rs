@@ -5,6 +5,8 @@ pub mod bash;
 pub mod builtin;
 pub mod contract;
 pub mod edit;
+pub mod glob;
+pub mod grep;
 pub mod input;
 pub mod multi_edit;
 pub mod notebook_edit;
@@ -15,10 +17,13 @@ pub mod registry;
 mod shell_snapshot;
 pub mod spill;
 pub mod state;
+pub mod task_list;
 pub mod task_output;
 pub mod task_stop;
 pub mod tasks;
 pub mod text_file;
+pub mod todo_write;
+mod walk;
 pub mod write;
 
 pub use contract::{

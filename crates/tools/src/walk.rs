@@ -4,10 +4,11 @@
 
 use crate::contract::{CallCx, Outcome, Workspace};
 use ignore::{DirEntry, WalkBuilder, WalkParallel};
+use std::collections::BinaryHeap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use sys::Env;
 
 const VCS_DIRS: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".sl"];
@@ -54,11 +55,12 @@ where
     let flag = Arc::clone(&halt);
     let mut task = tokio::task::spawn_blocking(move || work(&flag));
     let joined = tokio::select! {
-        joined = &mut task => joined,
+        biased;
         () = cx.cancel.cancelled() => {
             halt.set(Ended::Cancelled);
             task.await
         }
+        joined = &mut task => joined,
         () = tokio::time::sleep(limit) => {
             halt.set(Ended::TimedOut);
             task.await
@@ -116,9 +118,60 @@ pub(crate) fn time_note(ended: Ended, limit: Duration) -> Option<String> {
         .then(|| format!("(The search stopped after {limit:?}; results are incomplete. Search a narrower path.)"))
 }
 
+/// The `keep` smallest of all items offered, and how many were offered: memory does not grow with the tree.
+#[derive(Debug)]
+pub(crate) struct Best<T> {
+    heap: BinaryHeap<T>,
+    keep: usize,
+    pub(crate) total: u64,
+}
+
+impl<T: Ord> Best<T> {
+    pub(crate) fn new(keep: usize) -> Self {
+        Self { heap: BinaryHeap::new(), keep, total: 0 }
+    }
+
+    pub(crate) fn add(&mut self, item: T) {
+        self.total += 1;
+        if self.heap.len() < self.keep {
+            self.heap.push(item);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && item < *worst
+        {
+            *worst = item;
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        let total = self.total + other.total;
+        other.heap.into_iter().for_each(|item| self.add(item));
+        self.total = total;
+    }
+
+    pub(crate) fn into_sorted(self) -> Vec<T> {
+        self.heap.into_sorted_vec()
+    }
+}
+
+/// A file's age; what cannot be told counts as oldest.
+pub(crate) fn modified(meta: std::io::Result<std::fs::Metadata>) -> SystemTime {
+    meta.and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn best_keeps_the_smallest_and_counts_all() {
+        let mut best = Best::new(3);
+        [5, 1, 9, 2].into_iter().for_each(|n| best.add(n));
+        let mut other = Best::new(3);
+        [0, 7, 8, 6].into_iter().for_each(|n| other.add(n));
+        best.merge(other);
+        assert_eq!(best.total, 8);
+        assert_eq!(best.into_sorted(), [0, 1, 2]);
+    }
 
     #[test]
     fn time_limit_follows_the_environment() {
