@@ -6,6 +6,7 @@ pub mod env;
 pub mod fs;
 pub mod git;
 pub mod id;
+pub mod launch;
 pub mod process;
 
 pub use env::Env;
