@@ -1,6 +1,7 @@
 //! `auth status`: which credentials a session would use, never what they are.
 
-use serde_json::{Map, Value, json};
+use config::{Credential, CredentialOptions, NoCredential, Project, Selection};
+use serde_json::json;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use sys::Env;
@@ -35,19 +36,12 @@ struct Found {
     /// Where it comes from, for people.
     source: &'static str,
     provider: &'static str,
-    subscription: Option<String>,
 }
 
 impl Found {
     fn json(&self) -> String {
-        let mut fields = Map::new();
-        fields.insert("loggedIn".into(), json!(self.method.is_some()));
-        fields.insert("authMethod".into(), json!(self.method.unwrap_or("none")));
-        fields.insert("apiProvider".into(), json!(self.provider));
-        if let Some(kind) = &self.subscription {
-            fields.insert("subscriptionType".into(), json!(kind));
-        }
-        format!("{:#}", Value::Object(fields))
+        let method = self.method.unwrap_or("none");
+        json!({"loggedIn": self.method.is_some(), "authMethod": method, "apiProvider": self.provider}).to_string()
     }
 
     fn text(&self) -> String {
@@ -58,27 +52,29 @@ impl Found {
     }
 }
 
-/// First match wins, in the order a session looks.
 fn discover(env: &Env) -> Found {
     let provider = provider(env);
-    let found = |method, source| Found { method: Some(method), source, provider, subscription: None };
     if provider != "firstParty" {
-        return found("third_party", "the cloud provider's own credentials");
+        return Found { method: Some("third_party"), source: "the cloud provider's own credentials", provider };
     }
-    // Some hosts set this to a blank to say that a gateway adds the credentials.
-    if env.non_empty("ANTHROPIC_AUTH_TOKEN").is_some() {
-        return found("auth_token", "ANTHROPIC_AUTH_TOKEN");
-    }
-    if env.non_empty("ANTHROPIC_API_KEY").is_some() {
-        return found("api_key", "ANTHROPIC_API_KEY");
-    }
-    if user_settings(env).is_some_and(|s| s["apiKeyHelper"].is_string()) {
-        return found("api_key_helper", "apiKeyHelper in the user settings");
-    }
-    if env.non_empty("CLAUDE_CODE_OAUTH_TOKEN").is_some() {
-        return found("oauth_token", "CLAUDE_CODE_OAUTH_TOKEN");
-    }
-    Found { method: None, source: "", provider, subscription: None }
+    let (method, source) = match credential(env) {
+        Ok(Credential::AuthToken(_)) => (Some("auth_token"), "ANTHROPIC_AUTH_TOKEN"),
+        Ok(Credential::ApiKey(_)) => (Some("api_key"), "ANTHROPIC_API_KEY"),
+        Ok(Credential::Helper { .. }) => (Some("api_key_helper"), "apiKeyHelper of the settings"),
+        Ok(Credential::OauthToken(_)) => (Some("oauth_token"), "CLAUDE_CODE_OAUTH_TOKEN"),
+        Ok(Credential::Login { .. }) => (Some("claude.ai"), "the stored login"),
+        Ok(Credential::StoredKey(_)) => (Some("api_key"), "the stored key"),
+        Err(NoCredential::Expired | NoCredential::Missing) => (None, ""),
+    };
+    Found { method, source, provider }
+}
+
+/// What a session started here would use. A working directory that is gone leaves the user's own settings.
+fn credential(env: &Env) -> Result<Credential, NoCredential> {
+    let cwd = sys::launch::cwd(env).unwrap_or_else(|_| PathBuf::from("/"));
+    let loaded = Project::open(&cwd, env, &Selection::default()).map_err(|_| NoCredential::Missing)?;
+    let options = CredentialOptions { bare: false, now_ms: sys::clock::now_ms() };
+    config::credentials::resolve(&loaded.env, &loaded, options)
 }
 
 fn provider(env: &Env) -> &'static str {
@@ -88,13 +84,4 @@ fn provider(env: &Env) -> &'static str {
         ("CLAUDE_CODE_USE_FOUNDRY", "foundry"),
     ];
     switches.iter().find(|(name, _)| env.is_on(name)).map_or("firstParty", |(_, provider)| provider)
-}
-
-pub(crate) fn config_dir(env: &Env) -> Option<PathBuf> {
-    env.non_empty("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(env.home()?.join(".claude")))
-}
-
-fn user_settings(env: &Env) -> Option<Value> {
-    let text = std::fs::read_to_string(config_dir(env)?.join("settings.json")).ok()?;
-    serde_json::from_str(&text).ok()
 }

@@ -2,7 +2,7 @@
 //! below them would print headers and keys.
 
 use crate::args::Debug;
-use crate::auth::config_dir;
+use config::state::config_home;
 use engine::SessionChoice;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -55,7 +55,7 @@ fn path(debug: &Debug, env: &Env, session: &mut SessionChoice) -> Option<PathBuf
         SessionChoice::Resume { target, fork: None } if sys::id::is_uuid(target) => target.clone(),
         SessionChoice::Resume { .. } | SessionChoice::Continue { .. } => sys::id::uuid(),
     };
-    Some(config_dir(env)?.join("debug").join(format!("{name}.txt")))
+    Some(config_home(env)?.join("debug").join(format!("{name}.txt")))
 }
 
 fn open(path: &Path) -> io::Result<File> {

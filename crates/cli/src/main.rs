@@ -16,13 +16,19 @@ use crate::parse::Parsed;
 use crate::subcommand::Subcommand;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
 use sys::Env;
+use sys::process::KeeperConfig;
 
-fn main() {
+fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let code = if is_version_probe(&argv) { print(&format!("{}\n", wire::version::line())) } else { dispatch(&argv) };
-    // Not a return: a reader thread may still wait for a stdin that never ends.
-    std::process::exit(i32::from(code));
+    if argv.first().is_some_and(|word| word == sys::keeper::ARGUMENT) {
+        return sys::keeper::run(argv.into_iter().skip(1));
+    }
+    if is_version_probe(&argv) {
+        return ExitCode::from(print(&format!("{}\n", wire::version::line())));
+    }
+    ExitCode::from(dispatch(&argv))
 }
 
 fn is_version_probe(argv: &[OsString]) -> bool {
@@ -57,7 +63,6 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
             Ok(()) => 0,
             Err(message) => fail(&message),
         },
-        Subcommand::Keeper => fail("Error: this build has no keeper"),
         Subcommand::Missing => fail(&format!("Error: `gimlet {name}` is not available yet")),
     }
 }
@@ -68,7 +73,7 @@ fn session(mut args: Args) -> u8 {
     let debug = std::mem::take(&mut args.debug);
     let without_effect = std::mem::take(&mut args.without_effect);
     let around =
-        Surroundings { env, stdout_is_terminal: std::io::stdout().is_terminal(), is_root: sys::launch::is_root() };
+        Surroundings { env, stdout_is_terminal: std::io::stdout().is_terminal(), is_root: sys::is_root() };
     let mut job = match launch::job(args, &around) {
         Ok(job) => job,
         Err(Refusal::Usage(message)) => return fail(&message),
@@ -85,10 +90,16 @@ fn session(mut args: Args) -> u8 {
         tracing::debug!("--{flag} is accepted and has no effect in this build");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build();
-    match runtime {
-        Ok(runtime) => runtime.block_on(headless::run(job)),
-        Err(error) => fail(&format!("Error: could not start the runtime: {error}")),
-    }
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("Error: could not start the runtime: {error}")),
+    };
+    sys::process::configure(KeeperConfig::OwnBinary);
+    let code = runtime.block_on(headless::run(job));
+    // Whatever a handle still holds must not outlive us, and a stuck write must not keep us.
+    sys::process::kill_all();
+    runtime.shutdown_background();
+    code
 }
 
 const INTERACTIVE: &str = "Error: the interactive interface is not available yet.

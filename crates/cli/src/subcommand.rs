@@ -10,7 +10,6 @@ pub(crate) enum Subcommand {
     Completions,
     Auth,
     Help,
-    Keeper,
     /// Known to users of the reference, not part of this build.
     Missing,
 }
@@ -36,7 +35,6 @@ const TABLE: &[Row] = &[
     row("auth", Subcommand::Auth, "auth status [--text]: say which credentials are used"),
     row("completions", Subcommand::Completions, "completions <shell>: print a completion script"),
     row("help", Subcommand::Help, ""),
-    row("__keeper", Subcommand::Keeper, ""),
     missing("update"), missing("upgrade"), missing("install"), missing("setup-token"), missing("doctor"), missing("mcp"),
     missing("plugin"), missing("plugins"), missing("agents"), missing("attach"), missing("logs"), missing("stop"), missing("kill"),
     missing("respawn"), missing("rm"), missing("daemon"), missing("auto-mode"), missing("project"), missing("import"),
@@ -68,8 +66,7 @@ pub(crate) fn near_miss(argv: &[OsString]) -> Option<&'static str> {
         return None;
     }
     let allowed = if word.len() > 5 { 2 } else { 1 };
-    let shown = TABLE.iter().filter(|r| r.what != Subcommand::Keeper);
-    let near = shown.map(|r| (distance(word, r.name), r.name)).filter(|(d, name)| *d <= allowed && name.len() >= 4);
+    let near = TABLE.iter().map(|r| (distance(word, r.name), r.name)).filter(|(d, name)| *d <= allowed && name.len() >= 4);
     near.min_by_key(|(d, _)| *d).map(|(_, name)| name)
 }
 

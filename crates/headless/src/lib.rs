@@ -9,7 +9,6 @@ mod printer;
 mod prompt;
 mod run;
 mod shrink;
-mod signals;
 mod startup;
 mod stdio;
 mod turns;

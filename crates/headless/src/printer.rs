@@ -3,7 +3,7 @@
 
 use crate::run::Output;
 use crate::shrink;
-use crate::stdio::Stdout;
+use crate::stdio::{Stdout, complain};
 use crate::turns::Turns;
 use engine::{Command, Commands, Event, Events};
 use serde_json::value::RawValue;
@@ -81,6 +81,10 @@ impl Printer {
                 if self.output == Output::StreamJson {
                     push_line(batch, &line);
                 }
+                return;
+            }
+            Event::Notice(text) => {
+                complain(&text);
                 return;
             }
             Event::Message(message) => message,

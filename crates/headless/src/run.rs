@@ -3,13 +3,13 @@
 use crate::input::{BadLine, Side, pump};
 use crate::printer::{Ended, Printer};
 use crate::prompt;
-use crate::signals::{Caught, Signals};
 use crate::startup;
 use crate::stdio::complain;
 use crate::turns::Turns;
 use engine::{Boot, Command, Commands, Prompt, SessionChoice};
 use std::sync::Arc;
 use std::time::Duration;
+use sys::signal::{Signal, Signals};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -142,7 +142,7 @@ impl Watch {
             tokio::select! {
                 ended = &mut printing => return self.exit_code(ended.unwrap_or_default()),
                 caught = self.signals.next() => {
-                    if caught == Caught::Interrupt && !self.interrupted && self.turns.is_busy() {
+                    if caught == Signal::Interrupt && !self.interrupted && self.turns.is_busy() {
                         self.interrupted = true;
                         self.commands.send(Command::Interrupt).await.ok();
                         continue;

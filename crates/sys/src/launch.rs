@@ -1,4 +1,4 @@
-//! How this process was started: where, and as whom.
+//! Where this process was started.
 
 use crate::Env;
 use std::io;
@@ -17,10 +17,4 @@ pub fn cwd(env: &Env) -> io::Result<PathBuf> {
 fn same_directory(a: &Path, b: &Path) -> bool {
     let key = |p: &Path| std::fs::metadata(p).map(|m| (m.dev(), m.ino())).ok();
     key(a).is_some() && key(a) == key(b)
-}
-
-/// Whether we run with root's rights, directly or through sudo.
-pub fn is_root() -> bool {
-    // SAFETY: geteuid takes nothing, touches no memory and cannot fail.
-    unsafe { libc::geteuid() == 0 }
 }

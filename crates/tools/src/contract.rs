@@ -21,6 +21,17 @@ pub struct Spec {
     pub schema: Cow<'static, str>,
 }
 
+impl Spec {
+    /// A built-in's facts from its files: `Spec::of("Read", include_str!("read.md"), include_str!("read.schema.json"))`.
+    pub const fn of(name: &'static str, description: &'static str, schema: &'static str) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            description: Cow::Borrowed(description.trim_ascii()),
+            schema: Cow::Borrowed(schema.trim_ascii()),
+        }
+    }
+}
+
 /// Whether a call may run beside others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {

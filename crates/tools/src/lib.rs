@@ -1,9 +1,28 @@
 //! The tool contract, the registry and the built-in tools. A tool never asks for leave and never touches the
 //! transcript: it declares what it would access, runs, and returns an outcome.
 
+pub mod bash;
+pub mod builtin;
 pub mod contract;
+pub mod edit;
+pub mod input;
+pub mod multi_edit;
+pub mod notebook_edit;
+pub mod patch;
+pub mod read;
+pub mod read_state;
+pub mod registry;
+mod shell_snapshot;
+pub mod spill;
 pub mod state;
+pub mod task_output;
+pub mod task_stop;
+pub mod tasks;
+pub mod text_file;
+pub mod write;
 
 pub use contract::{
     Call, CallCx, InputError, Outcome, Sharing, SideModel, SideReply, SideRequest, Spec, Tool, Workspace,
 };
+pub use input::Input;
+pub use registry::Registry;

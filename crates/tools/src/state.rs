@@ -1,5 +1,8 @@
 //! What tools remember within one session. Each part guards itself; no lock is held across an await.
 
+use crate::bash::shell::Shell;
+use crate::read_state::ReadState;
+use crate::tasks::Tasks;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use sys::Env;
@@ -30,10 +33,27 @@ pub struct ToolState {
     pub facts: SessionFacts,
     /// The shell's directory; persists between Bash calls.
     pub cwd: Mutex<PathBuf>,
+    /// What the model has seen of which file.
+    pub reads: ReadState,
+    /// Background tasks.
+    pub tasks: Tasks,
+    pub shell: Shell,
 }
 
 impl ToolState {
     pub fn new(facts: SessionFacts, cwd: PathBuf) -> Self {
-        Self { facts, cwd: Mutex::new(cwd) }
+        Self {
+            facts,
+            cwd: Mutex::new(cwd),
+            reads: ReadState::default(),
+            tasks: Tasks::default(),
+            shell: Shell::default(),
+        }
+    }
+
+    /// Ends background tasks and removes what only this session needs. Call it once, at the session's end.
+    pub async fn shutdown(&self) {
+        self.tasks.stop_all().await;
+        self.shell.shutdown();
     }
 }

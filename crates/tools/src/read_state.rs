@@ -1,0 +1,151 @@
+//! What the model has seen of which file. Staleness is decided by content, never by time alone: touching a file does
+//! not make it stale. Paths are compared with symlinks resolved.
+
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// How much of a file was shown. Ordered: more is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Coverage {
+    /// Cut short by the token cap: enough for nothing.
+    Clipped,
+    /// A range that was asked for: enough to edit.
+    Range,
+    /// All of it: enough to overwrite.
+    Whole,
+}
+
+/// Identifies the bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fingerprint {
+    Hash([u8; 32]),
+    /// Stands in for the hash of a file too large to hash while reading a few lines of it.
+    Stat {
+        modified: Option<SystemTime>,
+        len: u64,
+    },
+}
+
+impl Fingerprint {
+    pub fn of(content: &[u8]) -> Self {
+        Self::Hash(Sha256::digest(content).into())
+    }
+
+    pub fn of_stat(meta: &std::fs::Metadata) -> Self {
+        Self::Stat { modified: meta.modified().ok(), len: meta.len() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub fingerprint: Fingerprint,
+    pub coverage: Coverage,
+}
+
+/// How what was seen compares with what is there now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Unseen,
+    /// Seen, and unchanged since.
+    Current(Coverage),
+    /// Seen, but the content is another one now.
+    Stale,
+}
+
+#[derive(Debug, Default)]
+pub struct ReadState {
+    seen: Mutex<HashMap<PathBuf, Seen>>,
+}
+
+impl ReadState {
+    /// The whole file was shown, as by Read or by `cat file`. `content` is the bytes on disk.
+    pub fn note_shown(&self, path: &Path, content: &[u8]) {
+        self.note(path, Seen { fingerprint: Fingerprint::of(content), coverage: Coverage::Whole });
+    }
+
+    /// Part of the file was shown, as by `head file`. `content` is all the bytes on disk.
+    pub fn note_part_shown(&self, path: &Path, content: &[u8]) {
+        self.note(path, Seen { fingerprint: Fingerprint::of(content), coverage: Coverage::Range });
+    }
+
+    /// Seeing less of the same content than before takes nothing away.
+    pub fn note(&self, path: &Path, seen: Seen) {
+        let key = real(path);
+        let mut map = self.lock();
+        let coverage = match map.get(&key) {
+            Some(old) if old.fingerprint == seen.fingerprint => old.coverage.max(seen.coverage),
+            _ => seen.coverage,
+        };
+        map.insert(key, Seen { coverage, ..seen });
+    }
+
+    pub fn get(&self, path: &Path) -> Option<Seen> {
+        self.lock().get(&real(path)).copied()
+    }
+
+    /// Compares with the file as it is: its bytes and its metadata.
+    pub fn standing(&self, path: &Path, content: &[u8], meta: &std::fs::Metadata) -> Standing {
+        let Some(seen) = self.get(path) else { return Standing::Unseen };
+        let now = match seen.fingerprint {
+            Fingerprint::Hash(_) => Fingerprint::of(content),
+            Fingerprint::Stat { .. } => Fingerprint::of_stat(meta),
+        };
+        if now == seen.fingerprint { Standing::Current(seen.coverage) } else { Standing::Stale }
+    }
+
+    /// We changed the file ourselves: what was known of it stays known.
+    pub fn rewritten(&self, path: &Path, content: &[u8]) {
+        if let Some(seen) = self.lock().get_mut(&real(path)) {
+            seen.fingerprint = Fingerprint::of(content);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One spelling per file: links resolved where the file exists, else in its directory.
+fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent().and_then(|dir| dir.canonicalize().ok()), path.file_name()) {
+        (Some(dir), Some(name)) => dir.join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_touching_do_not_matter() {
+        // [TST-36]
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a");
+        std::fs::write(&file, "one").unwrap();
+        std::os::unix::fs::symlink(&file, dir.path().join("link")).unwrap();
+        let reads = ReadState::default();
+        reads.note_shown(&dir.path().join("link"), b"one");
+        std::fs::File::open(&file).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let meta = std::fs::metadata(&file).unwrap();
+        assert_eq!(reads.standing(&file, b"one", &meta), Standing::Current(Coverage::Whole));
+        assert_eq!(reads.standing(&file, b"two", &meta), Standing::Stale);
+    }
+
+    #[test]
+    fn a_smaller_view_of_the_same_content_takes_nothing_away() {
+        let reads = ReadState::default();
+        let path = Path::new("/nonexistent/file");
+        reads.note_shown(path, b"x");
+        reads.note_part_shown(path, b"x");
+        assert_eq!(reads.get(path).unwrap().coverage, Coverage::Whole);
+        reads.note_part_shown(path, b"y");
+        assert_eq!(reads.get(path).unwrap().coverage, Coverage::Range);
+    }
+}

@@ -1,0 +1,100 @@
+//! The tools of one session. Order is fixed when the registry is built, and the request fragments are the same bytes
+//! every time: they are part of the cached prefix.
+
+use crate::builtin::{self, Builtin};
+use crate::contract::{Spec, Tool};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+pub struct Registry {
+    rows: Vec<Builtin>,
+}
+
+impl Registry {
+    /// The built-in tools whose name passes `keep`.
+    pub fn new(keep: impl Fn(&str) -> bool) -> Self {
+        let mut rows = builtin::table();
+        rows.retain(|row| keep(&row.tool.spec().name));
+        Self { rows }
+    }
+
+    /// Appends a tool from elsewhere (subagents, MCP). A name that is taken is left alone, and `false` returned.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) -> bool {
+        let free = !self.rows.iter().any(|row| row.tool.spec().name == tool.spec().name);
+        if free {
+            self.rows.push(Builtin { tool, offered: true });
+        }
+        free
+    }
+
+    /// By current or older name, whether the tool is offered or not.
+    pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        let name = wire::names::canonical(name);
+        self.rows.iter().map(|row| &row.tool).find(|tool| tool.spec().name == name)
+    }
+
+    /// What the model is offered, in order.
+    pub fn specs(&self) -> impl Iterator<Item = &Spec> {
+        self.rows.iter().filter(|row| row.offered).map(|row| row.tool.spec())
+    }
+
+    /// `{"name","description","input_schema"}` per offered tool, in order.
+    pub fn tool_fragments(&self) -> Vec<Box<RawValue>> {
+        self.specs().filter_map(fragment).collect()
+    }
+}
+
+#[derive(Serialize)]
+struct Fragment<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a RawValue,
+}
+
+/// `None` only for a schema that is not JSON, which a built-in never has and an adapter checks before it adds.
+fn fragment(spec: &Spec) -> Option<Box<RawValue>> {
+    let input_schema: &RawValue = serde_json::from_str(&spec.schema).ok()?;
+    wire::raw::to_raw(&Fragment { name: &spec.name, description: &spec.description, input_schema }).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_tool_is_well_formed() {
+        let mut names = BTreeSet::new();
+        for row in builtin::table() {
+            let spec = row.tool.spec();
+            assert!(names.insert(spec.name.clone()), "{} twice", spec.name);
+            let schema: serde_json::Value = serde_json::from_str(&spec.schema).unwrap();
+            assert_eq!(serde_json::to_string(&schema).unwrap(), spec.schema, "{}: schema is not compact", spec.name);
+            assert_eq!(schema["type"], "object", "{}", spec.name);
+            assert!(schema["properties"].is_object(), "{}", spec.name);
+            assert_eq!(spec.description.trim(), spec.description, "{}", spec.name);
+            assert!(!spec.description.is_empty(), "{}", spec.name);
+        }
+    }
+
+    #[test]
+    fn the_tool_block_stays_small() {
+        let block: usize = Registry::new(|_| true).tool_fragments().iter().map(|f| f.get().len()).sum();
+        assert!(block < 24 * 1024, "tool block is {block} bytes");
+    }
+
+    #[test]
+    fn fragments_are_stable_and_filtered() {
+        // [TST-15]
+        let all = Registry::new(|_| true);
+        assert_eq!(format!("{:?}", all.tool_fragments()), format!("{:?}", Registry::new(|_| true).tool_fragments()));
+        assert!(all.find("MultiEdit").is_some());
+        assert!(all.specs().all(|s| s.name != "MultiEdit"));
+        let some = Registry::new(|name| name == "Read");
+        assert_eq!(some.specs().map(|s| &*s.name).collect::<Vec<_>>(), ["Read"]);
+        assert!(some.tool_fragments()[0].get().starts_with(r#"{"name":"Read","description":""#));
+        assert!(some.find("Write").is_none());
+        assert!(Registry::new(|_| false).tool_fragments().is_empty());
+    }
+}
