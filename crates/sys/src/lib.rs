@@ -7,6 +7,7 @@ pub mod fs;
 pub mod git;
 pub mod id;
 pub mod keeper;
+pub mod launch;
 pub mod machine;
 pub mod process;
 mod procfs;
