@@ -41,10 +41,12 @@ impl Clients {
     }
 
     fn proxies(&self) -> Result<&Arc<Proxies>, HttpError> {
-        let read = || Proxies::from_env(&self.env).map(Arc::new).map_err(|error| match error {
-            HttpError::Invalid(message) => message,
-            other => other.to_string(),
-        });
+        let read = || {
+            Proxies::from_env(&self.env).map(Arc::new).map_err(|error| match error {
+                HttpError::Invalid(message) => message,
+                other => other.to_string(),
+            })
+        };
         self.proxies.get_or_init(read).as_ref().map_err(|message| HttpError::Invalid(message.clone()))
     }
 }

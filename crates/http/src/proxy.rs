@@ -37,7 +37,8 @@ impl Proxies {
 }
 
 fn parse_proxy(name: &str, value: &str) -> Result<Url, HttpError> {
-    let refuse = |why: &str| HttpError::Invalid(format!("{name} is not a usable proxy URL ({why}); correct or unset it"));
+    let refuse =
+        |why: &str| HttpError::Invalid(format!("{name} is not a usable proxy URL ({why}); correct or unset it"));
     let text = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
     let url = Url::parse(&text).map_err(|error| refuse(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https" | "socks4" | "socks4a" | "socks5" | "socks5h") {
@@ -167,9 +168,7 @@ mod tests {
 
     #[test]
     fn exceptions() {
-        let through = |list: &str, target: &str| {
-            chosen(&[("http_proxy", "p"), ("NO_PROXY", list)], target).is_some()
-        };
+        let through = |list: &str, target: &str| chosen(&[("http_proxy", "p"), ("NO_PROXY", list)], target).is_some();
         let cases = [
             ("example.com", "http://example.com/", false),
             ("example.com", "http://a.example.com/", false),

@@ -28,9 +28,9 @@ pub(crate) fn from_env(env: &Env) -> Result<ClientConfig, HttpError> {
     let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| invalid(&error))?.with_root_certificates(roots(env));
     let mut config = match identity(env)? {
-        Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|error| {
-            HttpError::Invalid(format!("{CERTIFICATE} and {KEY} cannot be used together: {error}"))
-        })?,
+        Some((chain, key)) => builder
+            .with_client_auth_cert(chain, key)
+            .map_err(|error| HttpError::Invalid(format!("{CERTIFICATE} and {KEY} cannot be used together: {error}")))?,
         None => builder.with_no_client_auth(),
     };
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
