@@ -194,15 +194,19 @@ async fn a_program_that_does_not_exist_is_an_error() {
 #[tokio::test]
 #[ignore = "measurement"]
 async fn cost_of_a_child() {
-    for _ in 0..3 {
-        let started = Instant::now();
-        for _ in 0..100 {
-            let spec = Spawn { program: "/bin/true".into(), args: vec![], ..shell("") };
-            let mut child = spawn(spec).unwrap();
-            child.wait().await.unwrap();
-        }
-        println!("{:?} for each child", started.elapsed() / 100);
+    let mut spent = [Duration::ZERO; 3];
+    for _ in 0..300 {
+        let spec = Spawn { program: "/bin/true".into(), args: vec![], ..shell("") };
+        let mut started = Instant::now();
+        let mut lap = || std::mem::replace(&mut started, Instant::now()).elapsed();
+        let mut child = spawn(spec).unwrap();
+        spent[0] += lap();
+        child.wait().await.unwrap();
+        spent[1] += lap();
+        drop(child);
+        spent[2] += lap();
     }
+    println!("each child: spawn, wait, drop {:?}", spent.map(|time| time / 300));
 }
 
 #[cfg(target_os = "linux")]
