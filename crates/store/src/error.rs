@@ -21,7 +21,9 @@ pub enum StoreError {
     /// The disk refuses and the queue is full: nothing may run unrecorded, so the turn must end.
     #[error("the transcript cannot be written and {} MiB are waiting for it; free disk space, then resume this session", limit >> 20)]
     Full { limit: usize },
-    #[error("no message with uuid {uuid} in this conversation; --resume-session-at takes the uuid of one of its entries")]
+    #[error(
+        "no message with uuid {uuid} in this conversation; --resume-session-at takes the uuid of one of its entries"
+    )]
     UnknownEntry { uuid: String },
     #[error("Resume rejected by --resume-drops-turn: {reason}")]
     DropsTurn { reason: String },

@@ -72,7 +72,8 @@ impl<'s> Copy<'s> {
             line.clear();
         }
         for old in &self.source.sticky {
-            let known = crate::transcript::kind_of(old).is_some_and(|k| k != "last-prompt" && !self.copied.contains(&k));
+            let known =
+                crate::transcript::kind_of(old).is_some_and(|k| k != "last-prompt" && !self.copied.contains(&k));
             if let Some(copy) = known.then(|| self.moved(old, None, None)).flatten() {
                 output.write_all(copy.as_bytes())?;
                 output.write_all(b"\n")?;
@@ -150,8 +151,13 @@ fn range(line: &str, value: &RawValue) -> Range<usize> {
 fn stays_behind(kind: &str) -> bool {
     matches!(
         kind,
-        "worktree-state" | "bridge-session" | "isolation-latch" | "queue-operation" | "relocated"
-            | "file-history-snapshot" | "file-history-delta"
+        "worktree-state"
+            | "bridge-session"
+            | "isolation-latch"
+            | "queue-operation"
+            | "relocated"
+            | "file-history-snapshot"
+            | "file-history-delta"
     ) || kind.starts_with("artifact-")
         || kind.starts_with("api-request")
 }

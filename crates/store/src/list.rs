@@ -134,7 +134,11 @@ impl SessionInfo {
         if self.created_at.is_none() {
             self.created_at = line.timestamp.as_str().and_then(sys::clock::parse_iso);
         }
-        if self.first_prompt.is_none() && line.kind.as_str() == Some("user") && line.is_message() && !line.is_compact_summary.0 {
+        if self.first_prompt.is_none()
+            && line.kind.as_str() == Some("user")
+            && line.is_message()
+            && !line.is_compact_summary.0
+        {
             match prompt(line) {
                 Some(Prompt::Text(text)) => self.first_prompt = Some(text),
                 Some(Prompt::Command(name)) => keep(command, || Some(name)),
@@ -194,7 +198,10 @@ fn classify(text: &str) -> Option<Prompt> {
     const INJECTED: [&str; 5] =
         ["<local-command-stdout>", "<session-start-hook>", "<tick>", "<goal>", "[Request interrupted by user"];
     let only = |tag: &str| text.starts_with(&format!("<{tag}>")) && text.ends_with(&format!("</{tag}>"));
-    let skip = text.is_empty() || INJECTED.iter().any(|p| text.starts_with(p)) || only("ide_opened_file") || only("ide_selection");
+    let skip = text.is_empty()
+        || INJECTED.iter().any(|p| text.starts_with(p))
+        || only("ide_opened_file")
+        || only("ide_selection");
     (!skip).then(|| Prompt::Text(shorten(text)))
 }
 

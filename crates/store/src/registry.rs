@@ -171,7 +171,10 @@ pub fn clear_stale(layout: &Layout) {
 fn records(dir: &Path) -> Vec<(PathBuf, Option<Owner>)> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let paths = entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json"));
-    paths.map(|p| (std::fs::read(&p).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()), p)).map(|(o, p)| (p, o)).collect()
+    paths
+        .map(|p| (std::fs::read(&p).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()), p))
+        .map(|(o, p)| (p, o))
+        .collect()
 }
 
 #[cfg(test)]
@@ -203,7 +206,20 @@ mod tests {
         record.set_status(Status::Busy);
         let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-        let expected = ["pid", "sessionId", "cwd", "startedAt", "procStart", "version", "peerProtocol", "kind", "entrypoint", "status", "updatedAt", "statusUpdatedAt"];
+        let expected = [
+            "pid",
+            "sessionId",
+            "cwd",
+            "startedAt",
+            "procStart",
+            "version",
+            "peerProtocol",
+            "kind",
+            "entrypoint",
+            "status",
+            "updatedAt",
+            "statusUpdatedAt",
+        ];
         assert_eq!(keys, expected);
         assert_eq!((json["status"].as_str(), json["peerProtocol"].as_u64()), (Some("busy"), Some(1)));
         assert!(json["procStart"].is_string());
@@ -229,7 +245,11 @@ mod tests {
         clear_stale(&layout);
         assert!(!reused.exists() && !gone.exists());
         let start = sys::user::process_start(parent).unwrap();
-        std::fs::write(&reused, format!(r#"{{"pid":{parent},"sessionId":"S","procStart":"{start}","kind":"interactive"}}"#)).unwrap();
+        std::fs::write(
+            &reused,
+            format!(r#"{{"pid":{parent},"sessionId":"S","procStart":"{start}","kind":"interactive"}}"#),
+        )
+        .unwrap();
         assert_eq!(live_owner(&layout, "S").unwrap().pid, parent);
         clear_stale(&layout);
         assert!(reused.exists());

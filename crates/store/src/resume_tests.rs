@@ -128,7 +128,8 @@ fn a_call_answered_twice_counts_once() {
 // [TST-158]
 #[test]
 fn the_last_prompt_names_the_leaf_until_something_newer_is_said() {
-    let mut lines = vec![user("u1", None, "a"), text("a1", "u1", "m1"), user("u2", Some("a1"), "b"), text("a2", "u2", "m2")];
+    let mut lines =
+        vec![user("u1", None, "a"), text("a1", "u1", "m1"), user("u2", Some("a1"), "b"), text("a2", "u2", "m2")];
     lines.push(leaf("a1"));
     assert_eq!(order(&lines), ["u1", "a1"]);
     // The rewound branch goes on, and the process dies before it can name its leaf.
@@ -275,7 +276,9 @@ fn only_the_named_turn_may_be_dropped() {
 #[test]
 fn replacements_come_in_file_order() {
     let line = |id: &str| {
-        format!(r#"{{"type":"content-replacement","replacements":[{{"kind":"k","toolUseId":"{id}","replacement":"short"}},{{"odd":1}}],"sessionId":"S"}}"#)
+        format!(
+            r#"{{"type":"content-replacement","replacements":[{{"kind":"k","toolUseId":"{id}","replacement":"short"}},{{"odd":1}}],"sessionId":"S"}}"#
+        )
     };
     let loaded = load_text(&file(&[user("u1", None, "a"), line("t1"), line("t2")]));
     let ids: Vec<&str> = loaded.replacements.iter().map(|r| r.tool_use_id.as_str()).collect();

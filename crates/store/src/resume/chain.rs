@@ -6,7 +6,10 @@ use std::collections::{HashMap, HashSet};
 
 pub(super) enum Resolved {
     /// Indexes of nodes, in conversation order, and the leaf.
-    Chain { order: Vec<usize>, leaf: usize },
+    Chain {
+        order: Vec<usize>,
+        leaf: usize,
+    },
     NeedMore,
     /// The whole file has no leaf.
     Nothing,

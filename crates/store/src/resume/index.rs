@@ -82,8 +82,8 @@ pub(super) struct Index {
     /// The pass reached the start of the file.
     pub(super) complete: bool,
     pub(super) sidechain: bool,
-    has_boundary: bool,
-    awaited: HashSet<String>,
+    pub(super) has_boundary: bool,
+    pub(super) awaited: HashSet<String>,
 }
 
 /// What the line just added means for the pass.
