@@ -20,7 +20,7 @@ pub enum LatestScope {
 
 /// `--resume <target>`: a session id, a `.jsonl` path or a title.
 pub fn target(layout: &Layout, cwd: &Path, target: &str) -> Result<PathBuf, StoreError> {
-    if target.ends_with(".jsonl") {
+    if Path::new(target).extension().is_some_and(|e| e == "jsonl") {
         return by_path(cwd, target);
     }
     if sys::id::is_uuid(target) {

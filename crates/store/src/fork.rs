@@ -121,13 +121,11 @@ impl<'s> Copy<'s> {
         if let Some(uuid) = forked {
             let session = serde_json::to_string(&self.source.session_id).ok()?;
             let origin = format!(r#"{{"sessionId":{session},"messageUuid":{}}}"#, serde_json::to_string(uuid).ok()?);
-            match values.forked_from {
-                Some(old) => edits.push((range(line, old), origin)),
-                None => {
-                    let end = line.rfind('}')?;
-                    edits.push((end..end, format!(r#","forkedFrom":{origin}"#)));
-                }
-            }
+            let end = line.rfind('}')?;
+            edits.push(match values.forked_from {
+                Some(old) => (range(line, old), origin),
+                None => (end..end, format!(r#","forkedFrom":{origin}"#)),
+            });
         }
         edits.sort_by_key(|(at, _)| at.start);
         let mut out = String::with_capacity(line.len() + 128);

@@ -59,7 +59,7 @@ fn a_fork_keeps_the_conversation_and_what_it_does_not_know() {
         "torn {".into(),
         format!(r#"{{"type":"last-prompt","leafUuid":"u2","sessionId":"{OLD}"}}"#),
     ];
-    let text: String = lines.iter().map(|l| format!("{l}\n")).collect();
+    let text = lines.join("\n") + "\n";
     let forked = fork_text(&text, &LoadOptions::default());
     let expected = [
         moved(&lines[0], "u1"),
@@ -76,7 +76,7 @@ fn a_fork_keeps_the_conversation_and_what_it_does_not_know() {
 fn the_fork_loads_like_its_source() {
     let canonical = include_str!("../fixtures/canonical.jsonl");
     for count in [8, 12] {
-        let text: String = canonical.lines().take(count).map(|l| format!("{l}\n")).collect();
+        let text = canonical.lines().take(count).collect::<Vec<_>>().join("\n") + "\n";
         let files = files(&text);
         let source = load(&files.source, &LoadOptions::default()).unwrap();
         fork(&source, NEW, &files.dest).unwrap();
@@ -96,15 +96,8 @@ fn the_fork_loads_like_its_source() {
 
 #[test]
 fn a_cut_fork_ends_at_the_cut() {
-    let text: String = [
-        node("user", "u1", "null", ""),
-        node("assistant", "a1", "\"u1\"", ""),
-        node("user", "u2", "\"a1\"", ""),
-        r#"{"type":"later"}"#.into(),
-    ]
-    .iter()
-    .map(|l| format!("{l}\n"))
-    .collect();
+    let [first, second] = [node("user", "u1", "null", ""), node("assistant", "a1", "\"u1\"", "")];
+    let text = [first, second, node("user", "u2", "\"a1\"", ""), r#"{"type":"later"}"#.into()].join("\n") + "\n";
     let forked = fork_text(&text, &LoadOptions { at: Some("a1".into()), ..LoadOptions::default() });
     assert_eq!(forked.lines().count(), 2);
 }

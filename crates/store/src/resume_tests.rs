@@ -41,7 +41,7 @@ fn leaf(uuid: &str) -> String {
 }
 
 fn file(lines: &[String]) -> String {
-    lines.iter().map(|l| format!("{l}\n")).collect()
+    lines.join("\n") + "\n"
 }
 
 fn at(uuid: &str) -> LoadOptions {
@@ -79,7 +79,7 @@ fn the_canonical_lines_load_from_the_boundary() {
 
 #[test]
 fn before_compaction_the_whole_chain_is_live() {
-    let before: String = EXAMPLES.lines().take(8).map(|l| format!("{l}\n")).collect();
+    let before = EXAMPLES.lines().take(8).collect::<Vec<_>>().join("\n");
     let loaded = load_text(&before);
     assert_eq!(uuids(&loaded), ["u1", "a1", "a2", "u2"]);
     assert_eq!(loaded.model.as_deref(), Some("m"));
@@ -88,6 +88,37 @@ fn before_compaction_the_whole_chain_is_live() {
     assert!(loaded.entries[3].is_tool_result());
     assert_eq!(loaded.entries[3].message().unwrap().blocks().unwrap().len(), 1);
     assert!(loaded.sticky.iter().any(|l| l.starts_with(r#"{"type":"ai-title""#)));
+}
+
+/// The order and the housekeeping lines of a foreign writer; contents shortened.
+#[test]
+fn foreign_housekeeping_stands_outside_the_chain() {
+    let note = |uuid: &str, parent: &str| {
+        format!(
+            r#"{{"parentUuid":"{parent}","isSidechain":false,"attachment":{{"type":"environment"}},"rendered":[{{"content":"x"}}],"type":"attachment","uuid":"{uuid}"}}"#
+        )
+    };
+    let lines = [
+        r#"{"type":"queue-operation","operation":"enqueue","timestamp":"t","sessionId":"S","content":"go"}"#.into(),
+        user("u1", None, "go")
+            .replace(r#""type":"user""#, r#""turnPosition":{"promptIndex":0},"slug":null,"type":"user""#),
+        note("n1", "u1"),
+        note("n2", "n1"),
+        r#"{"type":"atis-latch","value":null}"#.into(),
+        format!(r#"{{"type":"api-request-shape","tools":["{}"]}}"#, "x".repeat(100_000)),
+        r#"{"type":"api-request","uuid":"q1","parentUuid":"n2"}"#.into(),
+        call("a1", "n2", "m1", "t1").replace(r#""sessionId":"S""#, r#""sessionId":"S","session_id":"S","madeBy":{}"#),
+        r#"{"type":"tools-used","tools":["Bash"]}"#.into(),
+        result("r1", "a1", "t1"),
+        text("a2", "r1", "m2"),
+        note("n3", "a2"),
+        leaf("a2"),
+        r#"{"type":"cost-state","total":{"usd":0.1}}"#.into(),
+    ];
+    let loaded = load_text(&file(&lines));
+    assert_eq!(uuids(&loaded), ["u1", "n1", "n2", "a1", "r1", "a2"]);
+    assert_eq!(loaded.entries[1].body.as_deref(), Some(r#"{"type":"environment"}"#));
+    assert_eq!(loaded.skipped_lines, 0);
 }
 
 // [TST-156]
