@@ -38,7 +38,10 @@ pub struct Transcript {
 
 impl std::fmt::Debug for Transcript {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Transcript").field("path", &self.path).field("persist", &self.shared.is_some()).finish()
+        f.debug_struct("Transcript")
+            .field("path", &self.path)
+            .field("persist", &self.shared.is_some())
+            .finish_non_exhaustive()
     }
 }
 
@@ -137,15 +140,15 @@ impl Transcript {
     /// Queues whole lines (without newlines), to be written together. Metadata lines wait for the first message of
     /// this process. Fails only when the disk refuses and the queue is full: then nothing more may run.
     pub fn append(&self, lines: Vec<String>) -> Result<(), StoreError> {
-        self.enqueue(&lines, When::WithFirstMessage)
+        self.enqueue(lines, When::WithFirstMessage)
     }
 
     /// Like `append`, for metadata that must be kept even when no message follows.
     pub fn append_now(&self, lines: Vec<String>) -> Result<(), StoreError> {
-        self.enqueue(&lines, When::Now)
+        self.enqueue(lines, When::Now)
     }
 
-    fn enqueue(&self, lines: &[String], when: When) -> Result<(), StoreError> {
+    fn enqueue(&self, lines: Vec<String>, when: When) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let size: usize = lines.iter().map(|l| l.len() + 1).sum();
         let mut state = shared.room_for(size)?;
@@ -153,7 +156,7 @@ impl Transcript {
         let begun = state.begun;
         let target = if begun { &mut state.queue } else { &mut state.held };
         for line in lines {
-            target.push(line);
+            target.push(&line);
         }
         if !begun {
             return Ok(());

@@ -262,7 +262,8 @@ fn a_rename_by_another_process_wins_over_our_copy() {
     let transcript = Transcript::open(path.clone(), Persist::Yes);
     let ours = meta("custom-title", "customTitle", "ours");
     let theirs = meta("custom-title", "customTitle", "theirs");
-    let filler = |n: usize| format!(r#"{{"parentUuid":null,"type":"user","uuid":"f{n}","x":"{}"}}"#, "x".repeat(30_000));
+    let filler =
+        |n: usize| format!(r#"{{"parentUuid":null,"type":"user","uuid":"f{n}","x":"{}"}}"#, "x".repeat(30_000));
     block_on(async {
         transcript.append(vec![tree(0), ours.clone()]).unwrap();
         transcript.flush().await.unwrap();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(10);
 /// Trouble that may pass is reported after this long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Most that is read back to find lines other processes appended.
 const LOOK_BACK: u64 = 16 << 20;
 /// How much of an existing file is looked at before the first copies.
@@ -131,7 +131,11 @@ fn collect(shared: &Shared, writer: &mut Writer, trouble: &Trouble) -> bool {
     }
     let taken = std::mem::take(&mut state.queue);
     writer.sticky.saw(&taken.bytes);
-    writer.batch.bytes.extend_from_slice(&taken.bytes);
+    if writer.batch.is_empty() {
+        writer.batch.bytes = taken.bytes;
+    } else {
+        writer.batch.bytes.extend_from_slice(&taken.bytes);
+    }
     state.in_flight = writer.batch.bytes.len();
     state.in_flight_lines += taken.count;
     state.closing
