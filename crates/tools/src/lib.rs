@@ -4,8 +4,10 @@
 pub mod builtin;
 pub mod contract;
 pub mod edit;
+mod file_work;
 pub mod input;
 pub mod multi_edit;
+mod notebook;
 pub mod notebook_edit;
 pub mod patch;
 pub mod read;
