@@ -1,5 +1,5 @@
 //! Background tasks: how they start, end and are asked about.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code outside test functions too")]
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
 
 mod common;
 
