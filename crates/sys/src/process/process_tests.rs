@@ -40,7 +40,7 @@ async fn dropping_a_running_child_takes_its_whole_tree() {
     assert!(pids.iter().all(|pid| crate::is_alive(*pid)));
     drop(child);
     // [TST-57]
-    assert!(pids.iter().all(|pid| !crate::is_alive(*pid)), "{pids:?}");
+    assert_gone(&pids);
 }
 
 #[cfg(target_os = "linux")]
@@ -51,7 +51,7 @@ async fn dropping_after_the_exit_still_takes_what_was_left_behind() {
     assert_eq!(child.wait().await.unwrap(), Exit { code: Some(3), signal: None });
     assert!(pids.iter().all(|pid| crate::is_alive(*pid)));
     drop(child);
-    assert!(pids.iter().all(|pid| !crate::is_alive(*pid)), "{pids:?}");
+    assert_gone(&pids);
 }
 
 #[cfg(target_os = "linux")]
@@ -80,7 +80,10 @@ async fn stop_asks_first_and_lets_the_tree_finish() {
     assert_eq!(lines(&mut child, 1).await, ["up"]);
     let exit = child.stop(Duration::from_secs(10)).await.unwrap();
     assert_eq!(exit.signal, Some(libc::SIGTERM));
-    assert_eq!(lines(&mut child, 1).await, ["bye"]);
+    // The inner shell may add a remark about its own sleep.
+    let mut rest = String::new();
+    child.stdout.as_mut().unwrap().read_to_string(&mut rest).await.unwrap();
+    assert!(rest.ends_with("bye\n"), "{rest}");
 }
 
 #[tokio::test]
@@ -201,4 +204,10 @@ async fn cost_of_a_child() {
         }
         println!("{:?} for each child", started.elapsed() / 100);
     }
+}
+
+#[cfg(target_os = "linux")]
+fn assert_gone(pids: &[i32]) {
+    let alive: Vec<&i32> = pids.iter().filter(|pid| crate::is_alive(**pid)).collect();
+    assert!(alive.is_empty(), "{alive:?} of {pids:?}");
 }
