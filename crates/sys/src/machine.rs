@@ -57,8 +57,8 @@ pub fn is_alive(pid: i32) -> bool {
         return false;
     }
     // SAFETY: signal 0 only asks whether the process exists.
-    let exists = unsafe { libc::kill(pid, 0) } == 0
-        || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
+    let exists =
+        unsafe { libc::kill(pid, 0) } == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
     exists && procfs::stat(pid).is_none_or(|stat| stat.is_live())
 }
 

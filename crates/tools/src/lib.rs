@@ -6,6 +6,8 @@ pub mod builtin;
 pub mod contract;
 pub mod edit;
 mod file_work;
+pub mod glob;
+pub mod grep;
 pub mod input;
 pub mod multi_edit;
 mod notebook;
@@ -17,10 +19,13 @@ pub mod registry;
 mod shell_snapshot;
 pub mod spill;
 pub mod state;
+pub mod task_list;
 pub mod task_output;
 pub mod task_stop;
 pub mod tasks;
 pub mod text_file;
+pub mod todo_write;
+mod walk;
 pub mod write;
 
 pub use contract::{

@@ -38,6 +38,8 @@ pub struct ToolState {
     /// Background tasks.
     pub tasks: Tasks,
     pub shell: Shell,
+    /// The model's checklist.
+    pub todos: crate::todo_write::Todos,
 }
 
 impl ToolState {
@@ -48,6 +50,7 @@ impl ToolState {
             reads: ReadState::default(),
             tasks: Tasks::default(),
             shell: Shell::default(),
+            todos: Default::default(),
         }
     }
 

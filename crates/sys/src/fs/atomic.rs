@@ -103,12 +103,7 @@ fn replace(
     result
 }
 
-fn fill(
-    file: &mut File,
-    bytes: &[u8],
-    existing: Option<&Metadata>,
-    durability: Durability,
-) -> Result<(), Refused> {
+fn fill(file: &mut File, bytes: &[u8], existing: Option<&Metadata>, durability: Durability) -> Result<(), Refused> {
     if let Some(kept) = existing {
         keep_owner(file, kept)?;
         // After the owner, because changing the owner clears set-id bits.

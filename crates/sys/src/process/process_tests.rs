@@ -178,8 +178,7 @@ async fn run_feeds_input_and_keeps_streams_apart() {
 #[tokio::test]
 async fn run_ends_on_time_even_if_input_is_never_read() {
     let spec = Spawn { stdin: Input::Pipe, ..shell("exec sleep 600") };
-    let options =
-        RunOptions { input: vec![0; 1 << 20], timeout: Duration::from_millis(50), ..RunOptions::default() };
+    let options = RunOptions { input: vec![0; 1 << 20], timeout: Duration::from_millis(50), ..RunOptions::default() };
     let finished = run(spec, options).await.unwrap();
     assert!(finished.timed_out);
     assert_eq!(finished.exit.signal, Some(libc::SIGTERM));
