@@ -1,5 +1,5 @@
 //! Bash in the foreground, with a real shell.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code outside test functions too")]
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
 
 mod common;
 
@@ -254,7 +254,7 @@ async fn a_server_left_running_does_not_hold_the_call() {
     let survived = bench.dir.join("survived");
     let waiting = async {
         while !survived.exists() {
-            tokio::time::sleep(Duration::from_millis(20)).await
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("the server was allowed to finish");

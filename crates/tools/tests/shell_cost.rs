@@ -1,5 +1,5 @@
 //! What a call costs beyond its command. The budget is a gate elsewhere; this guards against a gross regression.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code outside test functions too")]
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Background tasks: how they start, end and are asked about.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code outside test functions too")]
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
 
 mod common;
 
@@ -79,11 +79,8 @@ async fn a_timeout_moves_the_command_to_the_background() {
     // [TST-51]
     let bench = with_env(&[]);
     std::fs::create_dir(bench.dir.join("sub")).unwrap();
-    let command =
-        "cd sub; echo before; tail -f /dev/null --pid=$$ -s 0.01 & while [ ! -e ../go ]; do :; done; echo after";
-    let command = command.replace("tail -f /dev/null --pid=$$ -s 0.01 & ", "");
     // A loop is not fully parsed, so it has to be in a script.
-    bench.file("wait.sh", command);
+    bench.file("wait.sh", "cd sub; echo before; while [ ! -e ../go ]; do sleep 0.01; done; echo after");
     let (text, result) = bench.ok("Bash", json!({"command": "cd . && sh wait.sh", "timeout": 200})).await;
     let id = result["backgroundTaskId"].as_str().unwrap().to_owned();
     let path = bench.facts.tasks_dir.join(format!("{id}.output"));
@@ -215,4 +212,13 @@ async fn the_end_of_the_session_ends_its_tasks() {
         assert!(!Path::new("/proc").join(pid.trim()).exists());
     }
     assert!(bench.state().tasks.all().iter().all(|task| task.status == TaskStatus::Killed));
+}
+
+#[test]
+fn descriptions_stay_short() {
+    for (name, limit) in [("Bash", 2_200), ("TaskOutput", 500), ("TaskStop", 500)] {
+        let registry = tools::Registry::new(|tool| tool == name);
+        let size = registry.tool_fragments()[0].get().len();
+        assert!(size <= limit, "{name} takes {size} bytes");
+    }
 }
