@@ -1,6 +1,8 @@
 //! One lazily built HTTP client: proxies, root certificates, streaming bodies, timeouts. It knows nothing of providers
 //! and retries nothing; the library underneath never shows in this surface.
 
+pub mod guard;
+
 use bytes::Bytes;
 use futures_util::StreamExt;
 use std::sync::{Arc, OnceLock};
@@ -82,12 +84,12 @@ fn whole(parts: Vec<Bytes>) -> reqwest::Body {
     reqwest::Body::from(parts.concat())
 }
 
-fn build(_env: &Env) -> Result<reqwest::Client, String> {
-    reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(Duration::from_secs(30))
-        .build()
-        .map_err(|e| e.to_string())
+fn build(env: &Env) -> Result<reqwest::Client, String> {
+    builder(env).build().map_err(|e| e.to_string())
+}
+
+fn builder(_env: &Env) -> reqwest::ClientBuilder {
+    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).connect_timeout(Duration::from_secs(30))
 }
 
 fn classify(error: reqwest::Error) -> HttpError {

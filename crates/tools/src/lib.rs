@@ -18,6 +18,8 @@ pub mod task_list;
 pub mod text_file;
 pub mod todo_write;
 mod walk;
+pub mod web_fetch;
+pub mod web_search;
 pub mod write;
 
 pub use contract::{

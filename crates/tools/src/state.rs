@@ -35,10 +35,13 @@ pub struct ToolState {
     pub reads: ReadState,
     /// The model's checklist.
     pub todos: crate::todo_write::Todos,
+    /// Pages seen, and the client that fetches them.
+    pub web: crate::web_fetch::Web,
+    pub searches: crate::web_search::Searches,
 }
 
 impl ToolState {
     pub fn new(facts: SessionFacts, cwd: PathBuf) -> Self {
-        Self { facts, cwd: Mutex::new(cwd), reads: ReadState::default(), todos: Default::default() }
+        Self { facts, cwd: Mutex::new(cwd), reads: ReadState::default(), todos: Default::default(), web: Default::default(), searches: Default::default() }
     }
 }
