@@ -6,6 +6,7 @@ mod address;
 mod cache;
 mod fetch;
 mod page;
+mod scan;
 mod target;
 
 use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, SidePurpose, SideRequest, Spec, Tool, Workspace};
