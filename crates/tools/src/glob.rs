@@ -234,12 +234,8 @@ mod tests {
     use super::*;
 
     fn scope(base: &str, pattern: &str) -> (String, String) {
-        let at = Workspace {
-            cwd: "/w".into(),
-            project: "/w".into(),
-            additional: Vec::new(),
-            home: Some("/home/u".into()),
-        };
+        let at =
+            Workspace { cwd: "/w".into(), project: "/w".into(), additional: Vec::new(), home: Some("/home/u".into()) };
         let scope = Scope::of(Path::new(base), pattern, &at);
         (scope.root.display().to_string(), scope.pattern)
     }

@@ -4,10 +4,12 @@
 pub mod builtin;
 pub mod contract;
 pub mod edit;
+mod file_work;
 pub mod glob;
 pub mod grep;
 pub mod input;
 pub mod multi_edit;
+mod notebook;
 pub mod notebook_edit;
 pub mod patch;
 pub mod read;

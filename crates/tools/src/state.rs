@@ -42,6 +42,13 @@ pub struct ToolState {
 
 impl ToolState {
     pub fn new(facts: SessionFacts, cwd: PathBuf) -> Self {
-        Self { facts, cwd: Mutex::new(cwd), reads: ReadState::default(), todos: Default::default(), web: Default::default(), searches: Default::default() }
+        Self {
+            facts,
+            cwd: Mutex::new(cwd),
+            reads: ReadState::default(),
+            todos: Default::default(),
+            web: Default::default(),
+            searches: Default::default(),
+        }
     }
 }

@@ -193,7 +193,8 @@ impl WebFetchCall {
             timeout: MODEL_TIMEOUT,
         };
         let reply = cx.model.ask(request).await;
-        let reply = reply.map_err(|error| format!("{} was fetched, but the model could not read it: {error}", self.url))?;
+        let reply =
+            reply.map_err(|error| format!("{} was fetched, but the model could not read it: {error}", self.url))?;
         match reply.text.trim() {
             "" => Err(format!("{} was fetched, but the model gave no answer about it", self.url)),
             answer => Ok(answer.to_owned()),

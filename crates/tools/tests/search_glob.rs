@@ -58,7 +58,9 @@ async fn at_most_one_hundred_and_the_total() {
 #[tokio::test]
 async fn patterns() {
     let bench = Bench::new();
-    for name in ["top.ts", "src/a.ts", "src/b.tsx", "src/deep/c.ts", "src/deep/d.js", "x y/e.ts", ".git/f.ts", "lib/[id].ts"] {
+    for name in
+        ["top.ts", "src/a.ts", "src/b.tsx", "src/deep/c.ts", "src/deep/d.js", "x y/e.ts", ".git/f.ts", "lib/[id].ts"]
+    {
         age(&bench.file(name, ""), 1);
     }
     let dir = bench.dir.display();

@@ -172,7 +172,10 @@ async fn options_behave_as_in_ripgrep() {
     };
     assert_eq!(content(json!({})).await, "a.rs:3:THREE three\na.rs:7:seven three");
     assert_eq!(content(json!({"-n": false})).await, "a.rs:THREE three\na.rs:seven three");
-    assert_eq!(content(json!({"-A": 1, "head_limit": 3})).await.lines().next_back().unwrap(), "(showing 3 of 4 lines; limit: 3)");
+    assert_eq!(
+        content(json!({"-A": 1, "head_limit": 3})).await.lines().next_back().unwrap(),
+        "(showing 3 of 4 lines; limit: 3)"
+    );
     assert_eq!(content(json!({"-A": "1"})).await, "a.rs:3:THREE three\na.rs-4-four\n--\na.rs:7:seven three");
     assert_eq!(content(json!({"-B": 1})).await, "a.rs-2-two\na.rs:3:THREE three\n--\na.rs-6-six\na.rs:7:seven three");
     let around = "a.rs-2-two\na.rs:3:THREE three\na.rs-4-four\n--\na.rs-6-six\na.rs:7:seven three";

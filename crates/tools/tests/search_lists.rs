@@ -55,11 +55,17 @@ async fn literal_texts_and_numbers_from_one() {
     bench.ok("TaskUpdate", json!({"taskId": 2, "addBlockedBy": ["#1", "2", "99"]})).await;
     let (text, value) = bench.ok("TaskList", json!({})).await;
     assert_eq!(text, "#1 [in_progress] Fix it (me)\n#2 [pending] Ship\nTask 2 is blocked by #1");
-    assert_eq!(value["tasks"][0], json!({"id": "1", "subject": "Fix it", "status": "in_progress", "owner": "me", "blockedBy": []}));
+    assert_eq!(
+        value["tasks"][0],
+        json!({"id": "1", "subject": "Fix it", "status": "in_progress", "owner": "me", "blockedBy": []})
+    );
     assert_eq!(value["tasks"][1]["blockedBy"], json!(["1"]));
 
     let (text, value) = bench.ok("TaskGet", json!({"taskId": "1"})).await;
-    assert_eq!(value["task"], json!({"id": "1", "subject": "Fix it", "description": "d", "status": "in_progress", "blocks": ["2"], "blockedBy": []}));
+    assert_eq!(
+        value["task"],
+        json!({"id": "1", "subject": "Fix it", "description": "d", "status": "in_progress", "blocks": ["2"], "blockedBy": []})
+    );
     assert!(text.contains("Task #1: Fix it") && text.contains("Blocks: #2"), "{text}");
 
     bench.ok("TaskUpdate", json!({"taskId": "1", "status": "completed"})).await;
@@ -76,7 +82,8 @@ async fn files_metadata_and_deletion() {
     bench.ok("TaskCreate", input).await;
     create(&bench, "b").await;
     let dir = bench.facts.config_home.join("tasks/team----x");
-    let read = |n: u32| -> Value { serde_json::from_slice(&std::fs::read(dir.join(format!("{n}.json"))).unwrap()).unwrap() };
+    let read =
+        |n: u32| -> Value { serde_json::from_slice(&std::fs::read(dir.join(format!("{n}.json"))).unwrap()).unwrap() };
     let expected = json!({
         "id": "1", "subject": "a", "description": "d", "activeForm": "Doing", "status": "pending",
         "blocks": [], "blockedBy": [], "metadata": {"k": 1, "gone": 2},

@@ -127,7 +127,8 @@ async fn a_page_is_read_by_the_small_model() {
 
 #[tokio::test]
 async fn markdown_comes_as_it_is() {
-    let site = Site::new(|_| BTreeMap::from([("/m", response("200 OK", "text/markdown; charset=utf-8", "# é\n".as_bytes()))]));
+    let site =
+        Site::new(|_| BTreeMap::from([("/m", response("200 OK", "text/markdown; charset=utf-8", "# é\n".as_bytes()))]));
     let model = Script::text("unused");
     let (text, _) = bench(&model).ok("WebFetch", json!({"url": site.url("/m"), "prompt": "?"})).await;
     assert_eq!(text, "# é\n");
@@ -289,10 +290,14 @@ fn search_reply() -> SideReply {
         blocks: vec![
             raw(json!({"type": "text", "text": "I will search."})),
             raw(json!({"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {"query": "rust"}})),
-            raw(json!({"type": "web_search_tool_result", "tool_use_id": "srv1", "content": [result("Rust", "https://rust.example/"), result("A \"b\"", "https://b.example/")]})),
+            raw(
+                json!({"type": "web_search_tool_result", "tool_use_id": "srv1", "content": [result("Rust", "https://rust.example/"), result("A \"b\"", "https://b.example/")]}),
+            ),
             raw(json!({"type": "text", "text": "Rust is "})),
             raw(json!({"type": "text", "text": "a language.", "citations": []})),
-            raw(json!({"type": "web_search_tool_result", "tool_use_id": "srv2", "content": {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}})),
+            raw(
+                json!({"type": "web_search_tool_result", "tool_use_id": "srv2", "content": {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}}),
+            ),
         ],
     }
 }
@@ -312,7 +317,10 @@ async fn web_search_text_and_shape() {
     assert_eq!(value["searchCount"], 1);
     assert!(value["durationSeconds"].is_f64());
     let link = &value["results"][1];
-    assert_eq!((&link["tool_use_id"], &link["content"][0]), (&json!("srv1"), &json!({"title": "Rust", "url": "https://rust.example/"})));
+    assert_eq!(
+        (&link["tool_use_id"], &link["content"][0]),
+        (&json!("srv1"), &json!({"title": "Rust", "url": "https://rust.example/"}))
+    );
     assert_eq!(value["results"][2], "Rust is a language.");
 
     let asked = &model.asked()[0];

@@ -56,8 +56,14 @@ impl Plan {
         may_read: &(dyn Fn(&Path) -> bool + Send + Sync),
     ) -> Result<Collected, String> {
         let all = Mutex::new(Collected::new(query));
-        let worker =
-            || Worker { searcher: searcher(query), matcher: self.matcher.clone(), query, halt, all: &all, at: &self.at };
+        let worker = || Worker {
+            searcher: searcher(query),
+            matcher: self.matcher.clone(),
+            query,
+            halt,
+            all: &all,
+            at: &self.at,
+        };
         match self.target {
             Target::File(path) if may_read(&path) => {
                 let mut worker = worker();
@@ -171,9 +177,9 @@ fn types(query: &Query) -> Result<Types, Outcome> {
     if let Some(name) = &query.file_type {
         builder.add_defaults().select(name);
     }
-    builder
-        .build()
-        .map_err(|e| Outcome::failed(format!("{e}. Use a type that ripgrep knows (rust, py, js, …), or the glob field.")))
+    builder.build().map_err(|e| {
+        Outcome::failed(format!("{e}. Use a type that ripgrep knows (rust, py, js, …), or the glob field."))
+    })
 }
 
 /// Several globs may stand in one field, separated by blanks or by commas outside braces and brackets.

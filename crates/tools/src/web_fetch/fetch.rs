@@ -20,7 +20,10 @@ const ACCEPT: &str = "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.
 pub(super) enum Fetched {
     Page(Page),
     /// Leads to another site.
-    Moved { to: Url, status: u16 },
+    Moved {
+        to: Url,
+        status: u16,
+    },
 }
 
 /// What a fetch needs to know.

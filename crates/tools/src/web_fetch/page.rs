@@ -25,8 +25,14 @@ pub(super) fn kind(content_type: &str, body: &[u8]) -> Kind {
     match media.as_str() {
         "text/html" | "application/xhtml+xml" => Kind::Html,
         "text/markdown" | "text/x-markdown" => Kind::Markdown,
-        "application/json" | "application/xml" | "application/javascript" | "application/yaml"
-        | "application/x-yaml" | "application/toml" | "application/x-ndjson" | "application/x-sh" => Kind::Text,
+        "application/json"
+        | "application/xml"
+        | "application/javascript"
+        | "application/yaml"
+        | "application/x-yaml"
+        | "application/toml"
+        | "application/x-ndjson"
+        | "application/x-sh" => Kind::Text,
         _ if media.starts_with("text/") || media.ends_with("+json") || media.ends_with("+xml") => Kind::Text,
         "" | "application/octet-stream" if !looks_binary(body) => {
             if looks_html(body) {
@@ -180,7 +186,10 @@ mod tests {
         assert_eq!(kind("application/pdf", b"%PDF"), Kind::Binary);
         assert_eq!(kind("image/svg+xml", b"<svg/>"), Kind::Text);
         assert_eq!(decode("text/plain; charset=iso-8859-1", b"\xe9", Kind::Text), "é");
-        assert_eq!(decode("text/html", b"<meta charset=\"windows-1252\">\x80", Kind::Html), "<meta charset=\"windows-1252\">€");
+        assert_eq!(
+            decode("text/html", b"<meta charset=\"windows-1252\">\x80", Kind::Html),
+            "<meta charset=\"windows-1252\">€"
+        );
         assert_eq!(decode("text/plain", b"\xff\xfea\0", Kind::Text), "a");
         assert_eq!((extension("application/pdf"), extension("application/vnd.ms-x")), ("pdf".into(), "bin".into()));
     }

@@ -10,19 +10,16 @@ const MAX_TAGS: usize = 200_000;
 /// Formatting elements the parser may have to open again, over the whole page.
 const MAX_REOPENED: usize = 200_000;
 
-const VOID: [&str; 13] = [
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
-];
+const VOID: [&str; 13] =
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
 /// Closed by their next sibling: they nest only together with other elements, which are counted.
-const SELF_CLOSING: [&str; 14] = [
-    "p", "li", "dt", "dd", "option", "tr", "td", "th", "thead", "tbody", "tfoot", "html", "head", "body",
-];
+const SELF_CLOSING: [&str; 14] =
+    ["p", "li", "dt", "dd", "option", "tr", "td", "th", "thead", "tbody", "tfoot", "html", "head", "body"];
 const FORMATTING: [&str; 14] =
     ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
 const DROPPED: [&str; 4] = ["script", "style", "noscript", "template"];
-const BLOCKS: [&str; 16] = [
-    "p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "table", "blockquote", "section",
-];
+const BLOCKS: [&str; 16] =
+    ["p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "table", "blockquote", "section"];
 
 enum Piece<'a> {
     Text(&'a str),
@@ -166,7 +163,8 @@ fn read_tag(text: &str) -> (Tag<'_>, &str) {
     let bytes = text.as_bytes();
     let closes = bytes[1] == b'/';
     let name_start = if closes { 2 } else { 1 };
-    let name_len = bytes[name_start..].iter().take_while(|b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'>')).count();
+    let name_len =
+        bytes[name_start..].iter().take_while(|b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'>')).count();
     let mut at = name_start + name_len;
     let name = text[name_start..at].to_ascii_lowercase();
     let (mut attributes, mut value_next) = (0, false);
@@ -209,7 +207,8 @@ mod tests {
         let attributes: String = (0..1000).map(|i| format!(" a{i}=\"1\"")).collect();
         assert!(clean(&format!("<p{attributes}>")).is_none());
         assert!(clean(&format!("<p{}>", "/a".repeat(1000))).is_none());
-        let reopened: String = (0..100).map(|i| format!("<font size={i}>")).collect::<String>() + &"<p>x".repeat(10_000);
+        let reopened: String =
+            (0..100).map(|i| format!("<font size={i}>")).collect::<String>() + &"<p>x".repeat(10_000);
         assert!(clean(&reopened).is_none());
         // Ordinary pages pass, unclosed paragraphs and items included.
         assert!(clean(&"<ul><li>a<li>b</ul><p>text<p>more <b>x</b>".repeat(5000)).is_some());

@@ -167,10 +167,20 @@ mod tests {
     #[tokio::test]
     async fn private_hosts_are_refused() {
         for text in [
-            "http://127.0.0.1/", "http://localhost:1/", "http://a.localhost/", "http://localhost./", "http://[::1]/",
-            "http://[::ffff:127.0.0.1]/", "http://2130706433/", "http://0x7f000001/", "http://10.0.0.1/",
-            "http://192.168.0.1/", "http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/",
-            "http://0.0.0.0/", "http://[fe80::1]/",
+            "http://127.0.0.1/",
+            "http://localhost:1/",
+            "http://a.localhost/",
+            "http://localhost./",
+            "http://[::1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://2130706433/",
+            "http://0x7f000001/",
+            "http://10.0.0.1/",
+            "http://192.168.0.1/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://[fd00:ec2::254]/",
+            "http://0.0.0.0/",
+            "http://[fe80::1]/",
         ] {
             let url = read(text).unwrap();
             let refused = check(&url, Reach::PublicOnly, true).await.unwrap_err();
