@@ -46,9 +46,9 @@ impl ToolState {
             facts,
             cwd: Mutex::new(cwd),
             reads: ReadState::default(),
-            todos: Default::default(),
-            web: Default::default(),
-            searches: Default::default(),
+            todos: crate::todo_write::Todos::default(),
+            web: crate::web_fetch::Web::default(),
+            searches: crate::web_search::Searches::default(),
         }
     }
 }

@@ -25,8 +25,8 @@ use sys::Env;
 use target::Reach;
 use url::Url;
 
-const FETCH_TIMEOUT: Duration = Duration::from_secs(60);
-const MODEL_TIMEOUT: Duration = Duration::from_secs(120);
+const FETCH_TIMEOUT: Duration = Duration::from_mins(1);
+const MODEL_TIMEOUT: Duration = Duration::from_mins(2);
 const MAX_TOKENS: u32 = 4096;
 
 static SPEC: Spec = Spec::of("WebFetch", include_str!("web_fetch.md"), include_str!("web_fetch.schema.json"));

@@ -17,7 +17,7 @@ use sys::Env;
 const MAX_USES: u32 = 8;
 const DEFAULT_PER_SESSION: u64 = 200;
 const MAX_TOKENS: u32 = 8192;
-const TIMEOUT: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_mins(3);
 
 static SPEC: Spec = Spec::of("WebSearch", include_str!("web_search.md"), include_str!("web_search.schema.json"));
 

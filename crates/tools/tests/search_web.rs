@@ -1,5 +1,7 @@
 //! WebFetch and WebSearch from outside: a real HTTP server on loopback, a scripted model.
 
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
+
 mod common;
 
 use common::Bench;
@@ -212,7 +214,11 @@ async fn binary_bodies_are_saved() {
     let bench = bench(&Script::text("unused"));
     let (text, value) = bench.ok("WebFetch", json!({"url": site.url("/i"), "prompt": "?"})).await;
     let path = text.split_whitespace().find(|word| word.contains("webfetch-")).unwrap().trim_end_matches('.');
-    assert!(path.starts_with(&*bench.facts.session_dir.to_string_lossy()) && path.ends_with(".png"), "{text}");
+    assert!(
+        path.starts_with(&*bench.facts.session_dir.to_string_lossy())
+            && std::path::Path::new(path).extension().unwrap() == "png",
+        "{text}"
+    );
     assert_eq!(std::fs::read(path).unwrap(), bytes);
     assert!(text.contains("image/png, 10 bytes") && value["bytes"] == 10, "{text}");
 }
@@ -279,7 +285,7 @@ async fn cancelled_fetches_say_so() {
     drop(connection);
 }
 
-fn raw(value: Value) -> Box<RawValue> {
+fn raw(value: &Value) -> Box<RawValue> {
     RawValue::from_string(value.to_string()).unwrap()
 }
 
@@ -288,13 +294,13 @@ fn search_reply() -> SideReply {
     SideReply {
         text: "unused".into(),
         blocks: vec![
-            raw(json!({"type": "text", "text": "I will search."})),
-            raw(json!({"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {"query": "rust"}})),
+            raw(&json!({"type": "text", "text": "I will search."})),
+            raw(&json!({"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {"query": "rust"}})),
             raw(
                 json!({"type": "web_search_tool_result", "tool_use_id": "srv1", "content": [result("Rust", "https://rust.example/"), result("A \"b\"", "https://b.example/")]}),
             ),
-            raw(json!({"type": "text", "text": "Rust is "})),
-            raw(json!({"type": "text", "text": "a language.", "citations": []})),
+            raw(&json!({"type": "text", "text": "Rust is "})),
+            raw(&json!({"type": "text", "text": "a language.", "citations": []})),
             raw(
                 json!({"type": "web_search_tool_result", "tool_use_id": "srv2", "content": {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}}),
             ),

@@ -36,23 +36,20 @@ fn place_v4(ip: Ipv4Addr) -> Place {
 }
 
 fn place_v6(ip: Ipv6Addr) -> Place {
-    let s = ip.segments();
-    let carried = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        place_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    match s {
-        [0, 0, 0, 0, 0, 0, 0, 1] => Place::Local,
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => carried(high, low),
-        [0x2002, high, low, ..] => carried(high, low),
-        // The metadata service of one large cloud lives in this range.
-        [0xfd00, 0xec2, ..] => Place::Forbidden,
-        [0xfc00..=0xfdff, ..] => Place::Local,
-        // Teredo, benchmarking, ORCHID, documentation.
-        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Place::Forbidden,
+    match ip.segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            place_v4(carried(high, low))
+        }
+        // Metadata of one large cloud; Teredo, benchmarking and ORCHID; documentation.
+        [0xfd00, 0xec2, ..] | [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Place::Forbidden,
+        [0, 0, 0, 0, 0, 0, 0, 1] | [0xfc00..=0xfdff, ..] => Place::Local,
         [0x2000..=0x3fff, ..] => Place::Public,
         _ => Place::Forbidden,
     }
+}
+
+fn carried(high: u16, low: u16) -> Ipv4Addr {
+    Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use sys::Env;
 
-const DEFAULT_TTL: Duration = Duration::from_secs(15 * 60);
+const DEFAULT_TTL: Duration = Duration::from_mins(15);
 const MAX_BYTES: usize = 16 << 20;
 
 pub(super) fn time_to_live(env: &Env) -> Duration {
@@ -97,10 +97,10 @@ mod tests {
     fn pages_leave_after_fifteen_minutes() {
         // [TST-78]
         let (mut cache, ttl, start) = (Cache::default(), time_to_live(&Env::default()), Instant::now());
-        assert_eq!(ttl, Duration::from_secs(900));
+        assert_eq!(ttl, Duration::from_mins(15));
         cache.put("a", page(10), start, ttl);
         assert!(cache.get("a", start + Duration::from_secs(899), ttl).is_some());
-        assert!(cache.get("a", start + Duration::from_secs(900), ttl).is_none());
+        assert!(cache.get("a", start + Duration::from_mins(15), ttl).is_none());
         assert_eq!((cache.entries.len(), cache.bytes), (0, 0), "removed, not passed over");
         let short = time_to_live(&Env::default().with([("CLAUDE_CODE_WEBFETCH_CACHE_TTL_MS", "0")]));
         cache.put("a", page(10), start, short);
