@@ -297,12 +297,12 @@ fn search_reply() -> SideReply {
             raw(&json!({"type": "text", "text": "I will search."})),
             raw(&json!({"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {"query": "rust"}})),
             raw(
-                json!({"type": "web_search_tool_result", "tool_use_id": "srv1", "content": [result("Rust", "https://rust.example/"), result("A \"b\"", "https://b.example/")]}),
+                &json!({"type": "web_search_tool_result", "tool_use_id": "srv1", "content": [result("Rust", "https://rust.example/"), result("A \"b\"", "https://b.example/")]}),
             ),
             raw(&json!({"type": "text", "text": "Rust is "})),
             raw(&json!({"type": "text", "text": "a language.", "citations": []})),
             raw(
-                json!({"type": "web_search_tool_result", "tool_use_id": "srv2", "content": {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}}),
+                &json!({"type": "web_search_tool_result", "tool_use_id": "srv2", "content": {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}}),
             ),
         ],
     }
