@@ -22,7 +22,9 @@ fn callable(tool: impl Tool + 'static) -> Builtin {
 pub fn table() -> Vec<Builtin> {
     vec![
         // Shell and background tasks.
-        //
+        offered(crate::bash::Bash),
+        offered(crate::task_output::TaskOutput),
+        offered(crate::task_stop::TaskStop),
         // Files.
         offered(crate::read::Read),
         offered(crate::edit::Edit),
