@@ -2,6 +2,7 @@
 //! certificate work at all, and one for TLS, built off the main thread. Each is built once, when first needed.
 
 use crate::HttpError;
+use crate::guard::Guarded;
 use crate::proxy::Proxies;
 use crate::tls;
 use reqwest::{Client, Url};
@@ -16,11 +17,17 @@ pub(crate) struct Clients {
     proxies: OnceLock<Result<Arc<Proxies>, String>>,
     plain: OnceLock<Client>,
     secure: OnceCell<Client>,
+    guard: Option<Guarded>,
 }
 
 impl Clients {
     pub(crate) fn new(env: Env) -> Self {
-        Self { env, proxies: OnceLock::new(), plain: OnceLock::new(), secure: OnceCell::new() }
+        Self { env, proxies: OnceLock::new(), plain: OnceLock::new(), secure: OnceCell::new(), guard: None }
+    }
+
+    /// The same, with name resolution of its own.
+    pub(crate) fn guarded(env: Env, guard: Guarded) -> Self {
+        Self { guard: Some(guard), ..Self::new(env) }
     }
 
     pub(crate) fn check(&self) -> Result<(), HttpError> {
@@ -31,12 +38,12 @@ impl Clients {
         let proxies = self.proxies()?;
         let needs_tls = |url: &Url| url.scheme() == "https";
         if needs_tls(url) || proxies.proxy_for(url).is_some_and(needs_tls) {
-            return self.secure.get_or_try_init(|| secure(self.env.clone(), Arc::clone(proxies))).await;
+            return self.secure.get_or_try_init(|| secure(self.env.clone(), Arc::clone(proxies), self.guard.clone())).await;
         }
         if let Some(client) = self.plain.get() {
             return Ok(client);
         }
-        let client = build(tls::none()?, Arc::clone(proxies))?;
+        let client = build(tls::none()?, Arc::clone(proxies), self.guard.clone())?;
         Ok(self.plain.get_or_init(|| client))
     }
 
@@ -51,13 +58,21 @@ impl Clients {
     }
 }
 
-async fn secure(env: Env, proxies: Arc<Proxies>) -> Result<Client, HttpError> {
-    let built = tokio::task::spawn_blocking(move || build(tls::from_env(&env)?, proxies)).await;
+async fn secure(env: Env, proxies: Arc<Proxies>, guard: Option<Guarded>) -> Result<Client, HttpError> {
+    let built = tokio::task::spawn_blocking(move || build(tls::from_env(&env)?, proxies, guard)).await;
     built.unwrap_or_else(|error| Err(HttpError::Invalid(format!("TLS cannot be set up: {error}"))))
 }
 
-fn build(tls: rustls::ClientConfig, proxies: Arc<Proxies>) -> Result<Client, HttpError> {
-    Client::builder()
+fn build(
+    tls: rustls::ClientConfig,
+    proxies: Arc<Proxies>,
+    guard: Option<Guarded>,
+) -> Result<Client, HttpError> {
+    let builder = match guard {
+        Some(guard) => Client::builder().dns_resolver(guard),
+        None => Client::builder(),
+    };
+    builder
         .tls_backend_preconfigured(tls)
         // Switches off the library's own look at the environment before ours is added.
         .no_proxy()

@@ -10,6 +10,8 @@ mod tls;
 
 pub use error::HttpError;
 
+pub mod guard;
+
 use bytes::Bytes;
 use client::Clients;
 use std::sync::Arc;

@@ -35,7 +35,8 @@ pub fn table() -> Vec<Builtin> {
         offered(crate::glob::Glob),
         offered(crate::grep::Grep),
         // Web.
-        //
+        offered(crate::web_fetch::WebFetch),
+        offered(crate::web_search::WebSearch),
         // Lists.
         offered(crate::todo_write::TodoWrite),
         offered(crate::task_list::TaskCreate),

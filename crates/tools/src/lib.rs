@@ -26,6 +26,8 @@ pub mod tasks;
 pub mod text_file;
 pub mod todo_write;
 mod walk;
+pub mod web_fetch;
+pub mod web_search;
 pub mod write;
 
 pub use contract::{

@@ -40,6 +40,9 @@ pub struct ToolState {
     pub shell: Shell,
     /// The model's checklist.
     pub todos: crate::todo_write::Todos,
+    /// Pages seen, and the client that fetches them.
+    pub web: crate::web_fetch::Web,
+    pub searches: crate::web_search::Searches,
 }
 
 impl ToolState {
@@ -50,7 +53,9 @@ impl ToolState {
             reads: ReadState::default(),
             tasks: Tasks::default(),
             shell: Shell::default(),
-            todos: Default::default(),
+            todos: crate::todo_write::Todos::default(),
+            web: crate::web_fetch::Web::default(),
+            searches: crate::web_search::Searches::default(),
         }
     }
 

@@ -78,7 +78,7 @@ pub(crate) fn time_limit(env: &Env) -> Duration {
     let set = env.number::<f64>("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS").filter(|s| *s > 0.0);
     match set.map(Duration::try_from_secs_f64) {
         Some(Ok(limit)) => limit,
-        _ if env.non_empty("WSL_DISTRO_NAME").is_some() => Duration::from_secs(60),
+        _ if env.non_empty("WSL_DISTRO_NAME").is_some() => Duration::from_mins(1),
         _ => Duration::from_secs(20),
     }
 }
@@ -165,9 +165,13 @@ mod tests {
     #[test]
     fn best_keeps_the_smallest_and_counts_all() {
         let mut best = Best::new(3);
-        [5, 1, 9, 2].into_iter().for_each(|n| best.add(n));
+        for n in [5, 1, 9, 2] {
+            best.add(n);
+        }
         let mut other = Best::new(3);
-        [0, 7, 8, 6].into_iter().for_each(|n| other.add(n));
+        for n in [0, 7, 8, 6] {
+            other.add(n);
+        }
         best.merge(other);
         assert_eq!(best.total, 8);
         assert_eq!(best.into_sorted(), [0, 1, 2]);
@@ -184,6 +188,6 @@ mod tests {
         for bad in ["0", "-1", "soon", "1e300"] {
             assert_eq!(set(bad), Duration::from_secs(20), "{bad}");
         }
-        assert_eq!(time_limit(&empty.with([("WSL_DISTRO_NAME", "d")])), Duration::from_secs(60));
+        assert_eq!(time_limit(&empty.with([("WSL_DISTRO_NAME", "d")])), Duration::from_mins(1));
     }
 }

@@ -1,5 +1,7 @@
 //! Glob from outside: order, limits, ignore rules, refusals.
 
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
+
 mod common;
 
 use common::Bench;

@@ -1,5 +1,7 @@
 //! TodoWrite and the task list tools from outside: literal texts, files on disk, concurrent writers.
 
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "test code")]
+
 mod common;
 
 use common::Bench;

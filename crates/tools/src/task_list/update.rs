@@ -56,7 +56,8 @@ struct StatusChange {
 impl Change {
     pub(super) fn read(input: &Input<'_>) -> Result<Self, InputError> {
         let status = input.opt_choice("status", &["pending", "in_progress", "completed", "deleted"])?;
-        let links = |name| input.opt_strings(name).map(|ids| ids.unwrap_or_default().iter().map(plain).collect());
+        let links =
+            |name| input.opt_strings(name).map(|ids| ids.unwrap_or_default().iter().map(|id| plain(id)).collect());
         Ok(Self {
             id: task_id(input)?,
             subject: input.opt_string("subject")?,
@@ -161,8 +162,8 @@ impl Change {
     }
 }
 
-fn plain(id: &String) -> String {
-    parse_id(id).map_or_else(|| id.clone(), |number| number.to_string())
+fn plain(id: &str) -> String {
+    parse_id(id).map_or_else(|| id.to_owned(), |number| number.to_string())
 }
 
 fn set<T: PartialEq>(slot: &mut T, new: T) -> bool {
