@@ -166,7 +166,7 @@ impl Layer {
             env: keys.strings("env"),
             permissions: Permissions::default(),
             effort_level: keys.take("effortLevel"),
-            cleanup_period_days: keys.take("cleanupPeriodDays").filter(|&days: &u32| days > 0),
+            cleanup_period_days: keys.days("cleanupPeriodDays"),
             output_style: keys.take("outputStyle"),
             include_co_authored_by: keys.take("includeCoAuthoredBy"),
             always_thinking_enabled: keys.take("alwaysThinkingEnabled"),
@@ -207,6 +207,16 @@ impl Keys<'_> {
                 None
             }
         }
+    }
+
+    /// Zero would mean "delete at once", which nobody intends.
+    fn days(&mut self, key: &str) -> Option<u32> {
+        let days = self.take(key)?;
+        if days == 0 {
+            self.complain(key, "must be at least 1");
+            return None;
+        }
+        Some(days)
     }
 
     /// A list of strings, entry by entry; a single string counts as a list of one.
