@@ -300,4 +300,24 @@ proptest! {
         let twice = run(&once.turns);
         prop_assert_eq!(shape(&twice.turns), shape(&once.turns), "repairing twice changes nothing");
     }
+
+    #[test]
+    fn later_turns_leave_earlier_repairs_alone(turns in any_turns(), cut in 0usize..8) {
+        // A provider's own call may be completed later; that is the one case where the past depends on the future.
+        let own: Vec<Turn> = turns
+            .into_iter()
+            .map(|mut t| {
+                t.blocks.retain(|b| !matches!(b.head(), Head::ServerToolUse { .. } | Head::ServerToolResult { .. }));
+                t
+            })
+            .collect();
+        let bytes = |turns: &[Turn]| -> Vec<Vec<String>> {
+            turns.iter().map(|t| t.blocks.iter().map(|b| b.get().to_owned()).collect()).collect()
+        };
+        let mut before = bytes(&run(&own[..cut.min(own.len())]).turns);
+        // The end may still grow: results arrive, texts join.
+        before.truncate(before.len().saturating_sub(2));
+        let after = bytes(&run(&own).turns);
+        prop_assert_eq!(&after[..before.len()], &before[..]);
+    }
 }
