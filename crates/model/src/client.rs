@@ -32,7 +32,7 @@ pub enum Transport {
 /// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
-    http: Http,
+    pub http: Http,
     pub endpoint: Endpoint,
     pub timeouts: Timeouts,
     pub transport: Transport,

@@ -68,10 +68,10 @@ pub fn repair(turns: &[Turn], needs: &Needs<'_>) -> Repaired {
     let mut notes = Vec::new();
     let cleaned: Vec<Turn> = turns.iter().enumerate().map(|(i, t)| clean(i, t, needs, &mut notes)).collect();
     let mut merged = merge(cleaned);
-    if drop_thinking_only(&mut merged, &mut notes) {
-        merged = merge(merged);
-    }
-    let mut paired = pairs::pair(merged, &mut notes);
+    pairs::drop_repeated(&mut merged, &mut notes);
+    pairs::drop_half_calls(&mut merged, &mut notes);
+    drop_thinking_only(&mut merged, &mut notes);
+    let mut paired = pairs::pair(merge(merged), &mut notes);
     start_with_user(&mut paired, &mut notes);
     end_cleanly(&mut paired, &mut notes);
     let oversize = media::fit(&mut paired, needs.limits, &mut notes);
@@ -126,28 +126,33 @@ fn unmarked(block: &Fragment) -> Fragment {
 
 /// Adjacent turns of one role become one; empty turns vanish.
 fn merge(turns: Vec<Turn>) -> Vec<Turn> {
-    let mut out: Vec<Turn> = Vec::with_capacity(turns.len());
+    let mut out = Vec::with_capacity(turns.len());
     for turn in turns {
-        if turn.blocks.is_empty() {
-            continue;
-        }
-        match out.last_mut() {
-            Some(last) if last.role == turn.role => last.blocks.extend(turn.blocks),
-            _ => out.push(turn),
-        }
+        push(&mut out, turn);
     }
     out
 }
 
+fn push(out: &mut Vec<Turn>, turn: Turn) {
+    if turn.blocks.is_empty() {
+        return;
+    }
+    let Some(last) = out.last_mut().filter(|last| last.role == turn.role) else { return out.push(turn) };
+    // Of two makers neither can be named; what may not be sent to this model is gone already.
+    if last.model != turn.model {
+        last.model = None;
+    }
+    last.blocks.extend(turn.blocks);
+}
+
 /// An answer that was interrupted while thinking says nothing, and the API refuses it.
-fn drop_thinking_only(turns: &mut Vec<Turn>, notes: &mut Vec<String>) -> bool {
+fn drop_thinking_only(turns: &mut Vec<Turn>, notes: &mut Vec<String>) {
     let before = turns.len();
     turns.retain(|turn| turn.role == Role::User || !turn.blocks.iter().all(|b| b.head().is_thinking()));
     let dropped = before - turns.len();
     if dropped > 0 {
         notes.push(format!("dropped {dropped} answers that only had thinking"));
     }
-    dropped > 0
 }
 
 fn start_with_user(turns: &mut Vec<Turn>, notes: &mut Vec<String>) {

@@ -28,7 +28,6 @@ enum Rule {
 static PATTERNS: LazyLock<Vec<(Regex, Rule)>> = LazyLock::new(|| {
     const TABLE: &[(&str, Rule)] = &[
         (r"(?s)<system-reminder>.*?</system-reminder>\s*", Rule::By("")),
-        (r"sk-ant-[A-Za-z0-9_-]{8,}", Rule::By("<secret>")),
         (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", Rule::By("<uuid>")),
         (r"\b(?:srv)?(?:toolu|msg|req)_[A-Za-z0-9_]+", Rule::By("<id>")),
         (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z| ?[+-]\d\d:?\d\d)?)?", Rule::By("<date>")),
@@ -98,8 +97,14 @@ impl Normal {
     }
 }
 
+/// Keys are recognised by their form too: one may stand in a file the model read.
+static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"sk-ant-[A-Za-z0-9_-]{8,}").ok());
+
 pub(super) fn without(text: &str, secrets: &[Secret]) -> String {
-    let mut out = text.to_owned();
+    let mut out = match &*KEY {
+        Some(key) => key.replace_all(text, "<secret>").into_owned(),
+        None => text.to_owned(),
+    };
     for secret in secrets.iter().map(Secret::expose).filter(|s| s.len() >= 4) {
         if out.contains(secret) {
             out = out.replace(secret, "<secret>");

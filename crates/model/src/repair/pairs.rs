@@ -1,6 +1,7 @@
 //! Calls and results: every call is answered in the very next user turn, once, before anything else there; nothing
 //! else is answered.
 
+use super::push;
 use crate::fragment::{Fragment, Head, Role, Turn};
 use std::collections::HashSet;
 
@@ -8,23 +9,14 @@ const NO_RESULT: &str = "No result: the call was interrupted before it finished,
 
 /// Turns alternate already and have no empty ones; so they do afterwards.
 pub(super) fn pair(turns: Vec<Turn>, notes: &mut Vec<String>) -> Vec<Turn> {
-    let mut seen = HashSet::new();
     let mut open: Vec<Box<str>> = Vec::new();
     let mut out: Vec<Turn> = Vec::with_capacity(turns.len());
-    let last = turns.len().saturating_sub(1);
-    for (i, mut turn) in turns.into_iter().enumerate() {
+    for mut turn in turns {
+        let asked = std::mem::take(&mut open);
         match turn.role {
-            Role::User => answer(&mut turn, &std::mem::take(&mut open), notes),
-            Role::Assistant => {
-                let unanswered = std::mem::take(&mut open);
-                if !unanswered.is_empty() {
-                    push(&mut out, answers(&unanswered, notes));
-                }
-                drop_repeated(&mut turn, &mut seen, notes);
-                if i < last {
-                    drop_unfinished_server_calls(&mut turn, notes);
-                }
-            }
+            Role::User => answer(&mut turn, &asked, notes),
+            Role::Assistant if !asked.is_empty() => push(&mut out, answers(&asked, notes)),
+            Role::Assistant => {}
         }
         push(&mut out, turn);
         // Also after turns that were joined: what the last assistant turn asked is what must be answered now.
@@ -34,16 +26,6 @@ pub(super) fn pair(turns: Vec<Turn>, notes: &mut Vec<String>) -> Vec<Turn> {
         push(&mut out, answers(&open, notes));
     }
     out
-}
-
-fn push(out: &mut Vec<Turn>, turn: Turn) {
-    if turn.blocks.is_empty() {
-        return;
-    }
-    match out.last_mut() {
-        Some(last) if last.role == turn.role => last.blocks.extend(turn.blocks),
-        _ => out.push(turn),
-    }
 }
 
 fn calls(turn: &Turn) -> Vec<Box<str>> {
@@ -95,42 +77,50 @@ fn answer(turn: &mut Turn, open: &[Box<str>], notes: &mut Vec<String>) {
 }
 
 /// Call ids are unique in a conversation; a copied line would repeat one.
-fn drop_repeated(turn: &mut Turn, seen: &mut HashSet<Box<str>>, notes: &mut Vec<String>) {
-    turn.blocks.retain(|block| {
-        let Head::ToolUse { id } = block.head() else { return true };
-        let new = seen.insert(id.clone());
-        if !new {
-            notes.push("dropped a call that stood there twice".to_owned());
-        }
-        new
-    });
+pub(super) fn drop_repeated(turns: &mut [Turn], notes: &mut Vec<String>) {
+    let mut seen = HashSet::new();
+    for turn in turns {
+        turn.blocks.retain(|block| {
+            let Head::ToolUse { id } = block.head() else { return true };
+            let new = seen.insert(id.clone());
+            if !new {
+                notes.push("dropped a call that stood there twice".to_owned());
+            }
+            new
+        });
+    }
 }
 
-/// A provider's own call that was cut off can only be continued when it stands last.
-fn drop_unfinished_server_calls(turn: &mut Turn, notes: &mut Vec<String>) {
-    if !turn.blocks.iter().any(|b| matches!(b.head(), Head::ServerToolUse { .. } | Head::ServerToolResult { .. })) {
+/// A provider's own call needs its answer somewhere, except where the provider will still give it: in the last turn, or
+/// beside calls that we are just answering.
+pub(super) fn drop_half_calls(turns: &mut [Turn], notes: &mut Vec<String>) {
+    let heads = || turns.iter().flat_map(|t| &t.blocks).map(Fragment::head);
+    let mut asked = HashSet::new();
+    let mut answered = HashSet::new();
+    for head in heads() {
+        match head {
+            Head::ServerToolUse { id } => drop(asked.insert(id.clone())),
+            Head::ServerToolResult { id } => drop(answered.insert(id.clone())),
+            _ => {}
+        }
+    }
+    if asked == answered {
         return;
     }
-    let ids = |want: fn(&Head) -> Option<&str>| -> HashSet<String> {
-        turn.blocks.iter().filter_map(|b| want(b.head())).map(str::to_owned).collect()
-    };
-    let asked = ids(|head| match head {
-        Head::ServerToolUse { id } => Some(id),
-        _ => None,
-    });
-    let answered = ids(|head| match head {
-        Head::ServerToolResult { id } => Some(id),
-        _ => None,
-    });
-    turn.blocks.retain(|block| {
-        let keep = match block.head() {
-            Head::ServerToolUse { id } => answered.contains(&**id),
-            Head::ServerToolResult { id } => asked.contains(&**id),
-            _ => true,
-        };
-        if !keep {
-            notes.push("dropped half of a provider's own call".to_owned());
-        }
-        keep
-    });
+    let last = turns.len() - 1;
+    let last_assistant = turns.iter().rposition(|t| t.role == Role::Assistant);
+    for (i, turn) in turns.iter_mut().enumerate() {
+        let running = i == last || (Some(i) == last_assistant && !calls(turn).is_empty());
+        turn.blocks.retain(|block| {
+            let keep = match block.head() {
+                Head::ServerToolUse { id } => running || answered.contains(id),
+                Head::ServerToolResult { id } => asked.contains(id),
+                _ => true,
+            };
+            if !keep {
+                notes.push("dropped half of a provider's own call".to_owned());
+            }
+            keep
+        });
+    }
 }
