@@ -338,7 +338,7 @@ fn requests_carry_path_version_session_and_our_own_name() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "hi", &[]);
     let request = server.request(0);
-    assert_eq!(request.path, "/v1/messages?beta=true");
+    assert_eq!((request.path.as_str(), request.query.as_deref()), ("/v1/messages", Some("beta=true")));
     assert_eq!(request.header("anthropic-version"), Some("2023-06-01"));
     assert_eq!(request.header("x-claude-code-session-id"), lines[0]["session_id"].as_str());
     assert!(request.header("user-agent").unwrap().starts_with("gimlet/"));
