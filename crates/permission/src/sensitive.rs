@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+#[rustfmt::skip]
 const PROTECTED_DIRS: &[&str] = &[
     ".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude",
 ];
@@ -52,7 +53,7 @@ const HARMLESS_ENV: &[&str] = &["example", "sample", "template", "dist", "defaul
 pub(crate) fn is_secret(path: &Path) -> bool {
     let parts = folded(path);
     let Some((name, dirs)) = parts.split_last() else { return false };
-    let public = name.ends_with(".pub") || matches!(name.as_str(), "known_hosts" | "authorized_keys");
+    let public = extension(name) == Some("pub") || matches!(name.as_str(), "known_hosts" | "authorized_keys");
     if public {
         return false;
     }
@@ -63,8 +64,11 @@ fn is_secret_name(name: &str) -> bool {
     if let Some(kind) = name.strip_prefix(".env.") {
         return !HARMLESS_ENV.iter().any(|harmless| kind.split('.').any(|part| part == *harmless));
     }
-    let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension);
-    SECRET_FILES.contains(&name) || extension.is_some_and(|extension| SECRET_EXTENSIONS.contains(&extension))
+    SECRET_FILES.contains(&name) || extension(name).is_some_and(|extension| SECRET_EXTENSIONS.contains(&extension))
+}
+
+fn extension(name: &str) -> Option<&str> {
+    name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension)
 }
 
 fn below_secret_dir(dirs: &[String], name: &str) -> bool {
@@ -100,6 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[rustfmt::skip]
     fn protected_paths() {
         // [CLI-168] SC-C08 SC-C09
         for path in [
@@ -115,6 +120,7 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip]
     fn secret_files() {
         for path in [
             ".ssh/id_rsa", ".ssh/config", "deploy/server.pem", "a/tls.key", ".netrc", ".aws/credentials", ".env",
