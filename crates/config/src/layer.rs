@@ -4,6 +4,7 @@
 use jsonc_parser::{CollectOptions, ParseOptions, ast};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use wire::settings::{Permissions, Settings, Source};
 
@@ -240,13 +241,13 @@ impl Keys<'_> {
     }
 
     /// Name–value pairs; numbers and booleans are accepted as their text.
-    fn strings(&mut self, key: &str) -> std::collections::BTreeMap<String, String> {
-        let Some(value) = self.raw.get(key).filter(|value| !value.is_null()) else { return Default::default() };
+    fn strings(&mut self, key: &str) -> BTreeMap<String, String> {
+        let Some(value) = self.raw.get(key).filter(|value| !value.is_null()) else { return BTreeMap::new() };
         let Value::Object(pairs) = value else {
             self.complain(key, "must be an object of strings");
-            return Default::default();
+            return BTreeMap::new();
         };
-        let mut out = std::collections::BTreeMap::new();
+        let mut out = BTreeMap::new();
         for (name, value) in pairs {
             match value {
                 Value::String(text) => drop(out.insert(name.clone(), text.clone())),

@@ -38,7 +38,8 @@ fn comments_are_accepted_and_errors_have_lines() {
 #[test]
 fn a_repeated_key_keeps_every_deny() {
     // SC-D19
-    let (layer, diagnostics) = decode(r#"{"permissions": {"deny": ["A"]}, "permissions": {"deny": ["B"]}, "model": "x"}"#);
+    let (layer, diagnostics) =
+        decode(r#"{"permissions": {"deny": ["A"]}, "permissions": {"deny": ["B"]}, "model": "x"}"#);
     assert_eq!(layer.settings.permissions.deny, ["A", "B"]);
     assert_eq!(diagnostics.len(), 1);
 }

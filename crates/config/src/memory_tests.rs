@@ -39,6 +39,7 @@ impl Home {
 }
 
 #[test]
+#[rustfmt::skip]
 fn files_come_from_broad_to_specific() {
     let home = Home::new();
     for path in [
@@ -79,7 +80,13 @@ fn imports_are_followed_and_cycles_cut() {
     let memory = home.load(|_| {});
     assert_eq!(
         home.names(&memory),
-        ["work/repo/CLAUDE.md", "work/repo/docs/a.md", "work/repo/docs/b.md", "work/repo/docs/c.md", "work/repo/docs/d.md"]
+        [
+            "work/repo/CLAUDE.md",
+            "work/repo/docs/a.md",
+            "work/repo/docs/b.md",
+            "work/repo/docs/c.md",
+            "work/repo/docs/d.md"
+        ]
     );
     assert_eq!(memory.files[1].imported_by, Some(home.root.join("work/repo/CLAUDE.md")));
 }

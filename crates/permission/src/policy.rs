@@ -158,13 +158,13 @@ impl Policy {
 
     fn path_rule(&self, behaviour: Behaviour, kind: Kind, path: Spelled<'_>) -> Option<&Rule> {
         self.rules.iter().filter(|rule| rule.behaviour == behaviour).find(|rule| {
-            let pattern = match (&rule.target, kind, behaviour) {
-                (Target::Read(pattern), Kind::Read, _)
-                | (Target::Edit(pattern), Kind::Write, _)
-                // Who may edit a file may read it; who may not read it may not write it either.
-                | (Target::Edit(pattern), Kind::Read, Behaviour::Allow)
-                | (Target::Read(pattern), Kind::Write, Behaviour::Deny) => pattern,
-                _ => return false,
+            // Who may edit a file may read it; who may not read it may not write it either.
+            let ((Target::Read(pattern), Kind::Read, _)
+            | (Target::Edit(pattern), Kind::Write, _)
+            | (Target::Edit(pattern), Kind::Read, Behaviour::Allow)
+            | (Target::Read(pattern), Kind::Write, Behaviour::Deny)) = (&rule.target, kind, behaviour)
+            else {
+                return false;
             };
             match behaviour {
                 Behaviour::Allow => path.both(|p| pattern.matches(p)),

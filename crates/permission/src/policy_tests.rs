@@ -72,6 +72,7 @@ fn each(policy: &Policy, expected: &str, commands: &[&str]) {
 }
 
 #[test]
+#[rustfmt::skip]
 fn read_only_commands_run() {
     // [CLI-146] [CLI-147] [CLI-149] SC-A29 SC-B09 SC-B27
     each(&policy(Mode::Default, &[]), "allow", &[
@@ -86,6 +87,7 @@ fn read_only_commands_run() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn whatever_is_not_plainly_read_only_asks() {
     // SC-A04..A15, A20..A24, A28, A30..A35; SC-B01..B26; SC-C11; [CLI-144] [CLI-145] [CLI-148]
     let padded = format!("ls {}", "a".repeat(10_001));
@@ -116,6 +118,7 @@ fn whatever_is_not_plainly_read_only_asks() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn allow_rules_cover_each_part_or_nothing() {
     // [CLI-136] SC-A01..A05 SC-A14..A18 SC-A36
     let echo = policy(Mode::Default, &[(Allow, "Bash(safe:*)"), (Allow, "Bash(git commit:*)"), (Allow, "Bash(npm test:*)")]);
@@ -135,6 +138,7 @@ fn allow_rules_cover_each_part_or_nothing() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn exact_rules_and_whole_tool_rules() {
     // [CLI-131] [CLI-139] [CLI-142] [CLI-143]
     let exact = policy(Mode::Default, &[(Allow, "Bash(a && b > c)"), (Allow, "Bash(watch ls)"), (Allow, "Bash(find src -delete)")]);
@@ -153,6 +157,7 @@ fn exact_rules_and_whole_tool_rules() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn deny_and_ask_rules_find_every_position() {
     // [CLI-30] [CLI-137] [CLI-140] [CLI-157] SC-A06 SC-A07 SC-A19 SC-A25..A27 SC-A37 SC-C12
     let denied = policy(Mode::BypassPermissions, &[(Deny, "Bash(curl:*)"), (Deny, "Bash(git push:*)"), (Deny, "Bash(rm *)")]);
@@ -181,6 +186,7 @@ fn deny_and_ask_rules_find_every_position() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn reads_stay_inside_and_away_from_secrets() {
     // [TST-30] [CLI-152] SC-C01..C05
     let plain = policy(Mode::Default, &[]);
@@ -204,6 +210,7 @@ fn reads_stay_inside_and_away_from_secrets() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn an_unresolved_path_is_not_allowed() {
     let policy = policy(Mode::AcceptEdits, &[(Allow, "Edit(src/**)")]);
     for access in [Access::ReadPath("/w/app/src/a".into()), Access::WritePath("/w/app/src/a".into())] {
@@ -214,6 +221,7 @@ fn an_unresolved_path_is_not_allowed() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn read_deny_blocks_writing_and_hides() {
     // [TST-41] [CLI-156] SC-C03 SC-C13
     let policy = policy(Mode::BypassPermissions, &[(Deny, "Read(secrets/**)"), (Deny, "Read(.env)")]);
@@ -226,6 +234,7 @@ fn read_deny_blocks_writing_and_hides() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn modes_decide_writes() {
     // [CLI-165] [CLI-166] [CLI-167] [CLI-168] [TST-87] SC-C04 SC-C09 SC-C14 SC-E06
     let allow_edits = [(Allow, "Edit"), (Allow, "Write"), (Allow, "Edit(src/**)"), (Allow, "Bash(touch:*)")];
@@ -260,6 +269,7 @@ fn modes_decide_writes() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn accept_edits_covers_simple_file_commands() {
     // [CLI-165]
     let policy = policy(Mode::AcceptEdits, &[]);
@@ -271,6 +281,7 @@ fn accept_edits_covers_simple_file_commands() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn critical_removals_ask_in_every_mode() {
     // [CLI-169] [CLI-128] SC-E07
     for mode in [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions, Mode::Auto] {
@@ -280,6 +291,7 @@ fn critical_removals_ask_in_every_mode() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn order_of_rules() {
     // [CLI-127] [CLI-128] [CLI-130] SC-E01 SC-E15
     let policy1 = policy(Mode::BypassPermissions, &[(Allow, "Read"), (Ask, "Read(src/**)"), (Deny, "Read(src/secret/**)")]);
@@ -289,6 +301,7 @@ fn order_of_rules() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn tools_judged_by_name_and_host() {
     // [CLI-159] [CLI-160] [CLI-29] [TST-16] SC-E16 SC-E18
     let policy1 = policy(Mode::Default, &[
@@ -309,6 +322,7 @@ fn tools_judged_by_name_and_host() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn refusals_say_what_and_why() {
     let ask = |mode, access, tool| match decide(&policy(mode, &[(Deny, "Bash(rm *)")]), tool, access) {
         Decision::Ask(refusal) | Decision::Deny(refusal) => refusal,
@@ -328,6 +342,7 @@ fn refusals_say_what_and_why() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn the_strictest_access_decides() {
     let policy = policy(Mode::Default, &[(Deny, "Read(secrets/**)")]);
     let accesses = [Access::ReadPath("/w/app/a".into()), Access::ReadPath("/w/app/secrets/k".into())];
@@ -338,9 +353,34 @@ fn the_strictest_access_decides() {
 
 fn command() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
-        Just("ls"), Just("cat x"), Just("rm y"), Just("safe"), Just("git log"), Just(" && "), Just("; "), Just(" | "), Just("$(id)"),
-        Just("'q'"), Just("\""), Just(" > f"), Just("\n"), Just("\\"), Just("cd src"), Just("secrets/k"), Just(" "), Just("("), Just("{"),
-        Just("`"), Just("<<E\n"), Just("${"), Just("é"), Just("$'"), Just("&"), Just("*"), Just("~"), Just("#"),
+        Just("ls"),
+        Just("cat x"),
+        Just("rm y"),
+        Just("safe"),
+        Just("git log"),
+        Just(" && "),
+        Just("; "),
+        Just(" | "),
+        Just("$(id)"),
+        Just("'q'"),
+        Just("\""),
+        Just(" > f"),
+        Just("\n"),
+        Just("\\"),
+        Just("cd src"),
+        Just("secrets/k"),
+        Just(" "),
+        Just("("),
+        Just("{"),
+        Just("`"),
+        Just("<<E\n"),
+        Just("${"),
+        Just("é"),
+        Just("$'"),
+        Just("&"),
+        Just("*"),
+        Just("~"),
+        Just("#"),
     ];
     prop::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
 }

@@ -99,15 +99,13 @@ fn without_spans(line: &str) -> String {
         out.push_str(&rest[..open]);
         let ticks = rest[open..].chars().take_while(|c| *c == '`').count();
         let body = &rest[open + ticks..];
-        match body.find(&"`".repeat(ticks)) {
-            Some(close) => {
-                out.push(' ');
-                rest = &body[close + ticks..];
-            }
-            None => {
-                out.push_str(&"`".repeat(ticks));
-                rest = body;
-            }
+        let mark = "`".repeat(ticks);
+        if let Some(close) = body.find(&mark) {
+            out.push(' ');
+            rest = &body[close + ticks..];
+        } else {
+            out.push_str(&mark);
+            rest = body;
         }
     }
     out.push_str(rest);

@@ -205,7 +205,9 @@ fn is_exactly(rule: &Rule, whole: &str) -> bool {
 fn without_git_directory(words: &[Word]) -> Option<String> {
     match words {
         [git, flag, _, rest @ ..] if git.raw == "git" && flag.raw == "-C" => Some(format!("git {}", join_raw(rest))),
-        [git, flag, rest @ ..] if git.raw == "git" && flag.raw == "--no-pager" => Some(format!("git {}", join_raw(rest))),
+        [git, flag, rest @ ..] if git.raw == "git" && flag.raw == "--no-pager" => {
+            Some(format!("git {}", join_raw(rest)))
+        }
         _ => None,
     }
 }
@@ -214,10 +216,9 @@ fn without_git_directory(words: &[Word]) -> Option<String> {
 fn changes(words: &[Word]) -> Option<Vec<&Word>> {
     let (name, arguments) = words.split_first()?;
     let flags = match name.raw.as_str() {
-        "mkdir" => "pv",
+        "mkdir" | "rmdir" => "pv",
         "touch" => "acm",
         "rm" => "rRfdv",
-        "rmdir" => "pv",
         "mv" => "fnv",
         "cp" => "rRapfnv",
         _ => return None,
@@ -305,7 +306,8 @@ impl<'a> Walk<'a> {
                     parts.paths.push(LookedAt { open: self.glob_directory(word, content)? });
                 }
                 Look::Enter(word) => {
-                    let inward = word.text.split('/').skip_while(|part| matches!(*part, ".." | ".")).all(|part| part != "..");
+                    let inward =
+                        word.text.split('/').skip_while(|part| matches!(*part, ".." | ".")).all(|part| part != "..");
                     parts.paths.push(LookedAt { open: self.path(word).filter(|_| inward)? });
                 }
                 // A repository elsewhere may bring configuration that runs programs.
@@ -350,7 +352,11 @@ impl<'a> Walk<'a> {
         if content {
             let (_, extension) = last.rsplit_once('.')?;
             let sample = format!("x.{extension}");
-            if extension.is_empty() || is_pattern(extension) || sensitive::is_secret(Path::new(&sample)) || last.starts_with('.') {
+            if extension.is_empty()
+                || is_pattern(extension)
+                || sensitive::is_secret(Path::new(&sample))
+                || last.starts_with('.')
+            {
                 return None;
             }
         }

@@ -12,6 +12,7 @@ pub(crate) struct Touched {
     pub(crate) writes: bool,
 }
 
+#[rustfmt::skip]
 const READERS: &[&str] = &[
     "cat", "head", "tail", "less", "more", "bat", "nl", "tac", "rev", "od", "xxd", "hexdump", "strings", "base64", "wc",
     "sort", "uniq", "cut", "paste", "column", "fold", "fmt", "diff", "cmp", "comm", "file", "stat", "md5sum", "sha256sum",
@@ -22,6 +23,7 @@ const READERS: &[&str] = &[
 /// The first operand of these is a pattern or a script.
 const SEARCHERS: &[&str] = &["grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk"];
 
+#[rustfmt::skip]
 const WRITERS: &[&str] = &[
     "cp", "mv", "rm", "rmdir", "touch", "tee", "mkdir", "ln", "dd", "truncate", "install", "chmod", "chown", "unlink",
     "shred", "patch", "ed", "ex", "sponge", "rsync", "scp", "unzip", "sed",

@@ -13,6 +13,7 @@ struct Subcommand {
     operands: bool,
 }
 
+#[rustfmt::skip]
 const LOG: &[&str] = &[
     "oneline", "stat", "shortstat", "numstat", "summary", "name-only", "name-status", "graph", "all", "decorate", "patch",
     "no-patch", "no-merges", "merges", "first-parent", "reverse", "follow", "abbrev-commit", "no-color", "cached", "staged",
@@ -24,6 +25,7 @@ const LOG: &[&str] = &[
     "find-renames=", "diff-algorithm=", "relative",
 ];
 
+#[rustfmt::skip]
 const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         name: "status",

@@ -128,6 +128,7 @@ impl Reader<'_> {
 
     /// Only duplications of the standard streams and `/dev/null` are plain.
     fn redirection(&mut self) -> Result<(), Opaque> {
+        #[rustfmt::skip]
         const PLAIN: &[&str] =
             &["&>>/dev/null", "&> /dev/null", "&>/dev/null", ">>/dev/null", "> /dev/null", ">/dev/null", ">&1", ">&2",
               "< /dev/null", "</dev/null"];
@@ -239,12 +240,14 @@ fn is_assignment(word: &Word) -> bool {
 }
 
 /// Words with a grammar of their own.
+#[rustfmt::skip]
 const KEYWORDS: &[&str] = &[
     "!", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "in",
     "function", "coproc", "[[", "]]", "repeat", "foreach", "end", "nocorrect",
 ];
 
 /// Builtins that change how everything after them in the same command is to be read.
+#[rustfmt::skip]
 const POISON: &[&str] = &[
     "export", "declare", "typeset", "local", "readonly", "alias", "unalias", "set", "unset", "shopt", "setopt",
     "unsetopt", "enable", "hash", "trap", "exec", "builtin", "pushd", "popd", "umask", "read", "mapfile", "readarray",

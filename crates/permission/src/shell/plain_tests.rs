@@ -5,6 +5,7 @@ fn texts(command: &str) -> Vec<String> {
 }
 
 #[test]
+#[rustfmt::skip]
 fn plain_commands_are_split_and_normalised() {
     assert_eq!(texts("git   commit\t-m x"), ["git commit -m x"]);
     assert_eq!(texts("a && b || c ; d | e |& f\n g # note"), ["a", "b", "c", "d", "e", "f", "g"]);
@@ -17,6 +18,7 @@ fn plain_commands_are_split_and_normalised() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn quotes_are_removed_from_the_words() {
     let units = parse(r#"c'u'rl "a b" \x 'it' "q\"q""#).unwrap();
     let words: Vec<_> = units[0].words.iter().map(|w| w.text.as_str()).collect();
@@ -24,6 +26,7 @@ fn quotes_are_removed_from_the_words() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn everything_else_is_opaque() {
     for command in [
         "echo $(id)", "echo `id`", "echo \"$(id)\"", "echo \"`id`\"", "echo $HOME", "cat <(x)", "x > f", "x >> f", "x 2> f",

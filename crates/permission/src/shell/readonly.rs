@@ -56,6 +56,7 @@ const fn program(
     Program { name, operands, flags, valued, long }
 }
 
+#[rustfmt::skip]
 const GREP: &[&str] = &[
     "ignore-case", "invert-match", "word-regexp", "line-regexp", "count", "line-number", "files-with-matches",
     "files-without-match", "only-matching", "quiet", "no-messages", "with-filename", "no-filename", "recursive",
@@ -63,6 +64,7 @@ const GREP: &[&str] = &[
     "context=", "after-context=", "before-context=", "regexp=", "no-ignore-case",
 ];
 
+#[rustfmt::skip]
 const RG: &[&str] = &[
     "ignore-case", "smart-case", "case-sensitive", "invert-match", "word-regexp", "line-regexp", "count", "line-number",
     "no-line-number", "files-with-matches", "files-without-match", "only-matching", "quiet", "with-filename", "no-filename",
@@ -73,6 +75,7 @@ const RG: &[&str] = &[
 
 use Operands::{Content, Names, OneFile, PatternThenContent, Text};
 
+#[rustfmt::skip]
 const PROGRAMS: &[Program] = &[
     program("ls", Names, "1aAbBcCdfFghHiklLmnNopqQrRsStuUvwxXZG", "", &[
         "all", "almost-all", "human-readable", "recursive", "reverse", "size", "directory", "inode", "classify",
@@ -172,7 +175,8 @@ impl Program {
                 operands.push(word);
             } else {
                 let option = self.option(word)?;
-                pattern_given |= option.letter == Some('e') || option.long == Some("regexp") || option.long == Some("files");
+                pattern_given |=
+                    option.letter == Some('e') || option.long == Some("regexp") || option.long == Some("files");
                 recursive |= matches!(option.letter, Some('r' | 'R')) || option.long == Some("recursive");
                 if option.needs_value {
                     let value = rest.next()?;
@@ -188,7 +192,7 @@ impl Program {
             }
             operands.remove(0);
         }
-        let searches = recursive && self.operands == PatternThenContent || self.name == "diff" && recursive;
+        let searches = recursive && (self.operands == PatternThenContent || self.name == "diff");
         self.judge(&operands, searches)
     }
 
@@ -204,7 +208,8 @@ impl Program {
                 if self.name == "sort" && operands.iter().any(|word| word.glob) {
                     return None;
                 }
-                let mut looks: Vec<_> = operands.iter().filter(|word| word.text != "-").map(|word| look(word, content)).collect();
+                let mut looks: Vec<_> =
+                    operands.iter().filter(|word| word.text != "-").map(|word| look(word, content)).collect();
                 if searches {
                     looks.push(Look::Search(None));
                     looks.extend(operands.iter().map(|word| Look::Search(Some(word))));
@@ -220,16 +225,13 @@ impl Program {
         }
         if let Some(long) = word.text.strip_prefix("--") {
             let name = long.split_once('=').map_or(long, |(name, _)| name);
-            let known = |form: &&&str| match long.contains('=') {
-                true => form.strip_suffix('=') == Some(name),
-                false => **form == name,
-            };
-            self.long.iter().find(known)?;
+            let inline = long.contains('=');
+            let known = |form: &&str| if inline { form.strip_suffix('=') == Some(name) } else { *form == name };
+            self.long.iter().find(|form| known(form))?;
             return Some(Opt { letter: None, long: Some(name), needs_value: false });
         }
-        let mut letters = word.text[1..].char_indices();
         let mut recursive = None;
-        while let Some((at, letter)) = letters.next() {
+        for (at, letter) in word.text[1..].char_indices() {
             if self.valued.contains(letter) {
                 let inline = at + letter.len_utf8() < word.text.len() - 1;
                 return Some(Opt { letter: Some(letter), long: recursive, needs_value: !inline });
@@ -261,7 +263,8 @@ fn expanded(word: &Word) -> Option<Look<'_>> {
 
 fn echo<'a>(name: &str, arguments: &'a [Word]) -> Option<Vec<Look<'a>>> {
     // `printf -v` assigns a variable.
-    let assigns = name == "printf" && arguments.first().is_some_and(|word| word.text.starts_with('-') && word.text != "--");
+    let assigns =
+        name == "printf" && arguments.first().is_some_and(|word| word.text.starts_with('-') && word.text != "--");
     (!assigns).then(|| arguments.iter().filter_map(expanded).collect())
 }
 
@@ -284,10 +287,12 @@ fn git_looks(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
     Some(looks)
 }
 
+#[rustfmt::skip]
 const FIND_TESTS: &[&str] = &[
     "-name", "-iname", "-path", "-ipath", "-wholename", "-type", "-maxdepth", "-mindepth", "-size", "-mtime", "-mmin",
     "-atime", "-ctime", "-amin", "-cmin", "-user", "-group", "-perm", "-regex", "-iregex", "-regextype", "-links", "-inum",
 ];
+#[rustfmt::skip]
 const FIND_FLAGS: &[&str] = &[
     "-print", "-print0", "-ls", "-prune", "-empty", "-readable", "-writable", "-executable", "-not", "!", "-o", "-or", "-a",
     "-and", "-depth", "-xdev", "-mount", "-true", "-false", "-quit", "(", ")", "-daystart", "-H", "-P",
@@ -318,7 +323,8 @@ fn find(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
 
 /// Line selection and plain substitution only: scripts can write files and run programs.
 fn sed(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
-    let options = arguments.iter().take_while(|word| matches!(word.raw.as_str(), "-n" | "-E" | "-r" | "-s" | "-u")).count();
+    let options =
+        arguments.iter().take_while(|word| matches!(word.raw.as_str(), "-n" | "-E" | "-r" | "-s" | "-u")).count();
     let (script, files) = arguments[options..].split_first()?;
     let mut harmless = script.text.split(';').map(str::trim).peekable();
     let fits = harmless.peek().is_some() && harmless.all(|part| is_line_selection(part) || is_substitution(part));
@@ -370,7 +376,9 @@ fn date(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
 /// File tests only: `-v` and arithmetic comparisons evaluate their operands.
 fn test(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
     match arguments {
-        [flag, path] if matches!(flag.raw.as_str(), "-e" | "-f" | "-d" | "-r" | "-w" | "-x" | "-s" | "-L") && !path.glob => {
+        [flag, path]
+            if matches!(flag.raw.as_str(), "-e" | "-f" | "-d" | "-r" | "-w" | "-x" | "-s" | "-L") && !path.glob =>
+        {
             Some(vec![Look::Path(path)])
         }
         _ => None,

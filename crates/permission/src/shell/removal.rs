@@ -19,13 +19,15 @@ pub(crate) fn is_critical(suspects: &[Suspect], precious: &Precious<'_>) -> bool
             "find" if arguments.iter().any(|argument| argument == "-delete" || argument == "rm") => {
                 // With a test only part of the tree goes: no question about the working directory then.
                 let selects = arguments.iter().any(|argument| SELECTING.contains(&argument.as_str()));
-                find_roots(arguments).any(|target| if selects { precious.is_base(target) } else { precious.holds(target) })
+                find_roots(arguments)
+                    .any(|target| if selects { precious.is_base(target) } else { precious.holds(target) })
             }
             _ => false,
         })
     })
 }
 
+#[rustfmt::skip]
 const SELECTING: &[&str] = &[
     "-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-size", "-empty", "-newer", "-atime",
 ];
@@ -95,7 +97,7 @@ fn expand_home(target: &str, home: Option<&Path>) -> Option<String> {
 
 /// `$X/`, `$X/*`: with the variable unset this is the root. A bare unknown `$X` is not judged here.
 fn is_loose_variable(target: &str) -> bool {
-    if target.starts_with("~") || target.starts_with("$HOME") || target.starts_with("${HOME}") {
+    if target.starts_with('~') || target.starts_with("$HOME") || target.starts_with("${HOME}") {
         return true;
     }
     let after = match target.strip_prefix("${") {
@@ -117,6 +119,7 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip]
     fn critical_removals() {
         // [CLI-169] SC-E07 SC-E08
         for command in [
@@ -130,6 +133,7 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip]
     fn ordinary_removals() {
         for command in [
             "rm -rf target", "rm x", "rm -rf ./build/*", "rm -rf /tmp/x/y", "rm -rf ~/old/thing", "rm -rf $TMP_FILE",

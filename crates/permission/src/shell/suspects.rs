@@ -54,7 +54,8 @@ impl Suspect {
 
 /// Keywords and assignments that stand before a program.
 fn is_prelude(word: &str) -> bool {
-    const KEYWORDS: &[&str] = &["if", "then", "elif", "else", "do", "while", "until", "!", "[[", "-", "time", "function"];
+    const KEYWORDS: &[&str] =
+        &["if", "then", "elif", "else", "do", "while", "until", "!", "[[", "-", "time", "function"];
     KEYWORDS.contains(&word) || word.split_once('=').is_some_and(|(name, _)| is_name(name.trim_end_matches('+')))
 }
 
@@ -91,7 +92,8 @@ fn scan(text: &str, depth: u32, found: &mut Vec<Suspect>) {
     if depth > MAX_DEPTH {
         return;
     }
-    let mut scanner = Scanner { rest: text, word: None, suspect: Suspect::default(), target: None, braces: 0, found, depth };
+    let mut scanner =
+        Scanner { rest: text, word: None, suspect: Suspect::default(), target: None, braces: 0, found, depth };
     scanner.run();
     scanner.end_suspect();
 }

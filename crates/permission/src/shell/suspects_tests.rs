@@ -5,6 +5,7 @@ fn finds(command: &str, program: &str) -> bool {
 }
 
 #[test]
+#[rustfmt::skip]
 fn every_position_is_found() {
     // [CLI-137] [CLI-140] SC-A01..A08 SC-A19 SC-A23..A27
     for command in [
@@ -25,6 +26,7 @@ fn every_position_is_found() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn quoted_prose_is_not_a_program() {
     for command in ["echo 'a; curl x'", "git commit -m \"fix; curl y\"", "echo curl", "ls # curl x", "ls ./curl.txt"] {
         assert!(!finds(command, "curl"), "{command:?}: {:?}", find(command));
@@ -32,6 +34,7 @@ fn quoted_prose_is_not_a_program() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn redirections_name_their_files() {
     let all = find("ls 2> ../x >&2 < in >| out");
     assert_eq!(all[0].writes, ["../x", "2", "out"]);

@@ -4,6 +4,7 @@
 use super::plain::Word;
 
 /// Variables that change nothing about which code runs or where data goes.
+#[rustfmt::skip]
 const INERT: &[&str] = &[
     "LANG", "LANGUAGE", "TZ", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "TERM", "CI",
     "NODE_ENV", "RUST_BACKTRACE", "RUST_LOG", "DEBUG", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "GOOS", "GOARCH",
@@ -83,12 +84,14 @@ pub(crate) fn needs_exact_rule(words: &[Word]) -> bool {
     }
 }
 
+#[rustfmt::skip]
 const FIND_ACTIONS: &[&str] = &[
     "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls", "-x", "-X", "--exec",
     "--exec-batch",
 ];
 
 /// Programs behind which another program may stand.
+#[rustfmt::skip]
 const RUNNERS: &[&str] = &[
     "env", "sudo", "doas", "su", "runuser", "timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "exec",
     "noglob", "nocorrect", "xargs", "watch", "ionice", "chrt", "taskset", "setsid", "flock", "chroot", "unshare",
