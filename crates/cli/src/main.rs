@@ -1,1 +1,118 @@
-fn main() {}
+//! The gimlet binary: dispatch only. `--version` is answered before anything is built; everything else goes through the
+//! flag table, and no thread, runtime or file exists before the command line has been understood.
+
+mod args;
+mod auth;
+mod debug;
+mod demo;
+mod flags;
+mod launch;
+mod parse;
+mod subcommand;
+
+use crate::args::Args;
+use crate::launch::{Refusal, Surroundings};
+use crate::parse::Parsed;
+use crate::subcommand::Subcommand;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use sys::Env;
+use sys::process::KeeperConfig;
+
+fn main() -> ExitCode {
+    let argv: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if argv.first().is_some_and(|word| word == sys::keeper::ARGUMENT) {
+        return sys::keeper::run(argv.into_iter().skip(1));
+    }
+    if is_version_probe(&argv) {
+        return ExitCode::from(print(&format!("{}\n", wire::version::line())));
+    }
+    ExitCode::from(dispatch(&argv))
+}
+
+fn is_version_probe(argv: &[OsString]) -> bool {
+    argv.len() == 1 && (argv[0] == "-v" || argv[0] == "--version")
+}
+
+fn dispatch(argv: &[OsString]) -> u8 {
+    if let Some((what, name, rest)) = subcommand::find(argv) {
+        return run_subcommand(what, name, rest);
+    }
+    if let Some(meant) = subcommand::near_miss(argv) {
+        let typed = argv.first().map(|w| w.to_string_lossy().into_owned()).unwrap_or_default();
+        return fail(&format!("error: unknown command '{typed}'. Did you mean gimlet {meant}?"));
+    }
+    match parse::parse(argv) {
+        Ok(args) => session(args),
+        Err(Parsed::Help) => print(&subcommand::help()),
+        Err(Parsed::Version) => print(&format!("{}\n", wire::version::line())),
+        Err(Parsed::Usage(message)) => fail(&message),
+    }
+}
+
+fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
+    match what {
+        Subcommand::Demo => demo::run(&Env::snapshot()),
+        Subcommand::Help => print(&subcommand::help()),
+        Subcommand::Auth => match auth::status(rest, &Env::snapshot()) {
+            Ok((text, code)) => print(&format!("{text}\n")).max(code),
+            Err(message) => fail(&message),
+        },
+        Subcommand::Completions => match subcommand::completions(rest, &mut std::io::stdout()) {
+            Ok(()) => 0,
+            Err(message) => fail(&message),
+        },
+        Subcommand::Missing => fail(&format!("Error: `gimlet {name}` is not available yet")),
+    }
+}
+
+fn session(mut args: Args) -> u8 {
+    let env = Env::snapshot();
+    let output = launch::output(&args);
+    let debug = std::mem::take(&mut args.debug);
+    let without_effect = std::mem::take(&mut args.without_effect);
+    let around =
+        Surroundings { env, stdout_is_terminal: std::io::stdout().is_terminal(), is_root: sys::is_root() };
+    let mut job = match launch::job(args, &around) {
+        Ok(job) => job,
+        Err(Refusal::Usage(message)) => return fail(&message),
+        Err(Refusal::Interactive) => return fail(INTERACTIVE),
+        Err(Refusal::Startup { message, reason }) => {
+            headless::report_startup_failure(output, &sys::id::uuid(), &message, reason);
+            return 1;
+        }
+    };
+    if let Err(warning) = debug::start(&debug, &around.env, &mut job.boot.options.session) {
+        headless::complain(&warning);
+    }
+    for flag in without_effect {
+        tracing::debug!("--{flag} is accepted and has no effect in this build");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("Error: could not start the runtime: {error}")),
+    };
+    sys::process::configure(KeeperConfig::OwnBinary);
+    let code = runtime.block_on(headless::run(job));
+    // Whatever a handle still holds must not outlive us, and a stuck write must not keep us.
+    sys::process::kill_all();
+    runtime.shutdown_background();
+    code
+}
+
+const INTERACTIVE: &str = "Error: the interactive interface is not available yet.
+  gimlet -p \"explain this project\"    answers and exits
+  gimlet demo                         shows a recorded coding task; needs no key";
+
+/// Writes to stdout; a reader that has gone is not our failure.
+fn print(text: &str) -> u8 {
+    std::io::stdout().write_all(text.as_bytes()).ok();
+    0
+}
+
+fn fail(message: &str) -> u8 {
+    headless::complain(message);
+    1
+}

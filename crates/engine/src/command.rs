@@ -36,10 +36,12 @@ pub enum Event {
     Message(Message),
     /// A finished `control_response` line. May overtake messages.
     Control(String),
+    /// A warning for the person who started us; headless prints it on stderr.
+    Notice(String),
 }
 
 pub type Commands = mpsc::Sender<Command>;
 pub type Events = mpsc::Receiver<Event>;
 
-pub const COMMAND_QUEUE: usize = 64;
-pub const EVENT_QUEUE: usize = 256;
+pub(crate) const COMMAND_QUEUE: usize = 64;
+pub(crate) const EVENT_QUEUE: usize = 256;

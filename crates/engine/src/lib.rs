@@ -1,13 +1,26 @@
 //! The session: turn loop, context, calls and control. Frontends talk to it only through `Command` and `Event`.
 
-pub mod command;
+mod calls;
+mod command;
+mod context;
+mod control;
+mod decide;
+mod host;
+mod ledger;
+mod link;
+mod open;
 pub mod options;
+mod prompts;
+mod result;
+mod resume;
+mod scribe;
+mod session;
+mod side;
+mod step;
+mod structured;
+mod tasks;
+mod turn;
 
 pub use command::{Command, Commands, Event, Events, Prompt};
-pub use options::{Boot, Options, SessionChoice, SettingSource, StartError, Thinking};
-
-/// Opens a session. Must be called inside the runtime; the session task ends when the commands side is closed and
-/// all work is done, which closes the events side.
-pub async fn open(_boot: Boot) -> Result<(Commands, Events), StartError> {
-    Err(StartError::new("not built yet"))
-}
+pub use open::open;
+pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking};

@@ -1,1 +1,19 @@
-//! Text, JSON and stream-json on stdin and stdout.
+//! Text, JSON and stream-json on stdin and stdout, both directions.
+//!
+//! Guarantees: stdout carries nothing but the chosen format, in whole lines; a slow reader slows the session but never
+//! its commands or signals; stderr is written only when something failed. This crate takes no decision about the
+//! conversation: it turns bytes into `Command`s and `Event`s into bytes.
+
+mod input;
+mod printer;
+mod prompt;
+mod run;
+mod shrink;
+mod startup;
+mod stdio;
+mod turns;
+
+pub use prompt::PromptError;
+pub use run::{Input, Job, Output, run};
+pub use startup::report as report_startup_failure;
+pub use stdio::{complain, is_writable};

@@ -1,5 +1,18 @@
 //! Given rules, mode and a requested access, decide allow, deny or ask, and say why. No I/O: paths come in resolved.
+//!
+//! `Policy::needs` names the paths whose real location matters, the caller resolves them into `Facts`, and
+//! `Policy::decide` compares both spellings. A path nobody resolved is never allowed by its place.
 
 pub mod access;
+pub mod decision;
+mod domain;
+mod path;
+pub mod policy;
+pub mod rule;
+mod sensitive;
+mod shell;
 
 pub use access::Access;
+pub use decision::{Decision, Reason, Refusal, Wish};
+pub use policy::{Facts, Place, Policy, Request};
+pub use rule::{Rule, Warning};

@@ -1,1 +1,19 @@
-//! Sessions on disk.
+//! Sessions on disk. Guarantees: whole lines only, in order, never rewritten; what was written by others is kept; what
+//! is read is bounded by what is live. Refuses: policy, network, and any opinion on what a message means.
+
+mod backward;
+pub mod error;
+pub mod find;
+pub mod fork;
+mod head;
+pub mod history;
+pub mod layout;
+pub mod list;
+pub mod registry;
+pub mod resume;
+pub mod transcript;
+
+pub use error::StoreError;
+pub use layout::Layout;
+pub use resume::{Loaded, LoadedEntry};
+pub use transcript::{Persist, Transcript};

@@ -24,3 +24,9 @@ pub fn iso(ms: u64) -> String {
 pub fn today() -> String {
     jiff::Zoned::now().date().to_string()
 }
+
+/// Milliseconds since the epoch of an RFC 3339 text.
+pub fn parse_iso(text: &str) -> Option<u64> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    u64::try_from(time.as_millisecond()).ok()
+}

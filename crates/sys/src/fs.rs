@@ -1,77 +1,75 @@
-//! Files that survive a crash: atomic replacement and whole-line appends.
+//! Files that survive a crash: atomic replacement, whole-line appends, advisory locks and bounded reads. All of it
+//! blocks; call it from a blocking or writer thread.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+mod append;
+mod atomic;
+
+pub use append::{AppendError, AppendFile};
+pub use atomic::{Durability, atomic_write, atomic_write_with};
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
-/// Replaces `path` in one step: readers see the old bytes or the new ones, never a mixture. `mode` applies to a new
-/// file; an existing file keeps its own.
-pub fn atomic_write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let dir = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let kept = std::fs::metadata(path).ok().map(|m| m.permissions());
-    let (mut file, temp) = temp_beside(path, dir, mode)?;
-    let written = file.write_all(bytes).and_then(|()| match kept {
-        Some(permissions) => file.set_permissions(permissions),
-        None => Ok(()),
-    });
-    if let Err(error) = written.and_then(|()| std::fs::rename(&temp, path)) {
-        std::fs::remove_file(&temp).ok();
-        return Err(error);
-    }
-    Ok(())
-}
-
-fn temp_beside(path: &Path, dir: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+/// Runs `action` while holding the advisory lock on `path` (created 0600, never removed), which keeps out other
+/// processes that ask the same way. Waits at most `wait`, then fails with `TimedOut`.
+pub fn with_lock<T>(path: &Path, wait: Duration, action: impl FnOnce() -> T) -> io::Result<T> {
+    let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+    let deadline = Instant::now() + wait;
+    let mut pause = Duration::from_millis(1);
     loop {
-        let temp = dir.join(format!(".{name}.{}.tmp", crate::id::base36(8)));
-        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&temp) {
-            Ok(file) => return Ok((file, temp)),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(e),
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(pause),
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("{} is locked by another process; waited {wait:?}", path.display());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
         }
+        pause = (pause * 2).min(Duration::from_millis(20));
     }
+    // Closing the file releases the lock, also when `action` panics.
+    let result = action();
+    drop(file);
+    Ok(result)
 }
 
-/// A file that is only ever appended to, in whole lines, one `write` each time. Other processes may append too.
-#[derive(Debug)]
-pub struct AppendFile {
-    file: File,
-    needs_newline: bool,
+/// The beginning of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limited {
+    pub bytes: Vec<u8>,
+    /// Whether the file went on after `bytes`.
+    pub more: bool,
 }
 
-impl AppendFile {
-    /// Opens or creates (0600). A file cut off mid-line gets its newline before the first append.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let mut file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(path)?;
-        let needs_newline = !ends_with_newline(&mut file)?;
-        Ok(Self { file, needs_newline })
+/// At most `limit` bytes of a regular file. Refuses pipes and devices, which could block or never end.
+pub fn read_limited(path: &Path, limit: usize) -> io::Result<Limited> {
+    // Without O_NONBLOCK opening a FIFO that nobody writes to would hang.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
-
-    /// Appends `lines`, which must end in a newline.
-    pub fn append(&mut self, lines: &[u8]) -> io::Result<()> {
-        if self.needs_newline {
-            let mut repaired = Vec::with_capacity(lines.len() + 1);
-            repaired.push(b'\n');
-            repaired.extend_from_slice(lines);
-            self.file.write_all(&repaired)?;
-            self.needs_newline = false;
-            return Ok(());
-        }
-        let result = self.file.write_all(lines);
-        // A partial write (disk full) leaves a torn line; the next append must start on a fresh one.
-        self.needs_newline = result.is_err();
-        result
+    if !metadata.is_file() {
+        let message = format!("{} is not a regular file", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
+    read_up_to(file, limit, metadata.len())
 }
 
-fn ends_with_newline(file: &mut File) -> io::Result<bool> {
-    if file.seek(SeekFrom::End(0))? == 0 {
-        return Ok(true);
-    }
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0];
-    file.read_exact(&mut last)?;
-    Ok(last[0] == b'\n')
+fn read_up_to(file: File, limit: usize, hint: u64) -> io::Result<Limited> {
+    let capacity = usize::try_from(hint).unwrap_or(limit).min(limit);
+    let mut bytes = Vec::with_capacity(capacity.saturating_add(1));
+    // One byte more than allowed shows whether there is more; sizes reported for files in /proc are zero.
+    file.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes)?;
+    let more = bytes.len() > limit;
+    bytes.truncate(limit);
+    Ok(Limited { bytes, more })
 }
+
+#[cfg(test)]
+#[path = "fs/fs_tests.rs"]
+mod tests;

@@ -6,6 +6,16 @@ pub mod env;
 pub mod fs;
 pub mod git;
 pub mod id;
+pub mod keeper;
+pub mod launch;
+pub mod machine;
 pub mod process;
+mod procfs;
+pub mod real;
+pub mod ring;
+pub mod signal;
+pub mod user;
 
 pub use env::Env;
+pub use machine::{is_alive, is_root, is_tty, pid, proc_start, uid};
+pub use ring::RingBuffer;

@@ -1,10 +1,24 @@
-//! Children: every process gimlet starts is started here, in a group of its own, and dies with its handle.
+//! Children: every process gimlet starts is started here, in a group of its own, marked in its environment, and dies with
+//! its handle, descendants that left the group included.
+//!
+//! Waiting for a child means its exit plus a short drain of its pipes: descendants may hold a pipe open for ever. Use
+//! [`drain`] (or [`run`] for the simple case); never read a child's pipe to its end without it.
 
-use std::ffi::OsString;
+mod output;
+pub(crate) mod registry;
+pub(crate) mod tree;
+
+pub use crate::keeper::KeeperConfig;
+pub use output::{DRAIN, Drained, Finished, RunOptions, drain, run};
+
+use self::registry::{CHILD_VARIABLE, RUN_VARIABLE};
+use self::tree::{Leader, Tree};
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::unix::pipe;
 
 /// What to start. The environment is complete: nothing is inherited.
@@ -40,65 +54,104 @@ pub struct Exit {
     pub signal: Option<i32>,
 }
 
-/// A running child. Dropping it kills its whole group, synchronously.
+/// A running child. Dropping it kills its whole tree, synchronously.
 #[derive(Debug)]
 pub struct Child {
     inner: tokio::process::Child,
-    group: i32,
+    tree: Tree,
     pub stdin: Option<tokio::process::ChildStdin>,
     pub stdout: Option<pipe::Receiver>,
     pub stderr: Option<pipe::Receiver>,
-    /// Set once the child is gone and nothing needs killing.
+    /// Set once descendants may live on.
     released: bool,
 }
 
+/// Says where the keeper comes from. Called once, by the binary, before the first spawn; without it there is none.
+pub fn configure(config: KeeperConfig) {
+    registry::lock().configure(config);
+}
+
+/// Ends everything this process started, synchronously: for exits that cannot wait for every handle to be dropped.
+pub fn kill_all() {
+    tree::kill_everything();
+}
+
 /// Starts `spec`. Must be called inside the runtime.
-#[expect(clippy::disallowed_methods, reason = "this is the one place children are spawned")]
 pub fn spawn(spec: Spawn) -> io::Result<Child> {
+    let (mut command, pipes) = command(&spec)?;
+    let mut registry = registry::lock();
+    registry.prepare();
+    let marker = registry.next_marker();
+    command.env(RUN_VARIABLE, chain(&spec.env, RUN_VARIABLE, registry.run()));
+    command.env(CHILD_VARIABLE, chain(&spec.env, CHILD_VARIABLE, &marker));
+    let mut inner = command.spawn()?;
+    let leader = inner.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
+    registry.insert(leader);
+    drop(registry);
+    let stdin = inner.stdin.take();
+    let tree = Tree { leader, marker };
+    Ok(Child { inner, tree, stdin, stdout: pipes.stdout, stderr: pipes.stderr, released: false })
+}
+
+#[derive(Default)]
+struct Pipes {
+    stdout: Option<pipe::Receiver>,
+    stderr: Option<pipe::Receiver>,
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place children are spawned")]
+fn command(spec: &Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
     let mut command = tokio::process::Command::new(&spec.program);
-    command.args(&spec.args).env_clear().envs(spec.env).current_dir(&spec.cwd).process_group(0);
+    let env = spec.env.iter().map(|(name, value)| (name, value));
+    command.args(&spec.args).env_clear().envs(env).current_dir(&spec.cwd).process_group(0);
     command.stdin(match spec.stdin {
         Input::Null => Stdio::null(),
         Input::Pipe => Stdio::piped(),
     });
-    let (stdout, stderr) = match spec.output {
+    let mut pipes = Pipes::default();
+    match spec.output {
         Output::Merged => {
-            let (receiver, sender) = std::io::pipe()?;
-            command.stdout(sender.try_clone()?).stderr(sender);
-            (Some(receiver), None)
+            let (reader, writer) = io::pipe()?;
+            command.stdout(writer.try_clone()?).stderr(writer);
+            pipes.stdout = Some(receiver(reader)?);
         }
         Output::Split => {
-            let (out, out_sender) = std::io::pipe()?;
-            let (err, err_sender) = std::io::pipe()?;
-            command.stdout(out_sender).stderr(err_sender);
-            (Some(out), Some(err))
+            let (reader, writer) = io::pipe()?;
+            command.stdout(writer);
+            pipes.stdout = Some(receiver(reader)?);
+            let (reader, writer) = io::pipe()?;
+            command.stderr(writer);
+            pipes.stderr = Some(receiver(reader)?);
         }
         Output::Null => {
             command.stdout(Stdio::null()).stderr(Stdio::null());
-            (None, None)
         }
-    };
-    let mut inner = command.spawn()?;
-    drop(command);
-    let group = inner.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
-    Ok(Child {
-        stdin: inner.stdin.take(),
-        inner,
-        group,
-        stdout: stdout.map(receiver).transpose()?,
-        stderr: stderr.map(receiver).transpose()?,
-        released: false,
-    })
+    }
+    Ok((command, pipes))
 }
 
-fn receiver(reader: std::io::PipeReader) -> io::Result<pipe::Receiver> {
+fn receiver(reader: io::PipeReader) -> io::Result<pipe::Receiver> {
     pipe::Receiver::from_owned_fd(reader.into())
+}
+
+/// The marker behind those of an outer gimlet, so that the outer one still recognises what we start.
+fn chain(env: &[(OsString, OsString)], name: &str, own: &str) -> OsString {
+    let outer = env.iter().rev().find(|(key, _)| key == OsStr::new(name)).map(|(_, value)| value);
+    match outer {
+        Some(outer) if !outer.is_empty() && outer.len() < 1024 => {
+            let mut value = outer.clone();
+            value.push(":");
+            value.push(own);
+            value
+        }
+        Some(_) | None => own.into(),
+    }
 }
 
 impl Child {
     /// The child's pid, which is also its group.
     pub fn pid(&self) -> i32 {
-        self.group
+        self.tree.leader
     }
 
     /// Waits for the direct child only; grandchildren may live on and hold pipes.
@@ -108,15 +161,35 @@ impl Child {
         Ok(Exit { code: status.code(), signal: status.signal() })
     }
 
-    /// SIGTERM to the group, up to `grace`, then SIGKILL. Returns how the child ended.
+    /// SIGTERM to the whole tree, up to `grace` for it to go, then SIGKILL. Returns how the child ended.
     pub async fn stop(&mut self, grace: Duration) -> io::Result<Exit> {
-        self.signal(libc::SIGTERM);
-        if let Ok(exit) = tokio::time::timeout(grace, self.wait()).await {
-            self.signal(libc::SIGKILL);
-            return exit;
+        let deadline = tokio::time::Instant::now() + grace;
+        let mut asked = BTreeSet::new();
+        let mut pause = Duration::from_millis(1);
+        let mut empty_looks = 0;
+        while empty_looks < 2 {
+            empty_looks = if self.tree.ask(self.leader(), &mut asked) { 0 } else { empty_looks + 1 };
+            let pause_end = (tokio::time::Instant::now() + pause).min(deadline);
+            // The exit of the child itself is noticed at once, that of its descendants at the next look.
+            if self.leader() == Leader::Reaped || tokio::time::timeout_at(pause_end, self.wait()).await.is_err() {
+                tokio::time::sleep_until(pause_end).await;
+            }
+            if tokio::time::Instant::now() >= deadline {
+                break;
+            }
+            pause = (pause * 2).min(Duration::from_millis(20));
         }
-        self.signal(libc::SIGKILL);
-        self.wait().await
+        self.kill_tree();
+        match tokio::time::timeout(Duration::from_secs(2), self.wait()).await {
+            Ok(exit) => exit,
+            // Stuck in the kernel; it cannot run any more code of its own.
+            Err(_) => Ok(Exit { code: None, signal: Some(libc::SIGKILL) }),
+        }
+    }
+
+    /// SIGKILL to the group and to every descendant wherever it went, until none is left. Synchronous and bounded.
+    pub fn kill_tree(&mut self) {
+        self.tree.kill(self.leader());
     }
 
     /// Lets descendants live on after the handle is gone (the session's end still takes them).
@@ -124,11 +197,18 @@ impl Child {
         self.released = true;
     }
 
-    fn signal(&self, signal: i32) {
-        if self.group > 1 {
-            // SAFETY: kill has no memory effects; the group is ours and larger than 1.
-            unsafe {
-                libc::kill(-self.group, signal);
+    fn leader(&self) -> Leader {
+        if self.inner.id().is_some() { Leader::Unreaped } else { Leader::Reaped }
+    }
+
+    /// Collects the exit status of a child that was just killed, so that no zombie stays.
+    fn reap(&mut self) -> bool {
+        let deadline = Instant::now() + Duration::from_millis(100);
+        loop {
+            match self.inner.try_wait() {
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_micros(200)),
+                Ok(None) => return false,
+                Ok(Some(_)) | Err(_) => return true,
             }
         }
     }
@@ -136,8 +216,20 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if !self.released {
-            self.signal(libc::SIGKILL);
+        if self.released {
+            // The runtime reaps what still runs; its group stays with the keeper.
+            if self.leader() == Leader::Reaped {
+                registry::lock().forget_leader(self.tree.leader);
+            }
+            return;
+        }
+        self.kill_tree();
+        if self.reap() {
+            registry::lock().remove(self.tree.leader);
         }
     }
 }
+
+#[cfg(test)]
+#[path = "process/process_tests.rs"]
+mod tests;

@@ -22,7 +22,9 @@ fn callable(tool: impl Tool + 'static) -> Builtin {
 pub fn table() -> Vec<Builtin> {
     vec![
         // Shell and background tasks.
-        //
+        offered(crate::bash::Bash),
+        offered(crate::task_output::TaskOutput),
+        offered(crate::task_stop::TaskStop),
         // Files.
         offered(crate::read::Read),
         offered(crate::edit::Edit),
@@ -30,11 +32,16 @@ pub fn table() -> Vec<Builtin> {
         offered(crate::write::Write),
         offered(crate::notebook_edit::NotebookEdit),
         // Search.
-        //
+        offered(crate::glob::Glob),
+        offered(crate::grep::Grep),
         // Web.
         //
         // Lists.
-        //
+        offered(crate::todo_write::TodoWrite),
+        offered(crate::task_list::TaskCreate),
+        offered(crate::task_list::TaskGet),
+        offered(crate::task_list::TaskUpdate),
+        offered(crate::task_list::TaskList),
     ]
 }
 

@@ -1,10 +1,13 @@
 //! The tool contract, the registry and the built-in tools. A tool never asks for leave and never touches the
 //! transcript: it declares what it would access, runs, and returns an outcome.
 
+pub mod bash;
 pub mod builtin;
 pub mod contract;
 pub mod edit;
 mod file_work;
+pub mod glob;
+pub mod grep;
 pub mod input;
 pub mod multi_edit;
 mod notebook;
@@ -13,8 +16,16 @@ pub mod patch;
 pub mod read;
 pub mod read_state;
 pub mod registry;
+mod shell_snapshot;
+pub mod spill;
 pub mod state;
+pub mod task_list;
+pub mod task_output;
+pub mod task_stop;
+pub mod tasks;
 pub mod text_file;
+pub mod todo_write;
+mod walk;
 pub mod write;
 
 pub use contract::{

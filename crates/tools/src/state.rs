@@ -1,6 +1,8 @@
 //! What tools remember within one session. Each part guards itself; no lock is held across an await.
 
+use crate::bash::shell::Shell;
 use crate::read_state::ReadState;
+use crate::tasks::Tasks;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use sys::Env;
@@ -33,10 +35,34 @@ pub struct ToolState {
     pub cwd: Mutex<PathBuf>,
     /// What the model has seen of which file.
     pub reads: ReadState,
+    /// Background tasks.
+    pub tasks: Tasks,
+    pub shell: Shell,
+    /// The model's checklist.
+    pub todos: crate::todo_write::Todos,
 }
 
 impl ToolState {
     pub fn new(facts: SessionFacts, cwd: PathBuf) -> Self {
-        Self { facts, cwd: Mutex::new(cwd), reads: ReadState::default() }
+        Self {
+            facts,
+            cwd: Mutex::new(cwd),
+            reads: ReadState::default(),
+            tasks: Tasks::default(),
+            shell: Shell::default(),
+            todos: Default::default(),
+        }
+    }
+
+    /// Ends background tasks and removes what only this session needs. Call it once, at the session's end.
+    pub async fn shutdown(&self) {
+        self.tasks.stop_all().await;
+        self.shell.shutdown();
+        // Succeeds only when no task left output there.
+        if std::fs::remove_dir(&self.facts.tasks_dir).is_ok()
+            && let Some(session) = self.facts.tasks_dir.parent()
+        {
+            std::fs::remove_dir(session).ok();
+        }
     }
 }

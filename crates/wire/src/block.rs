@@ -106,20 +106,28 @@ impl Content {
     }
 }
 
-/// A `tool_result` block. Successes put the id first and omit `is_error` unless the tool states it; failures put the
-/// type first: readers have seen both orders.
-#[derive(Clone, Debug, Serialize)]
-pub struct ToolResult<'a> {
-    pub tool_use_id: &'a str,
+#[derive(Serialize)]
+struct Succeeded<'a> {
+    tool_use_id: &'a str,
     #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub content: &'a Content,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_error: bool,
+    kind: &'static str,
+    content: &'a Content,
 }
 
-impl<'a> ToolResult<'a> {
-    pub fn new(tool_use_id: &'a str, content: &'a Content, is_error: bool) -> Self {
-        Self { tool_use_id, kind: "tool_result", content, is_error }
+#[derive(Serialize)]
+struct Failed<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    content: &'a Content,
+    is_error: bool,
+    tool_use_id: &'a str,
+}
+
+/// A `tool_result` block. The two key orders are those readers have met; `is_error` stands on failures only.
+pub fn tool_result(tool_use_id: &str, content: &Content, is_error: bool) -> Result<Box<RawValue>, serde_json::Error> {
+    let kind = "tool_result";
+    if is_error {
+        return crate::raw::to_raw(&Failed { kind, content, is_error, tool_use_id });
     }
+    crate::raw::to_raw(&Succeeded { tool_use_id, kind, content })
 }

@@ -1,0 +1,131 @@
+//! The debug log: to a file, or to stderr when asked; never to stdout. Only our own crates are logged, because libraries
+//! below them would print headers and keys.
+
+use crate::args::Debug;
+use config::state::config_home;
+use engine::SessionChoice;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use sys::Env;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+const OURS: [&str; 11] =
+    ["gimlet", "headless", "engine", "tools", "model", "store", "config", "permission", "http", "sys", "wire"];
+
+/// Starts the log when the flags or the environment ask for one. Failing to log is said, and is not fatal.
+pub(crate) fn start(debug: &Debug, env: &Env, session: &mut SessionChoice) -> Result<(), String> {
+    if !debug.on && !env.is_on("DEBUG") {
+        return Ok(());
+    }
+    let writer = if debug.to_stderr {
+        Writer::Stderr
+    } else {
+        let Some(path) = path(debug, env, session) else {
+            return Err(
+                "Warning: no debug log: there is no configuration directory (set HOME or CLAUDE_CONFIG_DIR)".into()
+            );
+        };
+        let file = open(&path).map_err(|e| format!("Warning: no debug log: {}: {e}", path.display()))?;
+        Writer::File(Arc::new(Mutex::new(file)))
+    };
+    let level = level(env.get("CLAUDE_CODE_DEBUG_LOG_LEVEL"));
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new(directives(debug.filter.as_deref(), level)))
+        .with_ansi(false)
+        .with_writer(writer)
+        .finish();
+    tracing::subscriber::set_global_default(subscriber).map_err(|e| format!("Warning: no debug log: {e}"))
+}
+
+/// The flag, the variable, or a file named after the session (which then gets its id here).
+fn path(debug: &Debug, env: &Env, session: &mut SessionChoice) -> Option<PathBuf> {
+    if let Some(file) = &debug.file {
+        return Some(file.clone());
+    }
+    if let Some(file) = env.non_empty("CLAUDE_CODE_DEBUG_LOGS_DIR") {
+        return Some(file.into());
+    }
+    let name = match session {
+        SessionChoice::New { id } => id.get_or_insert_with(sys::id::uuid).clone(),
+        SessionChoice::Resume { target, fork: None } if sys::id::is_uuid(target) => target.clone(),
+        SessionChoice::Resume { .. } | SessionChoice::Continue { .. } => sys::id::uuid(),
+    };
+    Some(config_home(env)?.join("debug").join(format!("{name}.txt")))
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir)?;
+    }
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
+
+fn level(name: Option<&str>) -> &'static str {
+    match name {
+        Some("verbose") => "trace",
+        Some("info") => "info",
+        Some("warn") => "warn",
+        Some("error") => "error",
+        Some(_) | None => "debug",
+    }
+}
+
+/// `model,store` logs those two; `!http` logs all but that one.
+fn directives(filter: Option<&str>, level: &str) -> String {
+    let parts: Vec<&str> = filter.unwrap_or_default().split(',').map(str::trim).filter(|p| !p.is_empty()).collect();
+    let excluded: Vec<&str> = parts.iter().filter_map(|p| p.strip_prefix('!')).collect();
+    let included: Vec<&str> = parts.iter().copied().filter(|p| !p.starts_with('!')).collect();
+    let wanted = OURS.iter().filter(|name| included.is_empty() || included.contains(name));
+    let wanted = wanted.filter(|name| !excluded.contains(name)).map(|name| format!("{name}={level}"));
+    std::iter::once("off".to_owned()).chain(wanted).collect::<Vec<_>>().join(",")
+}
+
+#[derive(Clone)]
+enum Writer {
+    Stderr,
+    File(Arc<Mutex<File>>),
+}
+
+impl<'a> MakeWriter<'a> for Writer {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            // A reader that does not read loses lines; it must not stop the session.
+            Self::Stderr if headless::is_writable(io::stderr().as_fd()) => io::stderr().write(bytes),
+            Self::Stderr => Ok(bytes.len()),
+            Self::File(file) => match file.lock() {
+                Ok(mut file) => file.write(bytes),
+                Err(_) => Ok(bytes.len()),
+            },
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_name_our_crates_only() {
+        assert_eq!(directives(Some("model,store"), "debug"), "off,model=debug,store=debug");
+        assert_eq!(directives(Some("hyper"), "debug"), "off");
+        let all_but = directives(Some("!http"), "info");
+        assert!(all_but.starts_with("off,gimlet=info,") && !all_but.contains("http="));
+    }
+}

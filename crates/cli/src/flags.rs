@@ -1,0 +1,341 @@
+//! The flag table: one row per flag. Parser, help and completions derive from it; adding a flag is adding a row.
+//!
+//! A row either does something (`Set`, `Check`), is accepted without effect because hosts send it (`Ignored`), or is refused
+//! because going on without it would silently do something else (`Refused`).
+
+use crate::args::{Args, Format, split_list, split_rules};
+use engine::{SettingSource, Thinking};
+use std::path::PathBuf;
+use wire::mode::PermissionMode;
+
+pub(crate) struct Flag {
+    pub(crate) long: &'static str,
+    pub(crate) short: Option<char>,
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) kind: Kind,
+    /// Shown in help and error messages.
+    pub(crate) value: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) group: Group,
+    pub(crate) effect: Effect,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Switch,
+    /// One value; the last one given wins. The value may start with a dash.
+    One,
+    /// A value, or none; as a separate word only if it does not start with a dash.
+    Optional,
+    /// A value only in the `--flag=value` form.
+    OptionalEquals,
+    /// All following words up to the next flag; repeatable.
+    Greedy,
+    /// One value each time; all are kept.
+    Repeat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    Run,
+    Session,
+    Model,
+    Tools,
+    Config,
+    Diagnosis,
+    Hidden,
+}
+
+impl Group {
+    pub(crate) fn heading(self) -> &'static str {
+        match self {
+            Self::Run => "Running",
+            Self::Session => "Sessions",
+            Self::Model => "Model and prompt",
+            Self::Tools => "Tools and permissions",
+            Self::Config => "Configuration",
+            Self::Diagnosis => "Debugging",
+            Self::Hidden => "",
+        }
+    }
+}
+
+/// What a flag does with the values given (none for a switch).
+pub(crate) enum Effect {
+    Set(fn(&mut Args, Vec<String>)),
+    /// The same for flags that can be given wrongly; the error says what would have been right.
+    Check(fn(&mut Args, Vec<String>) -> Result<(), String>),
+    Ignored,
+    Refused(&'static str),
+}
+
+use Effect::{Check, Ignored, Refused, Set};
+use Group::{Config, Diagnosis, Hidden, Model, Run, Session, Tools};
+use Kind::{Greedy, One, Optional, OptionalEquals, Repeat, Switch};
+
+const fn row(
+    long: &'static str,
+    kind: Kind,
+    value: &'static str,
+    group: Group,
+    help: &'static str,
+    effect: Effect,
+) -> Flag {
+    Flag { long, short: None, aliases: &[], kind, value, help, group, effect }
+}
+
+/// A flag that hosts send and this build does not need.
+const fn ignored(long: &'static str, kind: Kind) -> Flag {
+    row(long, kind, "value", Hidden, "", Ignored)
+}
+
+const fn refused(long: &'static str, kind: Kind, why: &'static str) -> Flag {
+    row(long, kind, "value", Hidden, "", Refused(why))
+}
+
+impl Flag {
+    const fn short(mut self, short: char) -> Self {
+        self.short = Some(short);
+        self
+    }
+
+    const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// `--model <model>`, as error messages name it.
+    pub(crate) fn label(&self) -> String {
+        let Self { long, value, .. } = self;
+        match self.kind {
+            Switch => format!("--{long}"),
+            One | Repeat => format!("--{long} <{value}>"),
+            Optional | OptionalEquals => format!("--{long} [{value}]"),
+            Greedy => format!("--{long} <{value}...>"),
+        }
+    }
+}
+
+#[rustfmt::skip]
+pub(crate) const FLAGS: &[Flag] = &[
+    row("print", Switch, "", Run, "Print the answer and exit", Set(|a, _| a.print = true)).short('p'),
+    row("output-format", One, "format", Run, "text (default), json or stream-json", Check(output_format)),
+    row("input-format", One, "format", Run, "text (default) or stream-json", Check(input_format)),
+    row("verbose", Switch, "", Run, "Every message, not only the answer", Set(|a, _| a.verbose = true)),
+    row("include-partial-messages", Switch, "", Run, "With stream-json: API events as they arrive", Set(|a, _| a.partial_messages = true)),
+    row("replay-user-messages", Switch, "", Run, "With stream-json in and out: echo prompts", Set(|a, _| a.replay_user_messages = true)),
+    row("json-schema", One, "schema", Run, "Answer with JSON that fits this schema", Set(|a, v| a.json_schema = last(v))),
+    row("max-turns", One, "n", Run, "Stop after that many model steps", Check(max_turns)),
+    row("max-budget-usd", One, "amount", Run, "Stop when the estimated cost reaches this", Check(max_budget)),
+
+    row("continue", Switch, "", Session, "Continue the latest conversation of this directory", Set(|a, _| a.continue_last = true)).short('c'),
+    row("resume", Optional, "id", Session, "Resume a session by id or title", Set(|a, v| a.resume = Some(last(v).unwrap_or_default()))).short('r'),
+    row("fork-session", Switch, "", Session, "With --resume or --continue: under a new id", Set(|a, _| a.fork = true)),
+    row("session-id", One, "uuid", Session, "Use this id for the session", Set(|a, v| a.session_id = last(v))),
+    row("resume-session-at", One, "uuid", Hidden, "", Set(|a, v| a.options.resume_at = last(v))),
+    row("resume-drops-turn", One, "uuid", Hidden, "", Check(drops_turn)),
+    row("name", One, "text", Session, "Display name of the session", Set(name)).short('n'),
+    row("no-session-persistence", Switch, "", Session, "Write no transcript", Set(|a, _| a.options.persist = false)),
+
+    row("model", One, "model", Model, "Alias or full id", Set(|a, v| a.options.model = last(v))),
+    row("fallback-model", One, "models", Model, "Comma list, tried in order when the model is unavailable", Set(fallback_model)),
+    row("effort", One, "level", Model, "low, medium, high, xhigh or max", Check(effort)),
+    row("thinking", One, "mode", Hidden, "", Check(thinking)),
+    row("max-thinking-tokens", One, "n", Hidden, "", Check(max_thinking_tokens)),
+    row("thinking-display", One, "how", Hidden, "", Check(thinking_display)),
+    row("task-budget", One, "tokens", Hidden, "", Check(task_budget)),
+    row("betas", Greedy, "betas", Hidden, "", Set(|a, v| a.options.betas = v.iter().flat_map(|b| split_rules(b)).collect())),
+    row("system-prompt", One, "text", Model, "Replace the system prompt", Set(|a, v| a.options.system_prompt = last(v))),
+    row("system-prompt-file", One, "path", Model, "Replace the system prompt with a file", Set(|a, v| a.system_prompt_file = path(v))),
+    row("append-system-prompt", One, "text", Model, "Add to the system prompt", Set(|a, v| a.options.append_system_prompt = last(v))),
+    row("append-system-prompt-file", One, "path", Model, "Add a file to the system prompt", Set(|a, v| a.append_system_prompt_file = path(v))),
+    row("record", One, "file", Diagnosis, "Record the model traffic to a cassette", Set(|a, v| a.options.record = path(v))),
+    row("replay", One, "file", Diagnosis, "Answer from a cassette, without network", Set(|a, v| a.options.replay = path(v))),
+
+    row("allowedTools", Greedy, "rules", Tools, "Allow rules, e.g. \"Bash(git log *)\" Edit", Set(|a, v| a.options.allowed_tools = rules(&v))).alias(&["allowed-tools"]),
+    row("disallowedTools", Greedy, "rules", Tools, "Deny rules; a bare name removes the tool", Set(|a, v| a.options.disallowed_tools = rules(&v))).alias(&["disallowed-tools"]),
+    row("tools", Greedy, "tools", Tools, "Built-in tools to offer; \"\" for none, \"default\" for all", Set(tools)),
+    row("permission-mode", One, "mode", Tools, "default, acceptEdits, plan, auto, dontAsk or bypassPermissions", Check(permission_mode)),
+    row("dangerously-skip-permissions", Switch, "", Tools, "Bypass all permission checks", Set(|a, _| a.skip_permissions = true)),
+    row("allow-dangerously-skip-permissions", Switch, "", Hidden, "", Set(|a, _| a.options.allow_bypass = true)),
+    row("permission-prompt-tool", One, "tool", Hidden, "", Set(|a, v| a.options.permission_prompt_tool = last(v))),
+    row("add-dir", Greedy, "dirs", Tools, "More directories the tools may work in", Set(|a, v| a.options.add_dirs = v.into_iter().map(PathBuf::from).collect())),
+
+    row("settings", One, "file or json", Config, "More settings, from a file or as JSON", Set(|a, v| a.options.settings = last(v))),
+    row("setting-sources", One, "list", Config, "Comma list of user, project, local", Check(setting_sources)),
+    row("bare", Switch, "", Config, "Minimal: no instructions files, three tools", Set(|a, _| a.options.bare = true)),
+    row("safe-mode", Switch, "", Config, "Without any customisation", Set(|a, _| a.options.safe_mode = true)),
+
+    row("debug", OptionalEquals, "filter", Diagnosis, "Write a debug log, e.g. --debug=model,store", Set(|a, v| { a.debug.on = true; a.debug.filter = last(v); })),
+    row("debug-file", One, "path", Diagnosis, "Write the debug log to this file", Set(|a, v| { a.debug.on = true; a.debug.file = path(v); })),
+    row("debug-to-stderr", Switch, "", Hidden, "", Set(|a, _| { a.debug.on = true; a.debug.to_stderr = true; })),
+
+    row("forward-subagent-text", Switch, "", Hidden, "", Set(|a, _| a.forward_subagent_text = true)),
+    row("bg", Switch, "", Hidden, "", Set(|a, _| a.background = true)).alias(&["background"]),
+
+    ignored("advisor", One),
+    ignored("agent", One),
+    ignored("agents", One),
+    ignored("append-subagent-system-prompt", One),
+    ignored("autocompact", One),
+    ignored("await-initialize", Switch),
+    ignored("ax-screen-reader", Switch),
+    ignored("channels", Greedy),
+    ignored("chrome", Switch),
+    ignored("dangerously-load-development-channels", Greedy),
+    ignored("disable-slash-commands", Switch),
+    ignored("exclude-dynamic-system-prompt-sections", Switch),
+    ignored("ide", Switch),
+    ignored("include-hook-events", Switch),
+    ignored("init", Switch),
+    ignored("maintenance", Switch),
+    ignored("mcp-config", Greedy),
+    ignored("no-chrome", Switch),
+    ignored("permission-prompts", One),
+    ignored("plugin-dir", Repeat),
+    ignored("plugin-dir-no-mcp", Repeat),
+    ignored("plugin-url", Repeat),
+    ignored("prompt-suggestions", Switch),
+    ignored("remote-control-session-name-prefix", One),
+    ignored("session-mirror", Switch),
+    ignored("strict-mcp-config", Switch),
+    ignored("teammate-mode", One),
+
+    refused("managed-settings", One, "this build cannot apply the policy it carries, and will not run without it"),
+    refused("project-config-root", One, "this build reads project settings from the working directory only"),
+    refused("worktree", Optional, "create the worktree with git and start gimlet in it").short('w'),
+    refused("tmux", OptionalEquals, "it needs --worktree"),
+    refused("exec", One, "it needs --bg"),
+    refused("init-only", Switch, "there are no setup hooks to run"),
+    refused("cloud", Optional, "there are no hosted sessions").alias(&["remote"]),
+    refused("environment", One, "there are no hosted sessions"),
+    refused("ref", One, "there are no hosted sessions"),
+    refused("teleport", Optional, "there are no hosted sessions"),
+    refused("remote-control", Optional, "there are no hosted sessions").alias(&["rc"]),
+    refused("from-pr", Optional, "use --resume with a session id"),
+    refused("enable-auto-mode", Switch, "it was replaced by --permission-mode auto"),
+];
+
+fn last(mut values: Vec<String>) -> Option<String> {
+    values.pop()
+}
+
+fn path(values: Vec<String>) -> Option<PathBuf> {
+    last(values).map(PathBuf::from)
+}
+
+fn rules(values: &[String]) -> Vec<String> {
+    values.iter().flat_map(|v| split_rules(v)).collect()
+}
+
+fn choices(names: &[&str]) -> String {
+    format!("Allowed choices are {}.", names.join(", "))
+}
+
+fn output_format(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    let format = last(values).and_then(|v| Format::parse(&v));
+    args.output = Some(format.ok_or_else(|| choices(&["text", "json", "stream-json"]))?);
+    Ok(())
+}
+
+fn input_format(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    let format = last(values).and_then(|v| Format::parse(&v)).filter(|f| *f != Format::Json);
+    args.input = Some(format.ok_or_else(|| choices(&["text", "stream-json"]))?);
+    Ok(())
+}
+
+fn max_turns(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    let turns = last(values).and_then(|v| v.trim().parse().ok()).filter(|n| *n > 0);
+    args.options.max_turns = Some(turns.ok_or("It must be a positive whole number.")?);
+    Ok(())
+}
+
+fn max_budget(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    let amount: Option<f64> = last(values).and_then(|v| v.trim().parse().ok());
+    let amount = amount.filter(|a| a.is_finite() && *a > 0.0);
+    args.options.max_budget_usd = Some(amount.ok_or("It must be a number greater than 0.")?);
+    Ok(())
+}
+
+fn drops_turn(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    let id = last(values).filter(|v| sys::id::is_uuid(v));
+    args.options.resume_drops_turn = Some(id.ok_or("It must be a UUID.")?);
+    Ok(())
+}
+
+fn name(args: &mut Args, values: Vec<String>) {
+    args.options.name = last(values).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+}
+
+/// Three distinct models at most; more would only multiply the time until a failure is told.
+fn fallback_model(args: &mut Args, values: Vec<String>) {
+    let mut models: Vec<String> = Vec::new();
+    for model in split_list(&last(values).unwrap_or_default()) {
+        if models.len() < 3 && !models.contains(&model) {
+            models.push(model);
+        }
+    }
+    args.options.fallback_models = models;
+}
+
+fn effort(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    const LEVELS: [&str; 6] = ["low", "medium", "high", "xhigh", "max", "ultracode"];
+    let level = last(values).filter(|v| LEVELS.contains(&v.as_str()));
+    args.options.effort = Some(level.ok_or_else(|| choices(&LEVELS))?);
+    Ok(())
+}
+
+fn thinking(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    args.options.thinking = match last(values).as_deref() {
+        Some("adaptive" | "enabled") => Thinking::Adaptive,
+        Some("disabled") => Thinking::Disabled,
+        _ => return Err(choices(&["adaptive", "disabled"])),
+    };
+    Ok(())
+}
+
+fn max_thinking_tokens(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    args.options.thinking = match last(values).and_then(|v| v.trim().parse().ok()) {
+        Some(0) => Thinking::Disabled,
+        Some(budget) => Thinking::Budget(budget),
+        None => return Err("It must be a whole number.".into()),
+    };
+    Ok(())
+}
+
+fn thinking_display(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    const WAYS: [&str; 2] = ["summarized", "omitted"];
+    let way = last(values).filter(|v| WAYS.contains(&v.as_str()));
+    args.options.thinking_display = Some(way.ok_or_else(|| choices(&WAYS))?);
+    Ok(())
+}
+
+fn task_budget(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    let tokens = last(values).and_then(|v| v.trim().parse().ok());
+    args.options.task_budget = Some(tokens.ok_or("It must be a whole number.")?);
+    Ok(())
+}
+
+/// `""` means none, which is not the same as leaving the flag out.
+fn tools(args: &mut Args, values: Vec<String>) {
+    let names: Vec<String> = values.into_iter().flat_map(|v| split_rules(&v)).collect();
+    args.options.tools = if names == ["default"] { None } else { Some(names) };
+}
+
+fn permission_mode(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    let mode = last(values).and_then(|v| PermissionMode::parse(&v));
+    args.options.permission_mode = Some(mode.ok_or_else(|| choices(&PermissionMode::NAMES))?);
+    Ok(())
+}
+
+fn setting_sources(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    let parse = |name: &String| match name.as_str() {
+        "user" => Ok(SettingSource::User),
+        "project" => Ok(SettingSource::Project),
+        "local" => Ok(SettingSource::Local),
+        _ => Err(choices(&["user", "project", "local"])),
+    };
+    let names = split_list(&last(values).unwrap_or_default());
+    args.options.setting_sources = Some(names.iter().map(parse).collect::<Result<_, _>>()?);
+    Ok(())
+}

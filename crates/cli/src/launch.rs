@@ -1,0 +1,232 @@
+//! From `Args` to a job: mode selection, checks that need the machine, conflicts between flags. Nothing is started here.
+
+use crate::args::{Args, Format};
+use engine::options::Fork;
+use engine::{Boot, Options, SessionChoice};
+use headless::{Input, Job, Output};
+use std::path::Path;
+use sys::Env;
+use wire::mode::PermissionMode;
+
+const SETTINGS_LIMIT: u64 = 2 * 1024 * 1024;
+
+/// Why no session starts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The command line is wrong: one line on stderr, nothing else.
+    Usage(String),
+    /// The command line is fine, the machine is not: hosts are told as well.
+    Startup { message: String, reason: Option<&'static str> },
+    /// A terminal session was asked for.
+    Interactive,
+}
+
+impl Refusal {
+    fn startup(message: impl Into<String>) -> Self {
+        Self::Startup { message: message.into(), reason: None }
+    }
+}
+
+/// What the outside looks like.
+pub(crate) struct Surroundings {
+    pub(crate) env: Env,
+    pub(crate) stdout_is_terminal: bool,
+    pub(crate) is_root: bool,
+}
+
+/// Whether this command line runs without a terminal.
+fn is_headless(args: &Args, around: &Surroundings) -> bool {
+    args.print
+        || args.input == Some(Format::StreamJson)
+        || matches!(args.output, Some(Format::Json | Format::StreamJson))
+        || !around.stdout_is_terminal
+}
+
+pub(crate) fn output(args: &Args) -> Output {
+    match (args.output.unwrap_or_default(), args.verbose) {
+        (Format::Text, _) => Output::Text,
+        (Format::Json, false) => Output::Json,
+        (Format::Json, true) => Output::JsonArray,
+        (Format::StreamJson, _) => Output::StreamJson,
+    }
+}
+
+pub(crate) fn job(args: Args, around: &Surroundings) -> Result<Job, Refusal> {
+    conflicts(&args, is_headless(&args, around))?;
+    if !is_headless(&args, around) {
+        return Err(Refusal::Interactive);
+    }
+    let cwd = sys::launch::cwd(&around.env).map_err(|error| Refusal::Startup {
+        message: format!("Error: the current directory is not available ({error}). Change to one that exists"),
+        reason: Some("cwd_unavailable"),
+    })?;
+    let output = output(&args);
+    let input = match args.input {
+        Some(Format::StreamJson) => Input::StreamJson { first: args.prompt.clone() },
+        Some(Format::Text | Format::Json) | None => Input::Text { argument: args.prompt.clone() },
+    };
+    let hint =
+        args.greedy.last().map(|flag| format!("--{flag} takes every word that follows it; put -- before the prompt"));
+    let options = options(args, around, &cwd)?;
+    Ok(Job { boot: Boot { env: around.env.clone(), cwd, options }, input, output, missing_prompt_hint: hint })
+}
+
+fn conflicts(args: &Args, headless: bool) -> Result<(), Refusal> {
+    let usage = |text: &str| Err(Refusal::Usage(text.to_owned()));
+    let streams_out = args.output == Some(Format::StreamJson);
+    if args.background {
+        return usage(if args.print {
+            "Error: --bg cannot be used with --print"
+        } else {
+            "Error: background sessions are not available in this build; use -p"
+        });
+    }
+    if args.input == Some(Format::StreamJson) && !streams_out {
+        return usage("Error: --input-format=stream-json requires --output-format=stream-json");
+    }
+    if streams_out && !args.verbose {
+        return usage("Error: When using --print, --output-format=stream-json requires --verbose");
+    }
+    if args.forward_subagent_text && !(headless && streams_out) {
+        return usage("Error: --forward-subagent-text requires --print and --output-format=stream-json");
+    }
+    if args.options.system_prompt.is_some() && args.system_prompt_file.is_some() {
+        return usage("Error: Cannot use both --system-prompt and --system-prompt-file. Please use only one");
+    }
+    if args.options.append_system_prompt.is_some() && args.append_system_prompt_file.is_some() {
+        return usage(
+            "Error: Cannot use both --append-system-prompt and --append-system-prompt-file. Please use only one",
+        );
+    }
+    if args.options.record.is_some() && args.options.replay.is_some() {
+        return usage("Error: --record and --replay cannot be used together");
+    }
+    session_conflicts(args, headless)
+}
+
+fn session_conflicts(args: &Args, headless: bool) -> Result<(), Refusal> {
+    let usage = |text: &str| Err(Refusal::Usage(text.to_owned()));
+    let resumes = args.continue_last || args.resume.is_some();
+    if let Some(id) = &args.session_id {
+        if !sys::id::is_uuid(id) {
+            return usage("Error: Invalid session ID. Must be a valid UUID");
+        }
+        if resumes && !args.fork {
+            return usage(
+                "Error: --session-id can only be used with --continue or --resume if --fork-session is also specified",
+            );
+        }
+    }
+    if headless && args.resume.as_deref() == Some("") {
+        return usage("Error: --resume needs a session ID or title when used with --print");
+    }
+    if !resumes && args.options.resume_at.is_some() {
+        return usage("Error: --resume-session-at requires --resume");
+    }
+    if args.options.resume_at.is_none() && args.options.resume_drops_turn.is_some() {
+        return usage("Error: --resume-drops-turn requires --resume-session-at");
+    }
+    Ok(())
+}
+
+fn options(args: Args, around: &Surroundings, cwd: &Path) -> Result<Options, Refusal> {
+    let streams = args.output == Some(Format::StreamJson);
+    let multi_turn = args.input == Some(Format::StreamJson);
+    let session = session_choice(&args);
+    let mut options = args.options;
+    if args.skip_permissions {
+        options.permission_mode = Some(PermissionMode::BypassPermissions);
+        options.allow_bypass = true;
+    }
+    refuse_bypass_as_root(&options, around)?;
+    if let Some(settings) = &options.settings {
+        check_settings(settings, cwd)?;
+    }
+    if let Some(text) = args.json_schema {
+        options.json_schema = Some(schema(&text)?);
+    }
+    options.system_prompt = prompt_text(options.system_prompt, args.system_prompt_file.as_deref(), cwd)?;
+    options.append_system_prompt =
+        prompt_text(options.append_system_prompt, args.append_system_prompt_file.as_deref(), cwd)?;
+    for dir in &mut options.add_dirs {
+        *dir = cwd.join(&*dir);
+        if !dir.is_dir() {
+            return Err(Refusal::startup(format!("Error: --add-dir: {} is not a directory", dir.display())));
+        }
+    }
+    let env = &around.env;
+    options.bare |= env.is_on("CLAUDE_CODE_SIMPLE");
+    options.safe_mode |= env.is_on("CLAUDE_CODE_SAFE_MODE");
+    options.session = session;
+    options.partial_messages = streams && args.partial_messages;
+    options.multi_turn = multi_turn;
+    options.replay_user_messages = multi_turn && args.replay_user_messages;
+    if let Some(entrypoint) = env.non_empty("CLAUDE_CODE_ENTRYPOINT") {
+        entrypoint.clone_into(&mut options.entrypoint);
+    }
+    Ok(options)
+}
+
+fn session_choice(args: &Args) -> SessionChoice {
+    let fork = args.fork.then(|| Fork { id: args.session_id.clone() });
+    match (&args.resume, args.continue_last) {
+        (Some(target), _) => SessionChoice::Resume { target: target.clone(), fork },
+        (None, true) => SessionChoice::Continue { fork },
+        (None, false) => SessionChoice::New { id: args.session_id.clone() },
+    }
+}
+
+/// Root without a sandbox never gets a way around the permission checks, whichever flag asks for it.
+fn refuse_bypass_as_root(options: &Options, around: &Surroundings) -> Result<(), Refusal> {
+    let asked = options.allow_bypass || options.permission_mode == Some(PermissionMode::BypassPermissions);
+    if !asked || !around.is_root || around.env.is_on("IS_SANDBOX") {
+        return Ok(());
+    }
+    Err(Refusal::Startup {
+        message: "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons".into(),
+        reason: Some("bypass_root"),
+    })
+}
+
+fn check_settings(text: &str, cwd: &Path) -> Result<(), Refusal> {
+    if text.trim_start().starts_with('{') {
+        return match serde_json::from_str::<serde_json::Value>(text) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Refusal::startup(format!("Error: Invalid JSON provided to --settings: {error}"))),
+        };
+    }
+    let path = cwd.join(text);
+    let Ok(metadata) = std::fs::metadata(&path) else {
+        return Err(Refusal::startup(format!("Error: Settings file not found: {}", path.display())));
+    };
+    if !metadata.is_file() {
+        return Err(Refusal::startup(format!("Error: --settings: {} is not a regular file", path.display())));
+    }
+    if metadata.len() > SETTINGS_LIMIT {
+        return Err(Refusal::startup(format!("Error: --settings: {} is larger than 2 MiB", path.display())));
+    }
+    Ok(())
+}
+
+fn schema(text: &str) -> Result<serde_json::Value, Refusal> {
+    let refuse = |why: String| Refusal::Usage(format!("Error: --json-schema is not a valid JSON Schema: {why}"));
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| refuse(e.to_string()))?;
+    if !value.is_object() {
+        return Err(refuse("the schema must be an object".into()));
+    }
+    jsonschema::validator_for(&value).map_err(|e| refuse(e.to_string()))?;
+    Ok(value)
+}
+
+fn prompt_text(text: Option<String>, file: Option<&Path>, cwd: &Path) -> Result<Option<String>, Refusal> {
+    let Some(file) = file else { return Ok(text) };
+    let path = cwd.join(file);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => Err(Refusal::startup(format!("Error: system prompt file {}: {error}", path.display()))),
+    }
+}
+
+#[cfg(test)]
+#[path = "launch_tests.rs"]
+mod tests;

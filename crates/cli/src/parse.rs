@@ -1,0 +1,176 @@
+//! From argv to `Args`, through a parser built from the flag table. Errors are one line in the wording that scripts know.
+
+use crate::args::Args;
+use crate::flags::{Effect, FLAGS, Flag, Group, Kind};
+use clap::builder::ValueParser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::ffi::OsString;
+
+const PROMPT: &str = "prompt";
+
+/// Anything but a session to run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    Help,
+    Version,
+    Usage(String),
+}
+
+/// Parses everything after the program name.
+pub(crate) fn parse(argv: &[OsString]) -> Result<Args, Parsed> {
+    let matches = command().try_get_matches_from(argv).map_err(|error| explain(&error))?;
+    let mut args = Args::default();
+    let given = FLAGS.iter().filter(|f| matches.value_source(f.long).is_some_and(is_given));
+    for flag in given {
+        apply(flag, values_of(flag, &matches), &mut args).map_err(Parsed::Usage)?;
+    }
+    args.prompt = prompt(&matches).map_err(Parsed::Usage)?;
+    Ok(args)
+}
+
+fn is_given(source: clap::parser::ValueSource) -> bool {
+    source == clap::parser::ValueSource::CommandLine
+}
+
+fn values_of(flag: &Flag, matches: &ArgMatches) -> Vec<String> {
+    if flag.kind == Kind::Switch {
+        return Vec::new();
+    }
+    let values = matches.get_many::<OsString>(flag.long).into_iter().flatten();
+    values.map(|v| v.to_string_lossy().into_owned()).collect()
+}
+
+fn apply(flag: &'static Flag, values: Vec<String>, args: &mut Args) -> Result<(), String> {
+    if flag.kind == Kind::Greedy && values.len() > 1 {
+        args.greedy.push(flag.long);
+    }
+    match flag.effect {
+        Effect::Set(set) => {
+            set(args, values);
+            Ok(())
+        }
+        Effect::Check(check) => {
+            let shown = values.last().cloned().unwrap_or_default();
+            check(args, values)
+                .map_err(|why| format!("error: option '{}' argument '{shown}' is invalid. {why}", flag.label()))
+        }
+        Effect::Ignored => {
+            args.without_effect.push(flag.long);
+            Ok(())
+        }
+        Effect::Refused(why) => Err(format!("error: option '{}' is not available: {why}", flag.label())),
+    }
+}
+
+/// One prompt; empty words are what some hosts send after a switch.
+fn prompt(matches: &ArgMatches) -> Result<Option<String>, String> {
+    let words = matches.get_many::<OsString>(PROMPT).into_iter().flatten();
+    let mut words: Vec<String> = words.map(|w| w.to_string_lossy().into_owned()).filter(|w| !w.is_empty()).collect();
+    if words.len() > 1 {
+        return Err(format!(
+            "error: too many arguments. Expected 1 prompt but got {}; put quotes around it",
+            words.len()
+        ));
+    }
+    Ok(words.pop())
+}
+
+/// The session command line. Subcommands are dispatched before this parser is built.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new("gimlet")
+        .no_binary_name(true)
+        .args_override_self(true)
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .max_term_width(100)
+        .override_usage("gimlet [options] [prompt]\n       gimlet <command> [options]")
+        .help_template("gimlet, a coding agent for the command line\n\nUsage: {usage}\n\n{all-args}{after-help}")
+        .arg(
+            Arg::new("help")
+                .short('h')
+                .long("help")
+                .action(ArgAction::Help)
+                .help("Show this help")
+                .help_heading(Group::Diagnosis.heading()),
+        )
+        .arg(
+            Arg::new("version")
+                .short('v')
+                .long("version")
+                .action(ArgAction::Version)
+                .help("Show the version")
+                .help_heading(Group::Diagnosis.heading()),
+        );
+    // The Version action needs a version; the text shown is ours.
+    command = command.version(wire::version::COMPAT);
+    for flag in FLAGS {
+        command = command.arg(argument(flag));
+    }
+    let prompt = Arg::new(PROMPT)
+        .value_name("prompt")
+        .num_args(0..)
+        .action(ArgAction::Append)
+        .value_parser(ValueParser::os_string())
+        .help("What to do; with -p also read from stdin")
+        .help_heading("Arguments");
+    command.arg(prompt)
+}
+
+fn argument(flag: &'static Flag) -> Arg {
+    let mut arg = Arg::new(flag.long).long(flag.long).help(flag.help).hide(flag.group == Group::Hidden);
+    if let Some(short) = flag.short {
+        arg = arg.short(short);
+    }
+    if flag.group != Group::Hidden {
+        arg = arg.help_heading(flag.group.heading());
+    }
+    arg = arg.aliases(flag.aliases.iter().copied());
+    if flag.kind == Kind::Switch {
+        return arg.action(ArgAction::SetTrue);
+    }
+    arg = arg.value_name(flag.value).value_parser(ValueParser::os_string());
+    match flag.kind {
+        Kind::Switch => arg,
+        Kind::One => arg.action(ArgAction::Set).num_args(1).allow_hyphen_values(true),
+        Kind::Repeat => arg.action(ArgAction::Append).num_args(1).allow_hyphen_values(true),
+        Kind::Optional => arg.action(ArgAction::Set).num_args(0..=1),
+        Kind::OptionalEquals => arg.action(ArgAction::Set).num_args(0..=1).require_equals(true),
+        Kind::Greedy => arg.action(ArgAction::Append).num_args(1..),
+    }
+}
+
+fn explain(error: &clap::Error) -> Parsed {
+    match error.kind() {
+        ErrorKind::DisplayHelp => return Parsed::Help,
+        ErrorKind::DisplayVersion => return Parsed::Version,
+        _ => {}
+    }
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => texts.first().cloned(),
+        _ => None,
+    };
+    let named = context(ContextKind::InvalidArg).unwrap_or_default();
+    Parsed::Usage(match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let near = context(ContextKind::SuggestedArg).map(|s| format!("\n(Did you mean {s}?)")).unwrap_or_default();
+            format!("error: unknown option '{named}'{near}")
+        }
+        ErrorKind::TooManyValues => format!("error: option '{named}' does not take a value"),
+        ErrorKind::InvalidValue | ErrorKind::NoEquals | ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
+            format!("error: option '{}' argument missing", label_of(&named))
+        }
+        _ => error.to_string().lines().next().unwrap_or("error: invalid command line").to_owned(),
+    })
+}
+
+/// clap names an option in its own style; we name it as the table does.
+fn label_of(named: &str) -> String {
+    let long = named.split([' ', '=']).next().unwrap_or(named).trim_start_matches('-');
+    FLAGS.iter().find(|f| f.long == long).map_or_else(|| named.to_owned(), Flag::label)
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

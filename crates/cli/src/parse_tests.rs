@@ -1,0 +1,222 @@
+use super::*;
+use crate::args::Format;
+use engine::{SettingSource, Thinking};
+use wire::mode::PermissionMode;
+
+fn parsed(words: &[&str]) -> Args {
+    parse(&words.iter().map(OsString::from).collect::<Vec<_>>()).unwrap_or_else(|e| panic!("{words:?}: {e:?}"))
+}
+
+fn refused(words: &[&str]) -> String {
+    match parse(&words.iter().map(OsString::from).collect::<Vec<_>>()) {
+        Err(Parsed::Usage(text)) => text,
+        other => panic!("{words:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_table_is_consistent() {
+    command().debug_assert();
+    for flag in FLAGS {
+        assert!(flag.group == Group::Hidden || !flag.help.is_empty(), "--{} lacks help", flag.long);
+        assert!(flag.help.len() <= 66, "--{}: keep help to one line", flag.long);
+        assert!(flag.kind == Kind::Switch || !flag.value.is_empty(), "--{} lacks a value name", flag.long);
+    }
+}
+
+// [SDK-5]
+#[test]
+fn every_valued_flag_takes_both_forms() {
+    for flag in FLAGS.iter().filter(|f| !matches!(f.kind, Kind::Switch | Kind::OptionalEquals)) {
+        for name in std::iter::once(&flag.long).chain(flag.aliases) {
+            let long = format!("--{name}");
+            let matches = |words: &[String]| {
+                let matches = command().try_get_matches_from(words).unwrap_or_else(|e| panic!("{words:?}: {e}"));
+                (values_of(flag, &matches), prompt(&matches).unwrap())
+            };
+            let two = matches(&[long.clone(), "value".into(), "--verbose".into(), "go".into()]);
+            let one = matches(&[format!("{long}=value"), "go".into()]);
+            assert_eq!((&two, &one), (&one, &(vec!["value".to_owned()], Some("go".to_owned()))), "{long}");
+        }
+    }
+}
+
+#[test]
+fn the_command_lines_of_known_clients_parse() {
+    // [SDK-3] [CLI-10]
+    let python = parsed(&[
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--system-prompt",
+        "",
+        "--tools",
+        "",
+        "--allowedTools",
+        "Read,Bash(git log *)",
+        "--max-turns",
+        "3",
+        "--max-budget-usd",
+        "0.5",
+        "--permission-prompt-tool",
+        "stdio",
+        "--resume=-odd",
+        "--session-mirror",
+        "--settings",
+        "{\"a\":1}",
+        "--add-dir",
+        "/a",
+        "--add-dir",
+        "/b",
+        "--mcp-config",
+        "{\"mcpServers\":{}}",
+        "--setting-sources=",
+        "--thinking",
+        "adaptive",
+        "--input-format",
+        "stream-json",
+    ]);
+    assert_eq!((python.output, python.input), (Some(Format::StreamJson), Some(Format::StreamJson)));
+    assert_eq!(python.options.system_prompt.as_deref(), Some("")); // [SDK-12] [CLI-11]
+    assert_eq!(python.options.tools, Some(Vec::new())); // [SDK-10]
+    assert_eq!(python.options.allowed_tools, ["Read", "Bash(git log *)"]);
+    assert_eq!(python.resume.as_deref(), Some("-odd")); // [SDK-6]
+    assert_eq!(python.options.add_dirs.len(), 2); // [SDK-9]
+    assert_eq!(python.options.setting_sources, Some(Vec::new())); // [SDK-11]
+    assert_eq!(python.options.max_budget_usd, Some(0.5)); // [SDK-20]
+    assert_eq!(python.without_effect, ["mcp-config", "session-mirror"]);
+    assert_eq!(python.prompt, None);
+
+    let typescript = parsed(&[
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--input-format",
+        "stream-json",
+        "--tools=default",
+        "--max-thinking-tokens=0",
+        "--permission-mode=acceptEdits",
+        "--allow-dangerously-skip-permissions",
+        "--replay-user-messages",
+        "",
+        "--plugin-dir=/p",
+        "--plugin-dir-no-mcp=/q",
+        "--agent=x",
+        "--betas=a,b",
+        "--task-budget=9",
+        "--fallback-model=m",
+        "--json-schema={}",
+    ]);
+    assert_eq!(typescript.options.tools, None);
+    assert_eq!(typescript.options.thinking, Thinking::Disabled); // [SDK-18]
+    assert_eq!(typescript.options.permission_mode, Some(PermissionMode::AcceptEdits));
+    assert_eq!((typescript.replay_user_messages, typescript.prompt.as_deref()), (true, None)); // [SDK-7]
+    assert_eq!(typescript.options.betas, ["a", "b"]); // [SDK-19]
+
+    let rust = parsed(&[
+        "--print",
+        "--verbose",
+        "--output-format",
+        "stream-json",
+        "--input-format",
+        "stream-json",
+        "--session-id",
+        "u",
+        "--allowed-tools",
+        "A",
+        "B",
+        "--tools",
+        "Read",
+        "Bash",
+        "--add-dir",
+        "/a",
+        "/b",
+        "--betas",
+        "x",
+        "y",
+        "--",
+        "go",
+    ]); // [SDK-4]
+    assert_eq!(rust.options.allowed_tools, ["A", "B"]);
+    assert_eq!(rust.options.tools, Some(vec!["Read".into(), "Bash".into()]));
+    assert_eq!((rust.options.add_dirs.len(), rust.options.betas.len(), rust.prompt.as_deref()), (2, 2, Some("go")));
+}
+
+#[test]
+fn scalars_take_the_last_value_and_dashes() {
+    let args = parsed(&["--model", "a", "--model=b", "-p", "--system-prompt", "- be brief", "hi"]);
+    assert_eq!((args.options.model.as_deref(), args.prompt.as_deref()), (Some("b"), Some("hi")));
+    assert_eq!(args.options.system_prompt.as_deref(), Some("- be brief"));
+}
+
+#[test]
+fn optional_values_bind_only_when_unambiguous() {
+    assert_eq!(parsed(&["-r"]).resume.as_deref(), Some(""));
+    assert_eq!(parsed(&["--resume", "-p", "go"]).resume.as_deref(), Some(""));
+    let both = parsed(&["-p", "--resume", "id", "go"]);
+    assert_eq!((both.resume.as_deref(), both.prompt.as_deref()), (Some("id"), Some("go"))); // [CLI-14]
+    let debug = parsed(&["--debug", "mcp"]); // [CLI-45]
+    assert_eq!((debug.debug.filter, debug.prompt.as_deref()), (None, Some("mcp")));
+    assert_eq!(parsed(&["--debug=mcp"]).debug.filter.as_deref(), Some("mcp"));
+}
+
+#[test]
+fn the_prompt_may_stand_anywhere_and_after_the_dashes() {
+    assert_eq!(parsed(&["hello", "-p"]).prompt.as_deref(), Some("hello"));
+    assert_eq!(parsed(&["--print", "--", "-p is a flag"]).prompt.as_deref(), Some("-p is a flag"));
+    let swallowed = parsed(&["-p", "--allowedTools", "Read", "fix it"]);
+    assert_eq!((swallowed.prompt, swallowed.greedy), (None, vec!["allowedTools"]));
+    assert!(refused(&["-p", "two", "words"]).starts_with("error: too many arguments"));
+}
+
+#[test]
+fn bad_flags_and_values_are_named() {
+    // [SDK-27] [CLI-39]
+    assert_eq!(refused(&["--frobnicate=1"]), "error: unknown option '--frobnicate'");
+    assert_eq!(refused(&["--await-claim"]).lines().next(), Some("error: unknown option '--await-claim'")); // [SDK-26]
+    assert_eq!(refused(&["--modle", "x"]), "error: unknown option '--modle'\n(Did you mean --model?)");
+    assert_eq!(refused(&["-x"]), "error: unknown option '-x'");
+    assert_eq!(refused(&["--model"]), "error: option '--model <model>' argument missing");
+    assert_eq!(refused(&["--verbose=yes"]), "error: option '--verbose' does not take a value");
+    assert_eq!(
+        refused(&["--permission-mode", "bogus"]),
+        "error: option '--permission-mode <mode>' argument 'bogus' is invalid. Allowed choices are default, manual, \
+         acceptEdits, plan, auto, dontAsk, bypassPermissions."
+    );
+    for bad in [["--max-turns", "x"], ["--max-turns", "0"], ["--max-budget-usd", "-1"], ["--max-budget-usd", "NaN"]] {
+        assert!(refused(&bad).contains("is invalid."), "{bad:?}");
+    }
+    assert!(refused(&["--resume-drops-turn="]).contains("must be a UUID"));
+    assert!(refused(&["--enable-auto-mode"]).contains("--permission-mode auto"));
+    assert_eq!(parsed(&["--permission-mode", "manual"]).options.permission_mode, Some(PermissionMode::Default));
+}
+
+#[test]
+fn lists_are_reduced() {
+    assert_eq!(parsed(&["--fallback-model", "a,b,a,c,d"]).options.fallback_models, ["a", "b", "c"]); // [CLI-49]
+    let sources = parsed(&["--setting-sources", "user, local"]).options.setting_sources;
+    assert_eq!(sources, Some(vec![SettingSource::User, SettingSource::Local]));
+    assert!(refused(&["--setting-sources", "user,team"]).contains("Allowed choices are user, project, local."));
+}
+
+// [CLI-60]
+#[test]
+fn hidden_flags_of_clients_are_accepted() {
+    for words in [
+        vec!["--await-initialize"],
+        vec!["--include-hook-events"],
+        vec!["--permission-prompts=none"],
+        vec!["--strict-mcp-config"],
+        vec!["--thinking-display", "omitted"],
+        vec!["--resume-session-at=5f2f1c1e-0000-4000-8000-0000000000aa"],
+        vec!["--agents", "{}"],
+    ] {
+        parsed(&words);
+    }
+}
+
+#[test]
+fn help_and_version_are_recognised() {
+    let ask = |word: &str| parse(&[OsString::from(word)]).unwrap_err();
+    assert_eq!((ask("-h"), ask("--help"), ask("-v")), (Parsed::Help, Parsed::Help, Parsed::Version));
+}

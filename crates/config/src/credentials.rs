@@ -1,0 +1,145 @@
+//! Which credential a session uses. First match wins, in the documented order; nothing here touches the network or runs
+//! a helper. Values never appear in debug output.
+
+use crate::project::Loaded;
+use crate::state::{GlobalState, config_home};
+use serde::Deserialize;
+use sys::Env;
+use wire::settings::Source;
+
+/// A credential value. `Debug` shows that there is one, not what it is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value itself: for a request header, nowhere else.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// What to send, and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Credential {
+    /// `ANTHROPIC_AUTH_TOKEN`: `Authorization: Bearer` only.
+    AuthToken(Secret),
+    /// `ANTHROPIC_API_KEY`: `x-api-key` only.
+    ApiKey(Secret),
+    /// `apiKeyHelper`: run it, send its output as both headers.
+    Helper { command: String, source: Source },
+    /// `CLAUDE_CODE_OAUTH_TOKEN`: bearer and the OAuth beta; never replaced on a 401.
+    OauthToken(Secret),
+    /// A stored subscription login: bearer and the OAuth beta.
+    Login { access_token: Secret, expires_at: Option<u64> },
+    /// A stored console key: `x-api-key`.
+    StoredKey(Secret),
+}
+
+impl Credential {
+    /// `apiKeySource` of `system/init`.
+    pub fn api_key_source(&self) -> &'static str {
+        match self {
+            Self::ApiKey(_) => "ANTHROPIC_API_KEY",
+            Self::Helper { .. } => "apiKeyHelper",
+            Self::StoredKey(_) => "/login managed key",
+            Self::AuthToken(_) | Self::OauthToken(_) | Self::Login { .. } => "none",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CredentialOptions {
+    /// `--bare`: no OAuth, no stored login, and a helper only from `--settings`.
+    pub bare: bool,
+    /// Milliseconds since the epoch, for the expiry of a stored login.
+    pub now_ms: u64,
+}
+
+/// There is nothing to sign requests with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoCredential {
+    #[error(
+        "Not logged in: no API key was found. Set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN for a gateway), or name an \
+         apiKeyHelper in your settings. To see gimlet at work without a key, run `gimlet demo`."
+    )]
+    Missing,
+    #[error("Login expired · Please run /login")]
+    Expired,
+}
+
+/// Chooses the credential. `env` is the session's environment, settings `env` included.
+pub fn resolve(env: &Env, loaded: &Loaded, options: CredentialOptions) -> Result<Credential, NoCredential> {
+    // A blank token still counts: the user said "no key, the gateway signs".
+    if let Some(token) = env.get("ANTHROPIC_AUTH_TOKEN") {
+        return Ok(Credential::AuthToken(Secret::new(token)));
+    }
+    if let Some(key) = env.non_empty("ANTHROPIC_API_KEY") {
+        return Ok(Credential::ApiKey(Secret::new(key)));
+    }
+    let from_flag = |source| matches!(source, Source::Flag | Source::Managed);
+    if let Some(helper) = loaded.helper.as_ref().filter(|helper| !options.bare || from_flag(helper.source)) {
+        return Ok(Credential::Helper { command: helper.command.clone(), source: helper.source });
+    }
+    if options.bare {
+        return Err(NoCredential::Missing);
+    }
+    if let Some(token) = env.non_empty("CLAUDE_CODE_OAUTH_TOKEN") {
+        return Ok(Credential::OauthToken(Secret::new(token)));
+    }
+    stored(env, options.now_ms)
+}
+
+/// `ANTHROPIC_BASE_URL`, without a trailing slash.
+pub fn base_url(env: &Env) -> Option<&str> {
+    env.non_empty("ANTHROPIC_BASE_URL").map(|url| url.trim().trim_end_matches('/'))
+}
+
+fn stored(env: &Env, now_ms: u64) -> Result<Credential, NoCredential> {
+    let login = stored_login(env);
+    let expired = login.as_ref().is_some_and(|login| login.expires_at.is_some_and(|at| at <= now_ms));
+    if let Some(login) = login.filter(|_| !expired) {
+        return Ok(Credential::Login { access_token: Secret::new(login.access_token), expires_at: login.expires_at });
+    }
+    if let Some(key) = GlobalState::read(env).primary_api_key() {
+        return Ok(Credential::StoredKey(Secret::new(key)));
+    }
+    Err(if expired { NoCredential::Expired } else { NoCredential::Missing })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CredentialsFile {
+    claude_ai_oauth: Option<StoredLogin>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredLogin {
+    access_token: String,
+    #[serde(default)]
+    expires_at: Option<u64>,
+    #[serde(default)]
+    scopes: Vec<String>,
+}
+
+fn stored_login(env: &Env) -> Option<StoredLogin> {
+    let path = config_home(env)?.join(".credentials.json");
+    let text = crate::layer::read_text(&path).ok()?;
+    let login = serde_json::from_str::<CredentialsFile>(&text).ok()?.claude_ai_oauth?;
+    let usable = !login.access_token.is_empty() && login.scopes.iter().any(|scope| scope == "user:inference");
+    usable.then_some(login)
+}
+
+#[cfg(test)]
+#[path = "credentials_tests.rs"]
+mod tests;

@@ -1,0 +1,221 @@
+//! Opens what is declared for one directory: reads the layers, settles trust, merges.
+
+use crate::layer::{Diagnostic, Layer, Origin, ReadFailure, parse_object, read_text};
+use crate::merge;
+use crate::state::{GlobalState, config_home};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use sys::Env;
+use wire::mode::PermissionMode;
+use wire::settings::{RuleText, Settings, Source};
+
+/// What the command line says about settings.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// `--settings`: JSON text or a path.
+    pub settings: Option<String>,
+    /// `--setting-sources`: which of `User`, `Project`, `Local` are read; `None` = all.
+    pub sources: Option<Vec<Source>>,
+    pub bare: bool,
+    pub safe_mode: bool,
+    /// Where the administrator's files are; `None` = the platform's place.
+    pub managed_dir: Option<PathBuf>,
+}
+
+impl Selection {
+    pub fn reads(&self, source: Source) -> bool {
+        self.sources.as_ref().is_none_or(|sources| sources.contains(&source))
+    }
+}
+
+/// Settings on the command line that cannot be used: the user must act.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    #[error("Settings file not found: {0}")]
+    SettingsNotFound(String),
+    #[error("Invalid settings given with --settings: {0}")]
+    SettingsInvalid(String),
+}
+
+/// A configured command that prints a key, and who configured it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Helper {
+    pub command: String,
+    pub source: Source,
+}
+
+/// Everything declared for a directory, merged, with what may not apply yet left out.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub settings: Settings,
+    /// All permission rules of all layers, with where they came from.
+    pub rules: Vec<RuleText>,
+    /// Absolute.
+    pub additional_directories: Vec<PathBuf>,
+    /// `permissions.defaultMode`, after the limits on what a repository may choose.
+    pub default_mode: Option<PermissionMode>,
+    /// A layer says that bypass mode must not be used.
+    pub bypass_disabled: bool,
+    pub helper: Option<Helper>,
+    /// The process environment with the settings' `env` blocks applied.
+    pub env: Env,
+    /// Highest precedence first.
+    pub layers: Vec<Layer>,
+    /// Which layer decided a key.
+    pub provenance: BTreeMap<&'static str, Source>,
+    pub diagnostics: Vec<Diagnostic>,
+    /// Lines for standard error.
+    pub notices: Vec<String>,
+    pub trusted: bool,
+    /// The folder trust is recorded under.
+    pub trust_key: PathBuf,
+}
+
+pub struct Project;
+
+impl Project {
+    /// Reads settings only; instruction files and credentials are asked for separately.
+    pub fn open(cwd: &Path, env: &Env, selection: &Selection) -> Result<Loaded, ConfigError> {
+        let state = GlobalState::read(env);
+        let mut reader = Reader { cwd, env, selection, layers: Vec::new(), diagnostics: Vec::new() };
+        reader.managed();
+        reader.flag()?;
+        reader.local();
+        reader.project();
+        reader.user();
+        let (layers, diagnostics) = (reader.layers, reader.diagnostics);
+        let trust = crate::trust::Trust::of(cwd, env, &state);
+        Ok(merge::merge(merge::Inputs { cwd, env, layers, diagnostics, trust }))
+    }
+}
+
+/// The administrator's directory on this platform.
+pub fn managed_dir() -> PathBuf {
+    if cfg!(target_os = "macos") {
+        PathBuf::from("/Library/Application Support/ClaudeCode")
+    } else {
+        PathBuf::from("/etc/claude-code")
+    }
+}
+
+struct Reader<'a> {
+    cwd: &'a Path,
+    env: &'a Env,
+    selection: &'a Selection,
+    layers: Vec<Layer>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn managed(&mut self) {
+        let dir = self.selection.managed_dir.clone().unwrap_or_else(managed_dir);
+        let mut files = vec![dir.join("managed-settings.json")];
+        files.extend(drop_ins(&dir.join("managed-settings.d")));
+        // Later files win, and layers are listed highest first.
+        for path in files.into_iter().rev() {
+            if self.spoofable(&path) {
+                let origin = self.origin(Source::Managed, &path, self.cwd);
+                let message = "is ignored: only an administrator may be able to write it";
+                self.diagnostics.push(origin.diagnostic(message));
+                continue;
+            }
+            self.file(Source::Managed, &path, self.cwd);
+        }
+    }
+
+    /// A policy that an ordinary user can write is not a policy.
+    fn spoofable(&self, path: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let Ok(meta) = std::fs::metadata(path) else { return false };
+        let foreign = self.selection.managed_dir.is_none() && meta.uid() != 0;
+        foreign || meta.mode() & 0o022 != 0
+    }
+
+    fn flag(&mut self) -> Result<(), ConfigError> {
+        let Some(given) = self.selection.settings.as_deref() else { return Ok(()) };
+        let text = given.trim();
+        if text.starts_with('{') {
+            let raw = parse_object(text).map_err(|(_, problem)| ConfigError::SettingsInvalid(problem))?;
+            let origin = Origin { source: Source::Flag, path: None, root: self.cwd.to_path_buf() };
+            self.layers.push(Layer::decode(origin, raw, &mut self.diagnostics));
+            return Ok(());
+        }
+        let path = self.cwd.join(text);
+        let shown = path.display();
+        let invalid = |problem: String| ConfigError::SettingsInvalid(format!("{shown} {problem}"));
+        let text = read_text(&path).map_err(|failure| match failure {
+            ReadFailure::Missing => ConfigError::SettingsNotFound(shown.to_string()),
+            ReadFailure::Unusable(problem) => invalid(problem),
+        })?;
+        let raw = parse_object(&text).map_err(|(_, problem)| invalid(problem))?;
+        let root = path.parent().unwrap_or(self.cwd).to_path_buf();
+        let origin = Origin { source: Source::Flag, path: Some(path), root };
+        self.layers.push(Layer::decode(origin, raw, &mut self.diagnostics));
+        Ok(())
+    }
+
+    /// At the repository root, and, as older versions did, in the starting directory.
+    fn local(&mut self) {
+        if !self.selection.reads(Source::Local) {
+            return;
+        }
+        let root = sys::git::root(self.cwd).filter(|root| Some(root) != self.env.home().as_ref());
+        let dirs = root.iter().map(PathBuf::as_path).filter(|root| *root != self.cwd).chain([self.cwd]);
+        for dir in dirs.map(Path::to_path_buf).collect::<Vec<_>>() {
+            self.file(Source::Local, &dir.join(".claude/settings.local.json"), self.cwd);
+        }
+    }
+
+    fn project(&mut self) {
+        let path = self.cwd.join(".claude/settings.json");
+        // In the home directory this is the user's own file.
+        let is_user_file = config_home(self.env).is_some_and(|home| home.join("settings.json") == path);
+        if self.selection.reads(Source::Project) && !is_user_file {
+            self.file(Source::Project, &path, self.cwd);
+        }
+    }
+
+    fn user(&mut self) {
+        if let Some(home) = config_home(self.env).filter(|_| self.selection.reads(Source::User)) {
+            self.file(Source::User, &home.join("settings.json"), &home);
+        }
+    }
+
+    fn origin(&self, source: Source, path: &Path, root: &Path) -> Origin {
+        Origin { source, path: Some(path.to_path_buf()), root: root.to_path_buf() }
+    }
+
+    fn file(&mut self, source: Source, path: &Path, root: &Path) {
+        let origin = self.origin(source, path, root);
+        let text = match read_text(path) {
+            Ok(text) => text,
+            Err(ReadFailure::Missing) => return,
+            Err(ReadFailure::Unusable(problem)) => {
+                self.diagnostics.push(origin.diagnostic(format!("{problem}; the file is ignored")));
+                return;
+            }
+        };
+        match parse_object(&text) {
+            Ok(raw) => self.layers.push(Layer::decode(origin, raw, &mut self.diagnostics)),
+            Err((line, problem)) => {
+                let message = format!("{problem}; the file is ignored");
+                self.diagnostics.push(Diagnostic { line, ..origin.diagnostic(message) });
+            }
+        }
+    }
+}
+
+fn drop_ins(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let json = |path: &PathBuf| {
+        let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
+        !hidden && path.extension().is_some_and(|extension| extension == "json")
+    };
+    let mut files: Vec<_> = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(json).collect();
+    files.sort();
+    files
+}
+
+#[cfg(test)]
+#[path = "project_tests.rs"]
+mod tests;

@@ -1,0 +1,198 @@
+//! Runs the calls of one response. Every call gets exactly one result, whatever happens; shared calls run together,
+//! exclusive ones alone and in the model's order; results are recorded and told in call order.
+
+mod finalize;
+mod prepare;
+
+use crate::session::Io;
+use prepare::{Prepared, prepare};
+use serde_json::value::RawValue;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store::StoreError;
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+use tools::{Call, Outcome, Sharing};
+use wire::sdk::{Message, ToolProgress};
+
+/// How often a host hears that a long call is still running.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+
+/// One `tool_use` block that waits for its result.
+#[derive(Debug)]
+pub(crate) struct ToolUse {
+    pub id: String,
+    pub name: String,
+    pub input: Box<RawValue>,
+    /// The transcript line that holds the block.
+    pub assistant_uuid: String,
+    /// The input was not JSON; this is what came instead.
+    pub malformed: Option<String>,
+}
+
+/// What running a batch came to.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    /// `tool_result` blocks in call order, for the history.
+    pub results: Vec<Arc<RawValue>>,
+    pub all_malformed: bool,
+    /// A StructuredOutput call was refused by its schema.
+    pub output_rejected: bool,
+}
+
+/// Runs `uses` to their ends. Stops early only when the transcript can no longer be written.
+pub(crate) async fn run(uses: Vec<ToolUse>, io: &mut Io, turn: &CancellationToken) -> Result<Report, StoreError> {
+    let mut batch = Batch::new(uses, io, turn);
+    let mut report = Report { all_malformed: batch.uses.iter().all(|u| u.malformed.is_some()), ..Report::default() };
+    let mut progress = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
+    loop {
+        batch.start_ready(io).await;
+        batch.deliver_ready(io, &mut report).await?;
+        if batch.running.is_empty() && batch.waiting.is_empty() {
+            return Ok(report);
+        }
+        tokio::select! {
+            Some(done) = batch.running.join_next_with_id() => batch.settle(done),
+            _ = progress.tick() => batch.tell_progress(io).await,
+        }
+    }
+}
+
+/// Answers `uses` without running them.
+pub(crate) async fn refuse(uses: Vec<ToolUse>, io: &mut Io, why: &str) -> Result<Report, StoreError> {
+    let mut report = Report::default();
+    for used in &uses {
+        finalize::deliver(used, Outcome::failed(why), io, &mut report).await?;
+    }
+    Ok(report)
+}
+
+/// A call that was parsed but not started.
+struct Waiting {
+    index: usize,
+    parsed: Result<Box<dyn Call>, Outcome>,
+}
+
+struct Running {
+    index: usize,
+    since: Instant,
+    sharing: Sharing,
+    task: tokio::task::Id,
+}
+
+struct Batch {
+    uses: Vec<ToolUse>,
+    outcomes: Vec<Option<Outcome>>,
+    delivered: usize,
+    waiting: VecDeque<Waiting>,
+    running: JoinSet<Outcome>,
+    active: Vec<Running>,
+    limit: usize,
+    turn: CancellationToken,
+    /// Set when a failing command takes its later siblings with it.
+    cancelled_by: Option<String>,
+}
+
+impl Batch {
+    fn new(uses: Vec<ToolUse>, io: &Io, turn: &CancellationToken) -> Self {
+        let waiting =
+            uses.iter().enumerate().map(|(index, used)| Waiting { index, parsed: prepare::parse(used, io) }).collect();
+        Self {
+            outcomes: uses.iter().map(|_| None).collect(),
+            delivered: 0,
+            waiting,
+            running: JoinSet::new(),
+            active: Vec::new(),
+            limit: io.concurrency,
+            turn: turn.clone(),
+            cancelled_by: None,
+            uses,
+        }
+    }
+
+    /// Starts calls from the front for as long as the gate admits them.
+    async fn start_ready(&mut self, io: &mut Io) {
+        while let Some(front) = self.waiting.front() {
+            let sharing = front.parsed.as_ref().map(|call| call.sharing()).ok();
+            if !self.admits(sharing) {
+                return;
+            }
+            let Some(Waiting { index, parsed }) = self.waiting.pop_front() else { return };
+            match self.decide(index, parsed, io).await {
+                Prepared::Settled(outcome) => self.outcomes[index] = Some(outcome),
+                Prepared::Ready(call, cx) => {
+                    let sharing = call.sharing();
+                    let task = self.running.spawn(call.run(cx)).id();
+                    self.active.push(Running { index, since: Instant::now(), sharing, task });
+                }
+            }
+        }
+    }
+
+    /// `None` is a call that failed to parse: it needs no slot, but keeps its place behind exclusive calls.
+    fn admits(&self, sharing: Option<Sharing>) -> bool {
+        if self.active.iter().any(|r| r.sharing == Sharing::Exclusive) {
+            return false;
+        }
+        match sharing {
+            None => true,
+            Some(Sharing::Shared) => self.active.len() < self.limit,
+            Some(Sharing::Exclusive) => self.active.is_empty(),
+        }
+    }
+
+    async fn decide(&mut self, index: usize, parsed: Result<Box<dyn Call>, Outcome>, io: &mut Io) -> Prepared {
+        if self.turn.is_cancelled() {
+            return Prepared::Settled(Outcome::failed("Not run: the user interrupted the turn."));
+        }
+        if let Some(sibling) = &self.cancelled_by {
+            let text = format!("Not run: the command before it in the same message failed ({sibling}).");
+            return Prepared::Settled(Outcome::failed(text));
+        }
+        match parsed {
+            Err(outcome) => Prepared::Settled(outcome),
+            Ok(call) => prepare(&self.uses[index], call, io, self.turn.child_token()).await,
+        }
+    }
+
+    fn settle(&mut self, done: Result<(tokio::task::Id, Outcome), JoinError>) {
+        let (task, outcome) = match done {
+            Ok(done) => done,
+            Err(error) => {
+                let why = if error.is_panic() { "an internal error" } else { "cancellation" };
+                (error.id(), Outcome::failed(format!("The tool stopped because of {why}. The session goes on.")))
+            }
+        };
+        let Some(at) = self.active.iter().position(|r| r.task == task) else { return };
+        let index = self.active.swap_remove(at).index;
+        if outcome.is_error && self.uses[index].name == "Bash" {
+            self.cancelled_by = Some(self.uses[index].id.clone());
+        }
+        self.outcomes[index] = Some(outcome);
+    }
+
+    async fn deliver_ready(&mut self, io: &mut Io, report: &mut Report) -> Result<(), StoreError> {
+        while let Some(outcome) = self.outcomes.get_mut(self.delivered).and_then(Option::take) {
+            finalize::deliver(&self.uses[self.delivered], outcome, io, report).await?;
+            self.delivered += 1;
+        }
+        Ok(())
+    }
+
+    async fn tell_progress(&self, io: &Io) {
+        for call in &self.active {
+            let used = &self.uses[call.index];
+            let message = ToolProgress {
+                kind: "tool_progress",
+                tool_use_id: used.id.clone(),
+                tool_name: used.name.clone(),
+                parent_tool_use_id: None,
+                elapsed_time_seconds: call.since.elapsed().as_secs(),
+                session_id: io.host.session_id.clone(),
+                uuid: sys::id::uuid(),
+            };
+            io.host.send(Message::ToolProgress(message)).await;
+        }
+    }
+}

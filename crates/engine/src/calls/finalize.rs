@@ -1,0 +1,89 @@
+//! From an outcome to its result: bounded, recorded, told to the host, kept for the history.
+
+use super::{Report, ToolUse};
+use crate::scribe::ResultLine;
+use crate::session::Io;
+use crate::structured;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use store::StoreError;
+use tools::Outcome;
+use wire::block::{Block, Content, tool_result};
+use wire::sdk::{Message, User};
+
+pub(super) async fn deliver(
+    used: &ToolUse,
+    outcome: Outcome,
+    io: &mut Io,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    report.output_rejected |= outcome.is_error && used.name == structured::NAME;
+    let content = bound(clean(outcome.content), used, io);
+    let structured = outcome.structured.unwrap_or_else(|| failure(&content));
+    let Ok(block) = tool_result(&used.id, &content, outcome.is_error) else {
+        tracing::error!(tool = used.name, "a tool result could not be serialised");
+        return Ok(());
+    };
+    let message = message(&block);
+    let line = ResultLine {
+        message: message.clone(),
+        structured: structured.clone(),
+        assistant_uuid: used.assistant_uuid.clone(),
+    };
+    let written = io.scribe.result(line)?;
+    let user = User {
+        kind: "user",
+        message,
+        parent_tool_use_id: None,
+        session_id: io.host.session_id.clone(),
+        uuid: written.uuid,
+        timestamp: written.timestamp,
+        tool_use_result: Some(structured),
+        is_replay: false,
+        is_synthetic: false,
+    };
+    io.host.send(Message::User(Box::new(user))).await;
+    report.results.push(Arc::from(block));
+    Ok(())
+}
+
+fn message(block: &RawValue) -> Box<RawValue> {
+    let text = format!(r#"{{"role":"user","content":[{}]}}"#, block.get());
+    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// A failed call stores what the model read, as a string.
+fn failure(content: &Content) -> Box<RawValue> {
+    wire::raw::to_raw(&format!("Error: {}", content.text())).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// NULs break readers; nothing else is touched.
+fn clean(content: Content) -> Content {
+    let strip = |text: String| if text.contains('\0') { text.replace('\0', "") } else { text };
+    match content {
+        Content::Text(text) => Content::Text(strip(text)),
+        Content::Blocks(blocks) => Content::Blocks(
+            blocks
+                .into_iter()
+                .map(|block| match block {
+                    Block::Text { text } => Block::Text { text: strip(text) },
+                    Block::Image { .. } | Block::Document { .. } => block,
+                })
+                .collect(),
+        ),
+    }
+}
+
+/// A text no context should carry whole goes to a file; the model gets its beginning and the way to the rest.
+fn bound(content: Content, used: &ToolUse, io: &Io) -> Content {
+    let Content::Text(text) = content else { return content };
+    match tools::spill::bound(&io.state.facts.session_dir, &text) {
+        Ok(None) => Content::Text(text),
+        Ok(Some(spilled)) => Content::Text(spilled.content),
+        Err(error) => {
+            tracing::warn!(%error, tool = used.name, "a large result could not be saved; it is cut instead");
+            let cut: String = text.chars().take(tools::spill::GENERIC_LIMIT).collect();
+            Content::Text(format!("{cut}\n[The rest was cut: it could not be saved ({error}).]"))
+        }
+    }
+}

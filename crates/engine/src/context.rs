@@ -1,0 +1,259 @@
+//! What the model is sent: the history since the session began, the prompt parts that never change, and the choices
+//! that may. History is appended to, never edited; repairs are a view made for one request.
+
+use crate::prompts::{self, Instructions};
+use crate::session::Attachment;
+use model::repair::{KeepThinking, Limits as BodyLimits, Needs};
+use model::request::Choice;
+use model::{
+    CacheMarks, CacheTtl, Capability, Catalog, Effort, Fragment, Identity, ModelFacts, Request, Role, Thinking, Turn,
+};
+use serde_json::value::RawValue;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use sys::Env;
+
+pub(crate) struct Context {
+    catalog: Arc<Catalog>,
+    history: Vec<Turn>,
+    models: Models,
+    settings: RequestSettings,
+    tools: Arc<[Fragment]>,
+    system: Arc<[Fragment]>,
+    marks: CacheMarks,
+    disabled: Vec<Capability>,
+    /// Set when the API said that less output fits.
+    output_limit: Option<u64>,
+    reminders: Reminders,
+    pub last_prompt: String,
+    pub max_turns: Option<u32>,
+    pub max_budget_usd: Option<f64>,
+    pub output_retries: u32,
+}
+
+/// The configured model and those that may stand in for it.
+pub(crate) struct Models {
+    main: String,
+    fallbacks: Vec<String>,
+    /// Standing in for the rest of this turn, and what is left to try after it.
+    standing_in: Option<String>,
+    left: VecDeque<String>,
+}
+
+impl Models {
+    pub(crate) fn new(main: String, fallbacks: Vec<String>) -> Self {
+        let left = fallbacks.iter().cloned().collect();
+        Self { main, fallbacks, standing_in: None, left }
+    }
+
+    fn current(&self) -> &str {
+        self.standing_in.as_deref().unwrap_or(&self.main)
+    }
+
+    fn fall_back(&mut self) -> bool {
+        self.standing_in = self.left.pop_front().or(self.standing_in.take());
+        self.standing_in.is_some()
+    }
+
+    fn return_to_main(&mut self) {
+        self.standing_in = None;
+        self.left = self.fallbacks.iter().cloned().collect();
+    }
+}
+
+/// The parts of a request that the user chose.
+pub(crate) struct RequestSettings {
+    pub env: Env,
+    pub effort: Option<String>,
+    pub thinking: Choice,
+    pub thinking_display: Option<String>,
+    pub task_budget: Option<u64>,
+    pub betas: Vec<String>,
+    pub identity: Arc<Identity>,
+    pub user_id: Option<String>,
+}
+
+/// What the session tells the model beside the conversation, and when it last did.
+pub(crate) struct Reminders {
+    pub files: Vec<config::MemoryFile>,
+    /// The date the model knows; `None` before anything was told.
+    pub told_date: Option<String>,
+    /// A resumed conversation already carries its context.
+    pub context_told: bool,
+}
+
+/// What `Context::new` is made of.
+pub(crate) struct Parts {
+    pub catalog: Arc<Catalog>,
+    pub history: Vec<Turn>,
+    pub models: Models,
+    pub settings: RequestSettings,
+    pub tools: Vec<Fragment>,
+    pub system: Vec<Fragment>,
+    pub reminders: Reminders,
+    pub limits: Limits,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    pub max_turns: Option<u32>,
+    pub max_budget_usd: Option<f64>,
+    pub output_retries: u32,
+}
+
+impl Context {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self {
+            catalog: parts.catalog,
+            history: parts.history,
+            models: parts.models,
+            settings: parts.settings,
+            tools: parts.tools.into(),
+            system: parts.system.into(),
+            marks: CacheMarks::default(),
+            disabled: Vec::new(),
+            output_limit: None,
+            reminders: parts.reminders,
+            last_prompt: String::new(),
+            max_turns: parts.limits.max_turns,
+            max_budget_usd: parts.limits.max_budget_usd,
+            output_retries: parts.limits.output_retries,
+        }
+    }
+
+    /// The model the next request goes to.
+    pub(crate) fn model(&self) -> &str {
+        self.models.current()
+    }
+
+    pub(crate) fn facts(&self) -> ModelFacts {
+        self.catalog.lookup(self.model())
+    }
+
+    pub(crate) fn effort(&self) -> Option<&'static str> {
+        self.effort_level().map(Effort::name)
+    }
+
+    fn effort_level(&self) -> Option<Effort> {
+        let facts = self.facts();
+        let wanted = self.settings.env.non_empty("CLAUDE_CODE_EFFORT_LEVEL").or(self.settings.effort.as_deref());
+        match wanted.and_then(Effort::parse) {
+            Some(wanted) => facts.clamp_effort(wanted),
+            None => facts.default_effort,
+        }
+    }
+
+    /// The next model of the chain takes over for this turn; `false` when there is none.
+    pub(crate) fn fall_back(&mut self) -> bool {
+        if self.models.left.is_empty() {
+            return false;
+        }
+        self.models.fall_back()
+    }
+
+    /// The next message tries the configured model again.
+    pub(crate) fn end_turn(&mut self) {
+        self.models.return_to_main();
+        self.output_limit = None;
+    }
+
+    pub(crate) fn limit_output(&mut self, limit: u64) {
+        self.output_limit = Some(limit);
+    }
+
+    pub(crate) fn disable(&mut self, capability: Capability) {
+        self.disabled.push(capability);
+    }
+
+    pub(crate) fn push_prompt(&mut self, content: &RawValue) {
+        self.history.push(Turn::from_content(Role::User, content));
+    }
+
+    pub(crate) fn push_text(&mut self, text: &str) {
+        self.history.push(Turn::user_text(text));
+    }
+
+    pub(crate) fn push_assistant(&mut self, model: &str, blocks: Vec<Fragment>) {
+        if !blocks.is_empty() {
+            self.history.push(Turn::assistant(model, blocks));
+        }
+    }
+
+    pub(crate) fn push_results(&mut self, results: Vec<Arc<RawValue>>) {
+        if !results.is_empty() {
+            let blocks = results.into_iter().map(|raw| Fragment::new((*raw).to_owned())).collect();
+            self.history.push(Turn::user(blocks));
+        }
+    }
+
+    /// Takes back what was refused, up to the last answer.
+    pub(crate) fn retract_prompt(&mut self) {
+        while self.history.last().is_some_and(|turn| turn.role == Role::User) {
+            self.history.pop();
+        }
+    }
+
+    /// The attachment that is due beside the prompt just accepted, if any.
+    pub(crate) fn due_attachment(&mut self) -> Option<Attachment> {
+        let today = sys::clock::today();
+        let reminders = &mut self.reminders;
+        let known = reminders.told_date.replace(today.clone());
+        if !std::mem::replace(&mut reminders.context_told, true) {
+            let shown: Vec<_> = reminders.files.iter().map(|f| (f.path.display().to_string(), f)).collect();
+            let files: Vec<_> = shown
+                .iter()
+                .map(|(path, f)| Instructions { path, scope: scope_name(f.scope), text: &f.text })
+                .collect();
+            return Attachment::session_context(prompts::session_context(&today, &files));
+        }
+        if known.as_deref() == Some(today.as_str()) { None } else { Attachment::date_change(&today) }
+    }
+
+    /// The next request: the same bytes as the last one up to its moving marker, then what is new.
+    pub(crate) fn request(&mut self) -> Request {
+        let facts = self.facts();
+        let env = &self.settings.env;
+        let max_tokens = self.output_limit.unwrap_or_else(|| facts.max_tokens(env));
+        let refused = self.disabled.contains(&Capability::Thinking);
+        let needs = Needs {
+            model: self.models.current(),
+            thinking: if refused { KeepThinking::Drop } else { KeepThinking::Keep },
+            limits: BodyLimits::default(),
+        };
+        let repaired = model::repair(&self.history, &needs);
+        for what in &repaired.notes {
+            tracing::debug!(%what, "request repaired");
+        }
+        let cache =
+            CacheTtl::from_env(env, self.models.current(), false).map(|ttl| self.marks.plan(&repaired.turns, ttl));
+        let thinking = Thinking::for_model(&facts, self.settings.thinking, max_tokens, env)
+            .map(|t| t.with_display(self.settings.thinking_display.as_deref()));
+        let mut request = Request {
+            thinking,
+            effort: self.effort_level(),
+            task_budget: self.settings.task_budget,
+            user_id: self.settings.user_id.clone(),
+            tools: Arc::clone(&self.tools),
+            system: Arc::clone(&self.system),
+            messages: repaired.turns,
+            cache,
+            betas: self.settings.betas.clone(),
+            experiments: model::betas::Experiments::from_env(env),
+            extra_body: model::request::extra_body(env),
+            ..Request::new(self.models.current(), max_tokens, Arc::clone(&self.settings.identity))
+        };
+        for capability in &self.disabled {
+            request.disable(*capability);
+        }
+        request
+    }
+}
+
+fn scope_name(scope: config::MemoryScope) -> &'static str {
+    match scope {
+        config::MemoryScope::Managed => "organisation",
+        config::MemoryScope::User => "user",
+        config::MemoryScope::Project => "project",
+        config::MemoryScope::Local => "project, private to the user",
+    }
+}

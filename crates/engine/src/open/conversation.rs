@@ -1,0 +1,77 @@
+//! Which conversation a session continues, and under which id.
+
+use crate::options::{Fork, Options, SessionChoice, StartError};
+use crate::session::Start;
+use std::path::{Path, PathBuf};
+use store::find::{self, LatestScope};
+use store::resume::{LoadOptions, load};
+use store::{Layout, Loaded, StoreError};
+
+pub(super) struct Conversation {
+    pub session_id: String,
+    /// The transcript to append to, when it is not where a new one would be.
+    pub path: Option<PathBuf>,
+    /// What is continued.
+    pub loaded: Option<Loaded>,
+    /// The kept history goes to a new file with the first prompt.
+    pub is_fork: bool,
+}
+
+impl Conversation {
+    pub(super) fn choose(options: &Options, layout: &Layout, cwd: &Path) -> Result<Self, StartError> {
+        match &options.session {
+            SessionChoice::New { id } => fresh(id.clone(), layout, cwd),
+            SessionChoice::Continue { fork } => match find::latest(layout, cwd, LatestScope::Headless) {
+                Some(path) => continued(&path, options, fork.as_ref(), (layout, cwd)),
+                None => fresh(fork.as_ref().and_then(|f| f.id.clone()), layout, cwd),
+            },
+            SessionChoice::Resume { target, fork } => {
+                let path = find::target(layout, cwd, target).map_err(|e| refusal(&e))?;
+                continued(&path, options, fork.as_ref(), (layout, cwd))
+            }
+        }
+    }
+
+    /// The parent of the first new line.
+    pub(super) fn leaf(&self) -> Option<String> {
+        self.loaded.as_ref()?.leaf_uuid.as_deref().map(str::to_owned)
+    }
+
+    pub(super) fn start(self, name: Option<String>) -> Start {
+        let fork_of = if self.is_fork { self.loaded } else { None };
+        Start { fork_of, name }
+    }
+}
+
+fn fresh(id: Option<String>, layout: &Layout, cwd: &Path) -> Result<Conversation, StartError> {
+    if let Some(id) = &id
+        && !find::id_is_free(layout, cwd, id)
+    {
+        return Err(StartError::new(format!(
+            "Error: Session ID {id} is already in use. Choose another, or continue it with --resume {id}."
+        )));
+    }
+    let session_id = id.unwrap_or_else(sys::id::uuid);
+    Ok(Conversation { session_id, path: None, loaded: None, is_fork: false })
+}
+
+fn continued(
+    path: &Path,
+    options: &Options,
+    fork: Option<&Fork>,
+    (layout, cwd): (&Layout, &Path),
+) -> Result<Conversation, StartError> {
+    let wanted = LoadOptions { at: options.resume_at.clone(), drops_turn: options.resume_drops_turn.clone() };
+    let loaded = load(path, &wanted).map_err(|e| refusal(&e))?;
+    let Some(fork) = fork else {
+        let session_id = loaded.session_id.clone();
+        return Ok(Conversation { session_id, path: Some(path.to_path_buf()), loaded: Some(loaded), is_fork: false });
+    };
+    let new = fresh(fork.id.clone(), layout, cwd)?;
+    Ok(Conversation { loaded: Some(loaded), is_fork: true, ..new })
+}
+
+/// The store's words are written for the user.
+fn refusal(error: &StoreError) -> StartError {
+    StartError::new(error.to_string())
+}

@@ -1,0 +1,29 @@
+//! The system prompt of a session: the built-in text or the user's own, the environment, and what is appended.
+
+use super::Opening;
+use crate::prompts::{self, Environment};
+use model::Fragment;
+
+pub(super) fn system(opening: &Opening) -> Vec<Fragment> {
+    let options = &opening.options;
+    let mut parts: Vec<String> = match &options.system_prompt {
+        Some(own) => vec![own.clone()],
+        None => vec![prompts::SYSTEM.trim_end().to_owned(), environment(opening)],
+    };
+    parts.extend(options.append_system_prompt.clone());
+    parts.iter().filter(|text| !text.trim().is_empty()).map(|text| Fragment::text(text)).collect()
+}
+
+fn environment(opening: &Opening) -> String {
+    let additional: Vec<String> = opening.additional().iter().map(|d| d.display().to_string()).collect();
+    let shell = opening.env.non_empty("SHELL").unwrap_or("bash");
+    prompts::environment(&Environment {
+        cwd: &opening.cwd.display().to_string(),
+        additional: &additional,
+        is_git: sys::git::root(&opening.cwd).is_some(),
+        platform: std::env::consts::OS,
+        os: sys::machine::os_version(),
+        shell: shell.rsplit('/').next().unwrap_or(shell),
+        model: &opening.model,
+    })
+}

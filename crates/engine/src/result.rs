@@ -1,0 +1,213 @@
+//! What opens and closes a turn towards the host: `system/init`, the synthetic error message, and the result. The
+//! transcript is complete on disk before a result is told.
+
+use crate::decide::EndReason;
+use crate::scribe::{ApiErrorLine, AssistantLine};
+use crate::session::{Io, Session};
+use crate::turn::{Turn, TurnError};
+use serde_json::value::RawValue;
+use store::StoreError;
+use store::registry::Status as LiveStatus;
+use wire::entry::MetaEntry;
+use wire::sdk::{Assistant, Init, Message, SystemBody, TurnResult};
+use wire::usage::Usage;
+
+/// What every fresh result and init says: there is no fast mode.
+const FAST_MODE: &str = "off";
+
+pub(crate) fn init(session: &Session) -> Init {
+    let io = &session.io;
+    Init {
+        kind: "system",
+        subtype: "init",
+        cwd: io.facts.cwd.clone(),
+        session_id: io.host.session_id.clone(),
+        tools: io.registry.specs().map(|s| wire::names::listed(&s.name).to_owned()).collect(),
+        mcp_servers: Vec::new(),
+        model: session.context.model().to_owned(),
+        permission_mode: io.mode.as_str(),
+        slash_commands: Vec::new(),
+        api_key_source: io.facts.api_key_source,
+        claude_code_version: wire::version::COMPAT,
+        output_style: io.facts.output_style.clone(),
+        agents: Vec::new(),
+        skills: Vec::new(),
+        plugins: Vec::new(),
+        betas: io.facts.betas.clone(),
+        capabilities: Vec::new(),
+        uuid: sys::id::uuid(),
+        fast_mode_state: FAST_MODE,
+    }
+}
+
+/// An assistant message of our own that tells why the turn failed: in the transcript and to the host, never in the
+/// history that is sent to the model.
+pub(crate) async fn synthetic_error(
+    session: &mut Session,
+    turn: &mut Turn,
+    reason: EndReason,
+) -> Result<(), StoreError> {
+    let error = turn.error.get_or_insert_with(|| default_error(reason)).clone();
+    let message = synthetic_message(&error.text);
+    let (uuid, timestamp) = (sys::id::uuid(), sys::clock::now_iso());
+    let line = AssistantLine {
+        message: message.clone(),
+        uuid: uuid.clone(),
+        timestamp: timestamp.clone(),
+        request_id: None,
+        effort: None,
+        error: Some(ApiErrorLine { category: error.category, status: error.status }),
+        aborted: false,
+    };
+    session.io.scribe.assistant(vec![line])?;
+    let frame = Assistant {
+        kind: "assistant",
+        message,
+        parent_tool_use_id: None,
+        session_id: session.io.host.session_id.clone(),
+        uuid,
+        timestamp,
+        request_id: None,
+        error: Some(error.category),
+        is_api_error_message: true,
+        api_error_status: error.status,
+        aborted: false,
+        user_message_uuid: None,
+    };
+    session.io.host.send(Message::Assistant(Box::new(frame))).await;
+    Ok(())
+}
+
+fn default_error(reason: EndReason) -> TurnError {
+    let (text, category) = match reason {
+        EndReason::MaxOutputTokens => (
+            "API Error: the answer reached the output limit several times in a row. Ask for it in smaller parts, or \
+             raise CLAUDE_CODE_MAX_OUTPUT_TOKENS.",
+            "max_output_tokens",
+        ),
+        EndReason::PromptTooLong => (PROMPT_TOO_LONG, "invalid_request"),
+        _ => ("API Error: the connection broke several times in the middle of the answer.", "unknown"),
+    };
+    TurnError { text: text.into(), category, status: None }
+}
+
+/// The conversation no longer fits the model's window.
+pub(crate) const PROMPT_TOO_LONG: &str = "Prompt is too long: the conversation no longer fits the model's context window. Start a new session, resume an \
+     earlier point with --resume-session-at, or choose a model with a larger window (for example --model 'sonnet[1m]'). \
+     Nothing was lost: the session can still be resumed.";
+
+fn synthetic_message(text: &str) -> Box<RawValue> {
+    let value = serde_json::json!({
+        "id": sys::id::uuid(),
+        "type": "message",
+        "role": "assistant",
+        "model": "<synthetic>",
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "stop_sequence",
+        "stop_sequence": "",
+        "usage": Usage { service_tier: "standard".into(), ..Usage::default() },
+    });
+    wire::raw::to_raw(&value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// Records the leaf, makes everything durable, tells the result.
+pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReason) {
+    let meta = MetaEntry::LastPrompt {
+        last_prompt: Some(shorten(&session.context.last_prompt)),
+        leaf_uuid: session.io.scribe.leaf().map(str::to_owned),
+        session_id: session.io.host.session_id.clone(),
+    };
+    let recorded = match session.io.scribe.meta(meta) {
+        Ok(()) => session.io.scribe.flush().await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = recorded {
+        session.io.host.notice(error.to_string()).await;
+    }
+    let result = build(session, turn, reason);
+    session.io.results += 1;
+    session.io.host.send(Message::Result(Box::new(result))).await;
+    session.context.end_turn();
+    session.set_state("idle", LiveStatus::Idle).await;
+}
+
+/// Listings show one line of it.
+fn shorten(prompt: &str) -> String {
+    const KEPT: usize = 200;
+    let line = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= KEPT { line } else { line.chars().take(KEPT).collect::<String>() + "…" }
+}
+
+fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
+    let is_success = reason.subtype() == "success";
+    let io = &mut session.io;
+    io.side.drain_usage(&mut io.ledger);
+    let failed = turn.error.as_ref().filter(|_| reason != EndReason::Completed);
+    let result = is_success.then(|| failed.map_or(turn.text.clone(), |e| e.text.clone()));
+    TurnResult {
+        kind: "result",
+        subtype: reason.subtype(),
+        is_error: is_error(reason),
+        api_error_status: failed.and_then(|e| e.status),
+        duration_ms: millis(turn.started),
+        duration_api_ms: io.ledger.api_ms,
+        ttft_ms: turn.ttft_ms,
+        num_turns: u64::from(turn.facts.steps) + u64::from(reason == EndReason::MaxTurns),
+        result,
+        errors: (!is_success).then(|| vec![explain(&turn, reason)]),
+        stop_reason: turn.stop_reason,
+        session_id: io.host.session_id.clone(),
+        total_cost_usd: io.ledger.cost(),
+        usage: io.ledger.turn_usage(),
+        model_usage: io.ledger.models(),
+        permission_denials: std::mem::take(&mut io.denials),
+        structured_output: io.structured.as_ref().and_then(|s| s.take()),
+        terminal_reason: Some(reason.terminal()),
+        startup_failure_reason: None,
+        user_message_uuid: turn.prompt_uuid,
+        local_command: None,
+        queued_turn_count: session.control.backlog(),
+        result_index: io.results,
+        fast_mode_state: FAST_MODE,
+        uuid: sys::id::uuid(),
+    }
+}
+
+/// An interrupt is what the user wanted, not an error.
+fn is_error(reason: EndReason) -> bool {
+    !matches!(reason, EndReason::Completed | EndReason::AbortedStreaming | EndReason::AbortedTools)
+}
+
+fn explain(turn: &Turn, reason: EndReason) -> String {
+    match reason {
+        EndReason::MaxTurns => {
+            format!("Reached maximum number of turns ({})", turn.facts.max_turns.unwrap_or_default())
+        }
+        EndReason::Budget => "Reached maximum budget (--max-budget-usd)".into(),
+        EndReason::StructuredRetries => {
+            "The model did not deliver output that fits the schema within the allowed retries".into()
+        }
+        EndReason::MalformedCalls => "The model sent unreadable tool calls several times in a row".into(),
+        EndReason::AbortedStreaming | EndReason::AbortedTools => "Interrupted by the user".into(),
+        EndReason::Completed
+        | EndReason::ApiError
+        | EndReason::PromptTooLong
+        | EndReason::MaxOutputTokens
+        | EndReason::Unrecorded => turn.error.as_ref().map(|e| e.text.clone()).unwrap_or_default(),
+    }
+}
+
+fn millis(since: std::time::Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Told once, at the end, when lines never reached the disk.
+pub(crate) async fn tell_lost_writes(io: &Io, error: &StoreError) {
+    let StoreError::Failing { failure, .. } = error else { return };
+    let body = SystemBody::SessionWritesLost {
+        error_code: failure.code.clone(),
+        lost: vec!["transcript"],
+        transcript_session_ids: vec![io.host.session_id.clone()],
+    };
+    io.host.system(body).await;
+}

@@ -1,0 +1,98 @@
+//! From a stored conversation to the history that is sent: the same blocks, byte for byte, whoever wrote them.
+
+use crate::prompts;
+use model::{Fragment, Role, Turn};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use store::resume::EntryKind;
+use store::{Loaded, LoadedEntry};
+use wire::block::{BlockHead, Content, tool_result};
+
+/// What a resumed session starts with.
+pub(crate) struct Restored {
+    pub history: Vec<Turn>,
+    /// The date the model was last told.
+    pub told_date: Option<String>,
+    pub context_told: bool,
+}
+
+pub(crate) fn restore(loaded: &Loaded) -> Restored {
+    let mut restored = Restored { history: Vec::new(), told_date: None, context_told: false };
+    for entry in &loaded.entries {
+        match entry.kind {
+            EntryKind::User => restored.history.extend(user(entry, loaded)),
+            EntryKind::Assistant => restored.history.extend(assistant(entry)),
+            EntryKind::Attachment => attachment(entry, &mut restored),
+            EntryKind::System => {}
+        }
+    }
+    restored
+}
+
+fn raw(text: &str) -> Option<&RawValue> {
+    serde_json::from_str(text).ok()
+}
+
+fn user(entry: &LoadedEntry, loaded: &Loaded) -> Option<Turn> {
+    let mut turn = Turn::from_content(Role::User, entry.message()?.content?);
+    if entry.is_tool_result && !loaded.replacements.is_empty() {
+        for block in &mut turn.blocks {
+            if let Some(short) = replaced(block, loaded) {
+                *block = short;
+            }
+        }
+    }
+    Some(turn)
+}
+
+/// A large result that was already sent in its short form stays short, so that the cached prefix holds.
+fn replaced(block: &Fragment, loaded: &Loaded) -> Option<Fragment> {
+    let BlockHead::ToolResult { tool_use_id } = BlockHead::read(block.raw())? else { return None };
+    let found = loaded.replacements.iter().rev().find(|r| r.tool_use_id == tool_use_id)?;
+    let short = tool_result(&tool_use_id, &Content::Text(found.replacement.clone()), false).ok()?;
+    Some(Fragment::new(short))
+}
+
+/// Error texts of our own are not the model's words and are never sent.
+fn assistant(entry: &LoadedEntry) -> Option<Turn> {
+    let model = entry.model.as_deref().unwrap_or_default();
+    if entry.is_api_error || model == "<synthetic>" {
+        return None;
+    }
+    let blocks = Turn::from_content(Role::Assistant, entry.message()?.content?).blocks;
+    Some(Turn::assistant(model, blocks))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attached {
+    #[serde(rename = "type", default)]
+    kind: String,
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    new_date: Option<String>,
+}
+
+/// Attachments we know how to show; the others were notes of the program that wrote them.
+fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
+    let Some(body) = entry.body.as_deref().and_then(raw) else { return };
+    let Ok(attached) = serde_json::from_str::<Attached>(body.get()) else { return };
+    match (attached.kind.as_str(), attached.content, attached.new_date) {
+        ("x_session_context", Some(text), _) => {
+            restored.context_told = true;
+            restored.told_date = date_in(&text).or(restored.told_date.take());
+            restored.history.push(Turn::user_text(&text));
+        }
+        ("date_change", _, Some(date)) => {
+            restored.history.push(Turn::user_text(&prompts::date_change(&date)));
+            restored.told_date = Some(date);
+        }
+        _ => {}
+    }
+}
+
+fn date_in(context: &str) -> Option<String> {
+    let rest = context.split_once("Today's date is ")?.1;
+    Some(rest.split_once(".\n")?.0.to_owned())
+}

@@ -1,0 +1,223 @@
+//! Writes the session's transcript: builds each line with its place in the tree, hands it to the store, remembers the
+//! leaf. Nothing here waits for the disk except `flush`.
+
+use serde_json::value::RawValue;
+use store::{Persist, StoreError, Transcript};
+use sys::{clock, id};
+use wire::entry::{AssistantEntry, AttachmentEntry, Entry, MetaEntry, SystemEntry, Tail, UserEntry};
+use wire::mode::PermissionMode;
+
+pub(crate) struct Scribe {
+    transcript: Transcript,
+    persist: Persist,
+    tail: Tail,
+    leaf: Option<String>,
+    prompt_id: Option<String>,
+}
+
+/// A line that was appended: what the host's twin of it needs.
+pub(crate) struct Written {
+    pub uuid: String,
+    pub timestamp: String,
+}
+
+/// A prompt or injected text.
+pub(crate) struct UserLine<'a> {
+    pub message: Box<RawValue>,
+    pub uuid: Option<String>,
+    pub mode: PermissionMode,
+    pub source: &'a PromptSource,
+}
+
+/// Where a user line came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PromptSource {
+    /// Submitted by the host: opens a new prompt group.
+    Host,
+    /// Written by us, part of the running turn, hidden from people.
+    Meta,
+    /// Written by us and shown (the interrupt marker).
+    Marker,
+}
+
+/// The result of one call.
+pub(crate) struct ResultLine {
+    pub message: Box<RawValue>,
+    pub structured: Box<RawValue>,
+    /// The assistant line that made the call: parent of this one.
+    pub assistant_uuid: String,
+}
+
+/// One block of a response, not yet written: lines wait for the final usage.
+pub(crate) struct AssistantLine {
+    pub message: Box<RawValue>,
+    pub uuid: String,
+    pub timestamp: String,
+    pub request_id: Option<String>,
+    pub effort: Option<&'static str>,
+    pub error: Option<ApiErrorLine>,
+    pub aborted: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct ApiErrorLine {
+    pub category: &'static str,
+    pub status: Option<u16>,
+}
+
+impl Scribe {
+    pub(crate) fn new(transcript: Transcript, persist: Persist, tail: Tail, leaf: Option<String>) -> Self {
+        Self { transcript, persist, tail, leaf, prompt_id: None }
+    }
+
+    pub(crate) fn leaf(&self) -> Option<&str> {
+        self.leaf.as_deref()
+    }
+
+    /// Starts this session's file with the history of another.
+    pub(crate) fn fork(&mut self, source: &store::Loaded, session_id: &str) -> Result<(), StoreError> {
+        match self.persist {
+            Persist::Yes => store::fork::fork(source, session_id, self.transcript.path()),
+            Persist::No => Ok(()),
+        }
+    }
+
+    pub(crate) fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    pub(crate) fn user(&mut self, line: UserLine<'_>) -> Result<Written, StoreError> {
+        let is_prompt = *line.source == PromptSource::Host;
+        if is_prompt {
+            self.prompt_id = Some(id::uuid());
+        }
+        let entry = UserEntry {
+            is_meta: *line.source == PromptSource::Meta,
+            permission_mode: is_prompt.then(|| line.mode.as_str()),
+            prompt_source: is_prompt.then_some("sdk"),
+            ..self.blank_user(line.message, line.uuid)
+        };
+        self.push_user(entry)
+    }
+
+    pub(crate) fn result(&mut self, line: ResultLine) -> Result<Written, StoreError> {
+        let entry = UserEntry {
+            parent_uuid: Some(line.assistant_uuid.clone()),
+            tool_use_result: Some(line.structured),
+            source_tool_assistant_uuid: Some(line.assistant_uuid),
+            ..self.blank_user(line.message, None)
+        };
+        self.push_user(entry)
+    }
+
+    fn blank_user(&self, message: Box<RawValue>, uuid: Option<String>) -> UserEntry {
+        UserEntry {
+            parent_uuid: self.leaf.clone(),
+            is_sidechain: false,
+            agent_id: None,
+            prompt_id: self.prompt_id.clone(),
+            kind: "user",
+            message,
+            is_meta: false,
+            is_compact_summary: false,
+            is_visible_in_transcript_only: false,
+            uuid: uuid.unwrap_or_else(id::uuid),
+            timestamp: clock::now_iso(),
+            permission_mode: None,
+            prompt_source: None,
+            origin: None,
+            tool_use_result: None,
+            source_tool_assistant_uuid: None,
+            source_tool_use_id: None,
+            tail: self.tail.clone(),
+        }
+    }
+
+    fn push_user(&mut self, entry: UserEntry) -> Result<Written, StoreError> {
+        let written = Written { uuid: entry.uuid.clone(), timestamp: entry.timestamp.clone() };
+        self.push(&[Entry::User(Box::new(entry))])?;
+        Ok(written)
+    }
+
+    /// All lines of a response in one write, each the parent of the next.
+    pub(crate) fn assistant(&mut self, lines: Vec<AssistantLine>) -> Result<(), StoreError> {
+        let mut parent = self.leaf.clone();
+        let mut entries = Vec::with_capacity(lines.len());
+        for line in lines {
+            let uuid = line.uuid.clone();
+            entries.push(Entry::Assistant(Box::new(AssistantEntry {
+                parent_uuid: parent.replace(uuid),
+                is_sidechain: false,
+                agent_id: None,
+                message: line.message,
+                request_id: line.request_id,
+                kind: "assistant",
+                uuid: line.uuid,
+                timestamp: line.timestamp,
+                effort: line.effort,
+                is_api_error_message: line.error.is_some(),
+                error: line.error.map(|e| e.category),
+                api_error_status: line.error.and_then(|e| e.status),
+                aborted: line.aborted,
+                tail: self.tail.clone(),
+            })));
+        }
+        self.push(&entries)
+    }
+
+    pub(crate) fn attachment(&mut self, attachment: Box<RawValue>) -> Result<(), StoreError> {
+        let entry = AttachmentEntry {
+            parent_uuid: self.leaf.clone(),
+            is_sidechain: false,
+            kind: "attachment",
+            attachment,
+            uuid: id::uuid(),
+            timestamp: clock::now_iso(),
+            tail: self.tail.clone(),
+        };
+        self.push(&[Entry::Attachment(Box::new(entry))])
+    }
+
+    pub(crate) fn system(
+        &mut self,
+        subtype: &'static str,
+        fields: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<(), StoreError> {
+        let entry = SystemEntry {
+            parent_uuid: self.leaf.clone(),
+            logical_parent_uuid: None,
+            is_sidechain: false,
+            kind: "system",
+            subtype,
+            fields,
+            uuid: id::uuid(),
+            timestamp: clock::now_iso(),
+            tail: self.tail.clone(),
+        };
+        self.push(&[Entry::System(Box::new(entry))])
+    }
+
+    pub(crate) fn meta(&mut self, entry: MetaEntry) -> Result<(), StoreError> {
+        self.push(&[Entry::Meta(entry)])
+    }
+
+    fn push(&mut self, entries: &[Entry]) -> Result<(), StoreError> {
+        let mut lines = Vec::with_capacity(entries.len());
+        for entry in entries {
+            match entry.to_line() {
+                Ok(line) => lines.push(line),
+                // Our own types always serialise; a bug here must not lose the rest of the turn.
+                Err(error) => tracing::error!(%error, "a transcript line could not be serialised"),
+            }
+        }
+        if let Some(uuid) = entries.iter().rev().find_map(Entry::uuid) {
+            self.leaf = Some(uuid.to_owned());
+        }
+        self.transcript.append(lines)
+    }
+
+    /// Everything appended so far is in the file, or the reason why not.
+    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
+        self.transcript.flush().await
+    }
+}

@@ -1,0 +1,290 @@
+//! One conversation: who owns what, and what happens between turns.
+
+use crate::command::Prompt;
+use crate::context::Context;
+use crate::control::{Control, Wake};
+use crate::host::Host;
+use crate::ledger::Ledger;
+use crate::prompts;
+use crate::result;
+use crate::scribe::{PromptSource, Scribe, UserLine};
+use crate::side::Side;
+use crate::structured::StructuredOutput;
+use crate::tasks;
+use crate::turn::{self, Opener};
+use permission::Policy;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use store::StoreError;
+use store::registry::{LiveRecord, Status as LiveStatus};
+use sys::Env;
+use tools::state::ToolState;
+use tools::{Registry, Workspace};
+use wire::entry::MetaEntry;
+use wire::mode::PermissionMode;
+use wire::sdk::{Message, PermissionDenial, SystemBody, User};
+
+/// Disjoint parts with one owner each, so that a phase and the command channel never fight over a borrow.
+pub(crate) struct Session {
+    pub control: Control,
+    pub context: Context,
+    pub io: Io,
+    pub start: Start,
+}
+
+/// What the first prompt brings with it.
+#[derive(Default)]
+pub(crate) struct Start {
+    /// The conversation to copy into the new file.
+    pub fork_of: Option<store::Loaded>,
+    /// `--name`
+    pub name: Option<String>,
+}
+
+/// Everything a phase needs to act.
+pub(crate) struct Io {
+    pub env: Env,
+    pub host: Host,
+    pub scribe: Scribe,
+    pub link: crate::link::Link,
+    pub side: Arc<Side>,
+    pub policy: Arc<Policy>,
+    pub mode: PermissionMode,
+    pub registry: Arc<Registry>,
+    pub state: Arc<ToolState>,
+    pub directories: Workspace,
+    pub structured: Option<Arc<StructuredOutput>>,
+    pub ledger: Ledger,
+    pub denials: Vec<PermissionDenial>,
+    /// Shared calls that may run at once.
+    pub concurrency: usize,
+    pub live: Option<LiveRecord>,
+    pub flags: HostFlags,
+    pub facts: InitFacts,
+    pub results: u64,
+}
+
+/// What the host asked to be told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostFlags {
+    pub partial_messages: bool,
+    pub replay_user_messages: bool,
+    pub session_state: Option<StateFrames>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StateFrames {
+    /// For any reader.
+    Open,
+    /// Marked as meant for the SDK alone.
+    SdkOnly,
+}
+
+/// The parts of `system/init` that do not change.
+#[derive(Clone, Debug)]
+pub(crate) struct InitFacts {
+    pub cwd: String,
+    pub api_key_source: &'static str,
+    pub output_style: String,
+    pub betas: Vec<String>,
+}
+
+impl Session {
+    /// Serves turns until the host has no more, then closes the session.
+    pub(crate) async fn serve(mut self) {
+        let state = Arc::clone(&self.io.state);
+        loop {
+            match self.control.next_wake(state.tasks.next_event()).await {
+                Wake::Prompt(prompt) if prompt.query => turn::run(&mut self, Opener::Prompt(prompt)).await,
+                Wake::Prompt(prompt) => {
+                    if let Err(error) = self.record_prompt(&prompt) {
+                        tracing::warn!(%error, "a prompt could not be recorded");
+                    }
+                }
+                Wake::Event(event) => {
+                    if let Some(notice) = tasks::tell(event, &self.io).await {
+                        turn::run(&mut self, Opener::Notice(notice)).await;
+                    }
+                }
+                Wake::Closed => break,
+            }
+        }
+        self.close().await;
+    }
+
+    /// Accepts what opens a turn: records it, tells the host that the turn begins.
+    pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<(), StoreError> {
+        self.set_state("running", LiveStatus::Busy).await;
+        match opener {
+            Opener::Prompt(prompt) => {
+                let written = self.record_prompt(prompt)?;
+                self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                if self.io.flags.replay_user_messages {
+                    self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
+                }
+            }
+            Opener::Notice(text) => {
+                self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                self.inject(text, PromptSource::Meta).await?;
+            }
+        }
+        self.add_session_context()
+    }
+
+    /// Before the first line of this process: the copied history of a fork, the name.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        let start = std::mem::take(&mut self.start);
+        let session_id = self.io.host.session_id.clone();
+        if let Some(source) = start.fork_of {
+            self.io.scribe.fork(&source, &session_id)?;
+        }
+        if let Some(custom_title) = start.name {
+            self.io.scribe.meta(MetaEntry::CustomTitle { custom_title, session_id })?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn set_state(&mut self, state: &'static str, live: LiveStatus) {
+        if let Some(record) = &mut self.io.live {
+            record.set_status(live);
+        }
+        if let Some(frames) = self.io.flags.session_state {
+            let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
+            self.io.host.system(body).await;
+        }
+    }
+
+    fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
+        self.begin()?;
+        let session_id = self.io.host.session_id.clone();
+        for operation in ["enqueue", "dequeue"] {
+            let content = (operation == "enqueue").then(|| plain_text(&prompt.content));
+            let timestamp = sys::clock::now_iso();
+            let entry = MetaEntry::QueueOperation { operation, timestamp, content, session_id: session_id.clone() };
+            self.io.scribe.meta(entry)?;
+        }
+        let line = UserLine {
+            message: user_message(&prompt.content),
+            uuid: prompt.uuid.clone(),
+            mode: self.io.mode,
+            source: &PromptSource::Host,
+        };
+        let written = self.io.scribe.user(line)?;
+        self.context.push_prompt(&prompt.content);
+        self.context.last_prompt = plain_text(&prompt.content);
+        Ok(written)
+    }
+
+    /// Date and instructions stand beside the first prompt; a new day is told when it comes.
+    fn add_session_context(&mut self) -> Result<(), StoreError> {
+        let Some(attachment) = self.context.due_attachment() else { return Ok(()) };
+        self.io.scribe.attachment(attachment.line)?;
+        self.context.push_text(&attachment.text);
+        Ok(())
+    }
+
+    /// Adds a user message of our own.
+    pub(crate) async fn inject(&mut self, text: &str, source: PromptSource) -> Result<(), StoreError> {
+        let content = serde_json::json!([{"type": "text", "text": text}]);
+        let Ok(content) = wire::raw::to_raw(&content) else { return Ok(()) };
+        let message = user_message(&content);
+        let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &source };
+        let written = self.io.scribe.user(line)?;
+        self.context.push_text(text);
+        if source == PromptSource::Marker {
+            let user = User {
+                kind: "user",
+                message,
+                parent_tool_use_id: None,
+                session_id: self.io.host.session_id.clone(),
+                uuid: written.uuid,
+                timestamp: written.timestamp,
+                tool_use_result: None,
+                is_replay: false,
+                is_synthetic: true,
+            };
+            self.io.host.send(Message::User(Box::new(user))).await;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_over_budget(&mut self) -> bool {
+        self.io.side.drain_usage(&mut self.io.ledger);
+        self.context.max_budget_usd.is_some_and(|max| self.io.ledger.cost() >= max)
+    }
+
+    /// Background tasks that ended since the last request are told to the host and to the model.
+    pub(crate) async fn deliver_notices(&mut self) {
+        for notice in tasks::settled(&mut self.io).await {
+            if let Err(error) = self.inject(&notice, PromptSource::Meta).await {
+                tracing::warn!(%error, "a task notification could not be recorded");
+            }
+        }
+    }
+
+    async fn close(&mut self) {
+        if !self.control.is_shut_down() {
+            tasks::wait_briefly(&mut self.io).await;
+        }
+        self.io.state.shutdown().await;
+        self.io.live = None;
+        if let Err(error) = self.io.scribe.transcript().close().await {
+            tracing::warn!(%error, "the transcript could not be closed");
+            result::tell_lost_writes(&self.io, &error).await;
+        }
+    }
+}
+
+/// `{"role":"user","content":…}` around content bytes as they are.
+fn user_message(content: &RawValue) -> Box<RawValue> {
+    let text = format!(r#"{{"role":"user","content":{}}}"#, content.get());
+    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// The text of a prompt, for titles and queues.
+fn plain_text(content: &RawValue) -> String {
+    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+        return text;
+    }
+    let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).unwrap_or_default();
+    let texts: Vec<String> = blocks
+        .iter()
+        .filter_map(|block| match wire::block::BlockHead::read(block)? {
+            wire::block::BlockHead::Text(text) => Some(text.into_owned()),
+            _ => None,
+        })
+        .collect();
+    texts.join("\n")
+}
+
+fn echo(prompt: &Prompt, written: &crate::scribe::Written, host: &Host) -> User {
+    User {
+        kind: "user",
+        message: user_message(&prompt.content),
+        parent_tool_use_id: None,
+        session_id: host.session_id.clone(),
+        uuid: written.uuid.clone(),
+        timestamp: written.timestamp.clone(),
+        tool_use_result: None,
+        is_replay: true,
+        is_synthetic: false,
+    }
+}
+
+/// What goes beside a prompt: the transcript line and the text the model reads.
+pub(crate) struct Attachment {
+    pub line: Box<RawValue>,
+    pub text: String,
+}
+
+impl Attachment {
+    pub(crate) fn session_context(text: String) -> Option<Self> {
+        let line = wire::raw::to_raw(&serde_json::json!({"type": "x_session_context", "content": text})).ok()?;
+        Some(Self { line, text })
+    }
+
+    pub(crate) fn date_change(date: &str) -> Option<Self> {
+        let line = wire::raw::to_raw(&serde_json::json!({"type": "date_change", "newDate": date})).ok()?;
+        Some(Self { line, text: prompts::date_change(date) })
+    }
+}

@@ -1,0 +1,87 @@
+//! Model requests that tools make (page extraction, web search): the session's credentials, no history, and their
+//! usage in the totals.
+
+use crate::ledger::Ledger;
+use futures_util::future::BoxFuture;
+use model::{Client, Closed, Fragment, Identity, Request, Turn};
+use std::sync::{Arc, Mutex, PoisonError};
+use tools::contract::SidePurpose;
+use tools::{SideModel, SideReply, SideRequest};
+use wire::block::BlockHead;
+use wire::usage::Usage;
+
+pub(crate) struct Side {
+    shared: Mutex<Shared>,
+    identity: Arc<Identity>,
+    small: String,
+}
+
+#[derive(Default)]
+struct Shared {
+    client: Option<Client>,
+    main: String,
+    usage: Vec<(String, Usage)>,
+}
+
+impl Side {
+    pub(crate) fn new(identity: Arc<Identity>, small: String) -> Self {
+        Self { shared: Mutex::default(), identity, small }
+    }
+
+    fn shared(&self) -> std::sync::MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client and main model that calls of the coming batch use.
+    pub(crate) fn set(&self, client: Client, main: &str) {
+        let mut shared = self.shared();
+        shared.client = Some(client);
+        main.clone_into(&mut shared.main);
+    }
+
+    /// Moves what side requests used into the ledger.
+    pub(crate) fn drain_usage(&self, ledger: &mut Ledger) {
+        for (model, usage) in std::mem::take(&mut self.shared().usage) {
+            ledger.model(&model, &usage);
+        }
+    }
+
+    async fn run(&self, request: SideRequest) -> Result<SideReply, String> {
+        let (client, main) = {
+            let shared = self.shared();
+            (shared.client.clone().ok_or("no model connection is open")?, shared.main.clone())
+        };
+        let model = match request.purpose {
+            SidePurpose::Small => self.small.clone(),
+            SidePurpose::Main => main,
+        };
+        let body = Request {
+            system: request.system.iter().map(|s| Fragment::text(s)).collect(),
+            tools: request.server_tools.into_iter().map(Fragment::new).collect(),
+            messages: vec![Turn::user_text(&request.prompt)],
+            ..Request::new(&model, request.max_tokens.into(), Arc::clone(&self.identity))
+        };
+        let completed = tokio::time::timeout(request.timeout, client.complete(&body)).await;
+        let done = completed.map_err(|_| "the model did not answer in time".to_owned())?.map_err(|e| e.to_string())?;
+        let answered = if done.assembly.model.is_empty() { model } else { done.assembly.model };
+        self.shared().usage.push((answered, done.assembly.usage));
+        Ok(reply(done.blocks))
+    }
+}
+
+fn reply(closed: Vec<Closed>) -> SideReply {
+    let texts: Vec<String> = closed
+        .iter()
+        .filter_map(|c| match BlockHead::read(&c.block)? {
+            BlockHead::Text(text) => Some(text.into_owned()),
+            _ => None,
+        })
+        .collect();
+    SideReply { text: texts.join("\n"), blocks: closed.into_iter().map(|c| c.block).collect() }
+}
+
+impl SideModel for Side {
+    fn ask(&self, request: SideRequest) -> BoxFuture<'_, Result<SideReply, String>> {
+        Box::pin(self.run(request))
+    }
+}

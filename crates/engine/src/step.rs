@@ -1,0 +1,263 @@
+//! One provider request and its response. Blocks are told to the host as they close; their transcript lines wait for
+//! the final usage. A response that broke off is kept as far as it is safe to keep, or asked for again; never both.
+
+mod reception;
+
+use crate::calls::ToolUse;
+use crate::context::Context;
+use crate::decide::{Answer, Failure, Last, Stop};
+use crate::link::LinkError;
+use crate::session::Io;
+use crate::turn::{Turn, TurnError};
+use model::{ErrorKind, ModelError, RetryPolicy, Verdict};
+use reception::Reception;
+use std::time::{Duration, Instant};
+use store::StoreError;
+use sys::Env;
+use wire::sdk::SystemBody;
+
+/// The tries of the current step. A response that was kept begins a new count.
+pub(crate) struct Attempts {
+    fresh: RetryPolicy,
+    policy: RetryPolicy,
+}
+
+impl Attempts {
+    pub(crate) fn new(env: &Env) -> Self {
+        let fresh = RetryPolicy::from_env(env);
+        Self { policy: fresh.clone(), fresh }
+    }
+
+    fn reset(&mut self) {
+        self.policy = self.fresh.clone();
+    }
+}
+
+/// How receiving ended.
+enum Received {
+    Whole,
+    Interrupted,
+    Broken(ModelError),
+}
+
+pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> Result<Last, StoreError> {
+    let client = match io.link.client().await {
+        Ok(client) => client,
+        Err(error) => return Ok(no_credential(turn, &error)),
+    };
+    io.side.set(client.clone(), context.model());
+    let request = context.request();
+    if io.flags.partial_messages {
+        io.host.system(SystemBody::Status { status: Some("requesting"), permission_mode: None }).await;
+    }
+    let sent_at = Instant::now();
+    let mut reception = Reception::new(context.effort());
+    let received = receive(&client, &request, &mut reception, io, turn).await?;
+    io.ledger.api_ms += millis(sent_at.elapsed());
+    match received {
+        Received::Whole => keep(reception, Cut::No, context, io, turn).await,
+        Received::Interrupted => {
+            reception.close_partial(io).await;
+            keep(reception, Cut::No, context, io, turn).await
+        }
+        Received::Broken(error) => broken(&error, reception, context, io, turn).await,
+    }
+}
+
+async fn receive(
+    client: &model::Client,
+    request: &model::Request,
+    reception: &mut Reception,
+    io: &mut Io,
+    turn: &mut Turn,
+) -> Result<Received, StoreError> {
+    let token = turn.token.clone();
+    let opened = tokio::select! {
+        biased;
+        () = token.cancelled() => return Ok(Received::Interrupted),
+        opened = client.stream(request) => opened,
+    };
+    let mut stream = match opened {
+        Ok(stream) => stream,
+        Err(error) => return Ok(Received::Broken(error)),
+    };
+    reception.request_id = stream.request_id().map(str::to_owned);
+    loop {
+        let event = tokio::select! {
+            biased;
+            () = token.cancelled() => return Ok(Received::Interrupted),
+            () = reception.overdue() => {
+                reception.write(io)?;
+                continue;
+            }
+            event = stream.next() => event,
+        };
+        match event {
+            Ok(Some(event)) => {
+                turn.ttft_ms =
+                    turn.ttft_ms.or_else(|| reception::has_content(&event).then(|| millis(turn.started.elapsed())));
+                reception.take(&event, io).await?;
+            }
+            Ok(None) if reception.assembly.stop_reason.is_some() => return Ok(Received::Whole),
+            Ok(None) => return Ok(Received::Broken(ModelError::dropped("the stream ended before the answer did"))),
+            Err(error) => return Ok(Received::Broken(error)),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    No,
+    Yes,
+}
+
+/// Records the response and hands its calls to the turn.
+async fn keep(
+    mut reception: Reception,
+    cut: Cut,
+    context: &mut Context,
+    io: &mut Io,
+    turn: &mut Turn,
+) -> Result<Last, StoreError> {
+    turn.attempts.reset();
+    reception.settle(io).await?;
+    let model = reception.model(context.model());
+    io.ledger.main(&model, &reception.assembly.usage);
+    let stop = stop_of(reception.assembly.stop_reason.as_deref());
+    turn.stop_reason.clone_from(&reception.assembly.stop_reason);
+    let text = reception.text();
+    if !text.is_empty() {
+        turn.text = text;
+    }
+    turn.calls = reception.calls();
+    if stop == Stop::Refusal {
+        return Ok(refused(context, turn));
+    }
+    let calls = turn.calls.len();
+    context.push_assistant(&model, reception.into_blocks());
+    Ok(Last::Answered(Answer { stop, calls, cut: cut == Cut::Yes }))
+}
+
+/// Refused content is shown and recorded, but never sent again.
+fn refused(context: &mut Context, turn: &mut Turn) -> Last {
+    turn.calls = Vec::<ToolUse>::new();
+    if context.fall_back() {
+        return Last::Failed(Failure::FallBack);
+    }
+    if turn.text.is_empty() {
+        turn.text = "The model declined to answer this request.".into();
+    }
+    context.retract_prompt();
+    Last::Answered(Answer { stop: Stop::Refusal, calls: 0, cut: false })
+}
+
+fn stop_of(reason: Option<&str>) -> Stop {
+    match reason {
+        Some("tool_use") => Stop::ToolUse,
+        Some("max_tokens") => Stop::MaxTokens,
+        Some("pause_turn") => Stop::PauseTurn,
+        Some("refusal") => Stop::Refusal,
+        Some("model_context_window_exceeded") => Stop::ContextExceeded,
+        // `end_turn`, `stop_sequence`, reasons of newer servers, and an interrupted stream that had none.
+        Some(_) | None => Stop::EndTurn,
+    }
+}
+
+/// Asks the policy what a failure means and carries that out.
+async fn broken(
+    error: &ModelError,
+    reception: Reception,
+    context: &mut Context,
+    io: &mut Io,
+    turn: &mut Turn,
+) -> Result<Last, StoreError> {
+    tracing::debug!(%error, kind = ?error.kind, "the request failed");
+    Ok(Last::Failed(match turn.attempts.policy.next(error, reception.assembly.progress()) {
+        Verdict::Complete => return keep(reception, Cut::No, context, io, turn).await,
+        Verdict::KeepCompleted => return keep(reception, Cut::Yes, context, io, turn).await,
+        Verdict::Retry { delay, attempt } => {
+            tell_retry(error, delay, attempt, io, turn).await?;
+            Failure::Transient { delay }
+        }
+        Verdict::Reissue => Failure::Adjusted,
+        Verdict::LowerMaxTokens(limit) => {
+            context.limit_output(limit);
+            Failure::Adjusted
+        }
+        Verdict::Disable(capability) => {
+            context.disable(capability);
+            Failure::Adjusted
+        }
+        Verdict::Reauthenticate if io.link.forget_key() => Failure::Adjusted,
+        Verdict::Compact => {
+            turn.error = Some(TurnError {
+                text: format!("{} (The API said: {})", crate::result::PROMPT_TOO_LONG, error.message),
+                category: "invalid_request",
+                status: error.status,
+            });
+            Failure::Overflow
+        }
+        Verdict::GiveUp | Verdict::Reauthenticate => give_up(error, context, turn),
+    }))
+}
+
+fn give_up(error: &ModelError, context: &mut Context, turn: &mut Turn) -> Failure {
+    if error.is_unavailable() && context.fall_back() {
+        tracing::debug!(model = context.model(), "falling back to another model for this turn");
+        turn.attempts.reset();
+        return Failure::FallBack;
+    }
+    let text = match (&error.kind, error.status) {
+        (ErrorKind::Cassette, _) => error.message.clone(),
+        (ErrorKind::Authentication, Some(status)) => format!(
+            "API Error: {status} {}. The key was not accepted. Please run /login, or check ANTHROPIC_API_KEY and \
+             ANTHROPIC_BASE_URL.",
+            error.message
+        ),
+        (_, Some(status)) => format!("API Error: {status} {}", error.message),
+        (_, None) => format!("API Error: {}", error.message),
+    };
+    turn.error = Some(TurnError { text, category: error.category(), status: error.status });
+    Failure::Fatal
+}
+
+fn no_credential(turn: &mut Turn, error: &LinkError) -> Last {
+    turn.error = Some(TurnError { text: error.to_string(), category: "authentication_failed", status: None });
+    Last::Failed(Failure::Fatal)
+}
+
+/// The host hears of every retry before the pause; the transcript keeps a line of it.
+async fn tell_retry(
+    error: &ModelError,
+    delay: Duration,
+    attempt: u32,
+    io: &mut Io,
+    turn: &Turn,
+) -> Result<(), StoreError> {
+    let retry_delay_ms = millis(delay);
+    let max_retries = turn.attempts.policy.max_retries;
+    let body = SystemBody::ApiRetry {
+        attempt,
+        max_retries,
+        retry_delay_ms,
+        error_status: error.status,
+        error: error.category(),
+    };
+    io.host.system(body).await;
+    let mut fields = serde_json::Map::new();
+    fields.insert("level".into(), "error".into());
+    let mut inner = serde_json::Map::new();
+    if let Some(status) = error.status {
+        inner.insert("status".into(), status.into());
+    }
+    inner.insert("message".into(), error.message.clone().into());
+    fields.insert("error".into(), inner.into());
+    fields.insert("retryInMs".into(), retry_delay_ms.into());
+    fields.insert("retryAttempt".into(), attempt.into());
+    fields.insert("maxRetries".into(), max_retries.into());
+    io.scribe.system("api_error", fields)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

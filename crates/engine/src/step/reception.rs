@@ -1,0 +1,230 @@
+//! A response while it arrives: what was told, what is written, what still waits.
+
+use crate::calls::ToolUse;
+use crate::scribe::AssistantLine;
+use crate::session::Io;
+use model::assembly::BlockKind;
+use model::{Assembly, Closed, EventKind, Fragment, StreamEvent};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::time::Duration;
+use store::StoreError;
+use tokio::time::Instant;
+use wire::block::BlockHead;
+use wire::sdk::{Assistant, Message, StreamEvent as HostEvent, SystemBody};
+
+/// Lines wait this long for the final usage, then go out with what is known.
+const HOLD: Duration = Duration::from_secs(5);
+
+pub(super) struct Reception {
+    pub assembly: Assembly,
+    pub request_id: Option<String>,
+    effort: Option<&'static str>,
+    blocks: Vec<Received>,
+    /// How many of `blocks` are in the transcript.
+    written: usize,
+    deadline: Option<Instant>,
+}
+
+struct Received {
+    closed: Closed,
+    uuid: String,
+    timestamp: String,
+    aborted: bool,
+    /// Told to the host. A call with unreadable input waits until it is known whether the output limit cut it.
+    told: bool,
+}
+
+impl Reception {
+    pub(super) fn new(effort: Option<&'static str>) -> Self {
+        Self { assembly: Assembly::default(), request_id: None, effort, blocks: Vec::new(), written: 0, deadline: None }
+    }
+
+    /// Resolves when waiting lines have waited long enough; never while nothing waits.
+    pub(super) async fn overdue(&self) {
+        match self.deadline {
+            Some(deadline) => tokio::time::sleep_until(deadline).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    pub(super) async fn take(&mut self, event: &StreamEvent, io: &mut Io) -> Result<(), StoreError> {
+        if let Some(closed) = self.assembly.push(event) {
+            self.close(closed, Aborted::No, io).await;
+        }
+        if io.flags.partial_messages && !matches!(event.kind, EventKind::Ping) {
+            io.host.send(Message::StreamEvent(host_event(event, io))).await;
+        }
+        // The stop reason comes with the final usage: nothing needs to wait any longer.
+        if matches!(event.kind, EventKind::MessageDelta(_)) && self.assembly.stop_reason.is_some() {
+            self.settle(io).await?;
+        }
+        Ok(())
+    }
+
+    /// A block has ended: the host hears of it between its last delta and its stop event.
+    async fn close(&mut self, closed: Closed, aborted: Aborted, io: &Io) {
+        if closed.kind == BlockKind::Thinking {
+            let estimated = (closed.block.get().len() / 4) as u64;
+            let body = SystemBody::ThinkingTokens { estimated_tokens: estimated, estimated_tokens_delta: estimated };
+            io.host.system(body).await;
+        }
+        let told = closed.malformed.is_none();
+        let received = Received {
+            closed,
+            uuid: sys::id::uuid(),
+            timestamp: sys::clock::now_iso(),
+            aborted: aborted == Aborted::Yes,
+            told,
+        };
+        if told {
+            self.tell(&received, io).await;
+        }
+        self.blocks.push(received);
+        self.deadline.get_or_insert_with(|| Instant::now() + HOLD);
+    }
+
+    /// Unfinished text of an interrupted response.
+    pub(super) async fn close_partial(&mut self, io: &Io) {
+        for closed in self.assembly.close_partial() {
+            self.close(closed, Aborted::Yes, io).await;
+        }
+    }
+
+    async fn tell(&self, received: &Received, io: &Io) {
+        let usage = self.assembly.start_usage.as_deref().map_or("{}", RawValue::get);
+        let message = self.message(&received.closed.block, None, usage);
+        let frame = Assistant {
+            kind: "assistant",
+            message,
+            parent_tool_use_id: None,
+            session_id: io.host.session_id.clone(),
+            uuid: received.uuid.clone(),
+            timestamp: received.timestamp.clone(),
+            request_id: self.request_id.clone(),
+            error: None,
+            is_api_error_message: false,
+            api_error_status: None,
+            aborted: received.aborted,
+            user_message_uuid: None,
+        };
+        io.host.send(Message::Assistant(Box::new(frame))).await;
+    }
+
+    /// Drops calls the output limit cut, tells what waited, writes what is left.
+    pub(super) async fn settle(&mut self, io: &mut Io) -> Result<(), StoreError> {
+        let cut = self.assembly.cut_calls();
+        self.blocks.retain(|b| !cut.contains(&b.closed.index) || b.told);
+        for i in 0..self.blocks.len() {
+            if !self.blocks[i].told {
+                self.tell(&self.blocks[i], io).await;
+                self.blocks[i].told = true;
+            }
+        }
+        self.write(io)
+    }
+
+    /// All waiting lines in one write, with the usage known now.
+    pub(super) fn write(&mut self, io: &mut Io) -> Result<(), StoreError> {
+        self.deadline = None;
+        let usage = wire::raw::to_line(&self.assembly.usage).unwrap_or_else(|_| "{}".into());
+        let last = self.blocks.len().saturating_sub(1);
+        let lines: Vec<AssistantLine> = self.blocks[self.written..]
+            .iter()
+            .enumerate()
+            .map(|(i, block)| {
+                let stop = (self.written + i == last).then_some(self.assembly.stop_reason.as_deref()).flatten();
+                self.line(block, stop, &usage)
+            })
+            .collect();
+        self.written = self.blocks.len();
+        if lines.is_empty() { Ok(()) } else { io.scribe.assistant(lines) }
+    }
+
+    fn line(&self, received: &Received, stop: Option<&str>, usage: &str) -> AssistantLine {
+        AssistantLine {
+            message: self.message(&received.closed.block, stop, usage),
+            uuid: received.uuid.clone(),
+            timestamp: received.timestamp.clone(),
+            request_id: self.request_id.clone(),
+            effort: self.effort,
+            error: None,
+            aborted: received.aborted,
+        }
+    }
+
+    /// The API message with this one block. The block's bytes are those the request will carry.
+    fn message(&self, block: &RawValue, stop: Option<&str>, usage: &str) -> Box<RawValue> {
+        let quote = |text: &str| wire::raw::to_line(text).unwrap_or_else(|_| "\"\"".into());
+        let optional = |text: Option<&str>| text.map_or("null".into(), quote);
+        let sequence = stop.and(self.assembly.stop_sequence.as_deref());
+        let text = format!(
+            r#"{{"id":{},"type":"message","role":"assistant","model":{},"content":[{}],"stop_reason":{},"stop_sequence":{},"usage":{usage}}}"#,
+            quote(&self.assembly.id),
+            quote(&self.assembly.model),
+            block.get(),
+            optional(stop),
+            optional(sequence),
+        );
+        RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    }
+
+    /// The model that answered; the one asked when the answer does not say.
+    pub(super) fn model(&self, asked: &str) -> String {
+        if self.assembly.model.is_empty() { asked.to_owned() } else { self.assembly.model.clone() }
+    }
+
+    /// All text of the response.
+    pub(super) fn text(&self) -> String {
+        let texts: Vec<String> = self
+            .blocks
+            .iter()
+            .filter_map(|b| match BlockHead::read(&b.closed.block)? {
+                BlockHead::Text(text) => Some(text.into_owned()),
+                _ => None,
+            })
+            .collect();
+        texts.join("\n")
+    }
+
+    pub(super) fn calls(&self) -> Vec<ToolUse> {
+        self.blocks.iter().filter(|b| b.closed.kind == BlockKind::ToolUse).filter_map(call).collect()
+    }
+
+    pub(super) fn into_blocks(self) -> Vec<Fragment> {
+        self.blocks.into_iter().map(|b| Fragment::new(b.closed.block)).collect()
+    }
+}
+
+/// Whether this is the answer itself, for the time to its first token.
+pub(super) fn has_content(event: &StreamEvent) -> bool {
+    matches!(event.kind, EventKind::Delta { .. })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aborted {
+    No,
+    Yes,
+}
+
+fn call(received: &Received) -> Option<ToolUse> {
+    let BlockHead::ToolUse { id, name, input } = BlockHead::read(&received.closed.block)? else { return None };
+    Some(ToolUse {
+        id: id.into_owned(),
+        name: name.into_owned(),
+        input: input.to_owned(),
+        assistant_uuid: received.uuid.clone(),
+        malformed: received.closed.malformed.clone(),
+    })
+}
+
+fn host_event(event: &StreamEvent, io: &Io) -> HostEvent {
+    HostEvent {
+        kind: "stream_event",
+        event: Arc::clone(&event.raw),
+        session_id: io.host.session_id.clone(),
+        parent_tool_use_id: None,
+        uuid: sys::id::uuid(),
+        ttft_ms: None,
+    }
+}

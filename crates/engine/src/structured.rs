@@ -1,0 +1,155 @@
+//! Structured output: a tool the model must call with a value that fits the user's schema.
+
+use futures_util::future::BoxFuture;
+use permission::Access;
+use serde_json::value::RawValue;
+use std::sync::{Arc, Mutex, PoisonError};
+use tools::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+
+pub(crate) const NAME: &str = "StructuredOutput";
+
+const DESCRIPTION: &str = "Deliver the final answer as structured data. Call it exactly once, when the work is done; \
+                           the input is the answer and must fit the schema.";
+
+/// What was delivered in the running turn.
+type Slot = Arc<Mutex<Option<Box<RawValue>>>>;
+
+pub(crate) struct StructuredOutput {
+    spec: Spec,
+    validator: Arc<jsonschema::Validator>,
+    slot: Slot,
+}
+
+/// The schema is not one. The text goes to the user.
+#[derive(Debug, thiserror::Error)]
+#[error("--json-schema is not a valid JSON Schema: {0}")]
+pub(crate) struct BadSchema(String);
+
+impl StructuredOutput {
+    pub(crate) fn new(schema: &serde_json::Value) -> Result<Self, BadSchema> {
+        if !schema.is_object() {
+            return Err(BadSchema("it must be an object".into()));
+        }
+        // `format` is an annotation here, never enforced.
+        let validator = jsonschema::options()
+            .should_validate_formats(false)
+            .build(schema)
+            .map_err(|e| BadSchema(format!("{e} (at {})", pointer(&e.instance_path().to_string()))))?;
+        let spec =
+            Spec { name: NAME.into(), description: DESCRIPTION.into(), schema: tool_schema(schema).to_string().into() };
+        Ok(Self { spec, validator: Arc::new(validator), slot: Slot::default() })
+    }
+
+    /// Takes what the turn delivered.
+    pub(crate) fn take(&self) -> Option<Box<RawValue>> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+/// The API wants an object schema at the top; other shapes travel in a wrapper.
+fn tool_schema(schema: &serde_json::Value) -> serde_json::Value {
+    if schema.get("type").is_some_and(|t| t == "object") {
+        return schema.clone();
+    }
+    serde_json::json!({"type": "object", "properties": {"value": schema}, "required": ["value"]})
+}
+
+impl Tool for StructuredOutput {
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+        let value: serde_json::Value =
+            serde_json::from_str(input.get()).map_err(|e| InputError(format!("{NAME}: {e}")))?;
+        let wrapped = self.spec.schema.starts_with(r#"{"type":"object","properties":{"value":"#)
+            && value.as_object().is_some_and(|o| o.len() == 1 && o.contains_key("value"));
+        let answer = if wrapped && !self.validator.is_valid(&value) { value["value"].clone() } else { value };
+        Ok(Box::new(Delivery { answer, validator: self.validator.clone(), slot: self.slot.clone() }))
+    }
+}
+
+struct Delivery {
+    answer: serde_json::Value,
+    validator: Arc<jsonschema::Validator>,
+    slot: Slot,
+}
+
+impl Call for Delivery {
+    fn access(&self, _at: &Workspace) -> Vec<Access> {
+        vec![Access::Harmless]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Exclusive
+    }
+
+    fn run(self: Box<Self>, _cx: CallCx) -> BoxFuture<'static, Outcome> {
+        Box::pin(async move { self.deliver() })
+    }
+}
+
+impl Delivery {
+    fn deliver(&self) -> Outcome {
+        let faults: Vec<String> = self
+            .validator
+            .iter_errors(&self.answer)
+            .take(5)
+            .map(|e| format!("{}: {e}", pointer(&e.instance_path().to_string())))
+            .collect();
+        if !faults.is_empty() {
+            return Outcome::failed(format!("The output does not fit the schema.\n{}", faults.join("\n")));
+        }
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.is_some() {
+            return Outcome::failed("The output was already delivered in this turn.");
+        }
+        let Ok(raw) = wire::raw::to_raw(&self.answer) else {
+            return Outcome::failed("The output could not be read.");
+        };
+        *slot = Some(raw.clone());
+        Outcome::text("Structured output delivered.", Some(raw))
+    }
+}
+
+fn pointer(path: &str) -> &str {
+    if path.is_empty() { "/" } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery(tool: &StructuredOutput, input: &str) -> Outcome {
+        let raw = RawValue::from_string(input.into()).unwrap();
+        let value: serde_json::Value = serde_json::from_str(raw.get()).unwrap();
+        Delivery { answer: value, validator: tool.validator.clone(), slot: tool.slot.clone() }.deliver()
+    }
+
+    #[test]
+    fn rejects_then_accepts_once() {
+        let schema = serde_json::json!({"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]});
+        let tool = StructuredOutput::new(&schema).unwrap();
+        let bad = delivery(&tool, r#"{"n":"x"}"#);
+        assert!(bad.is_error && bad.content.text().contains("/n"), "{}", bad.content.text());
+        assert!(!delivery(&tool, r#"{"n":1}"#).is_error);
+        assert!(delivery(&tool, r#"{"n":2}"#).is_error);
+        assert_eq!(tool.take().unwrap().get(), r#"{"n":1}"#);
+    }
+
+    // [CLI-26] `format` is accepted and not enforced.
+    #[test]
+    fn format_is_an_annotation() {
+        let schema = serde_json::json!({"type":"object","properties":{"mail":{"type":"string","format":"email"}}});
+        assert!(!delivery(&StructuredOutput::new(&schema).unwrap(), r#"{"mail":"nope"}"#).is_error);
+    }
+
+    #[test]
+    fn a_bad_schema_is_refused() {
+        assert!(StructuredOutput::new(&serde_json::json!({"type": "nonsense"})).is_err());
+    }
+}

@@ -1,0 +1,243 @@
+//! One turn: from a prompt being accepted to the session going idle again. The loop only asks `decide` and carries out
+//! its answer; every exit leaves through `finish`, with every started call answered.
+
+use crate::calls::{self, Report, ToolUse};
+use crate::command::Prompt;
+use crate::decide::{Answer, EndReason, Failure, Last, Next, Structured, TurnFacts, decide};
+use crate::prompts;
+use crate::result;
+use crate::scribe::PromptSource;
+use crate::session::Session;
+use crate::step;
+use std::time::Instant;
+use store::StoreError;
+use tokio_util::sync::CancellationToken;
+
+const MARKER_STREAM: &str = "[Request interrupted by user]";
+const MARKER_TOOLS: &str = "[Request interrupted by user for tool use]";
+
+/// What a turn begins with.
+pub(crate) enum Opener {
+    Prompt(Prompt),
+    /// A background task ended while the session was idle.
+    Notice(String),
+}
+
+/// What a turn has gathered for its decisions and its result.
+pub(crate) struct Turn {
+    pub facts: TurnFacts,
+    pub started: Instant,
+    pub token: CancellationToken,
+    /// Calls of the last response that have no result yet.
+    pub calls: Vec<ToolUse>,
+    /// Text of the last response that had any.
+    pub text: String,
+    pub stop_reason: Option<String>,
+    pub ttft_ms: Option<u64>,
+    /// Why the turn failed, in the user's words.
+    pub error: Option<TurnError>,
+    /// The host's id for the prompt.
+    pub prompt_uuid: Option<String>,
+    pub attempts: step::Attempts,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TurnError {
+    pub text: String,
+    pub category: &'static str,
+    pub status: Option<u16>,
+}
+
+impl Turn {
+    fn new(session: &mut Session, prompt_uuid: Option<String>) -> Self {
+        let structured = match &session.io.structured {
+            Some(_) => Structured::Missing { retries_left: session.context.output_retries + 1 },
+            None => Structured::NotAsked,
+        };
+        Self {
+            facts: TurnFacts {
+                last: Last::Prompt,
+                interrupted: false,
+                steps: 0,
+                max_turns: session.context.max_turns,
+                over_budget: session.is_over_budget(),
+                continuations: 0,
+                structured,
+                malformed_in_a_row: 0,
+            },
+            started: Instant::now(),
+            token: session.control.begin_turn(),
+            calls: Vec::new(),
+            text: String::new(),
+            stop_reason: None,
+            ttft_ms: None,
+            error: None,
+            prompt_uuid,
+            attempts: step::Attempts::new(&session.io.env),
+        }
+    }
+
+    /// The transcript is gone: whatever was planned, the turn ends.
+    fn unrecorded(&mut self, error: &StoreError) {
+        self.error = Some(TurnError {
+            text: format!("The session could not be saved, so the turn was stopped: {error}"),
+            category: "unknown",
+            status: None,
+        });
+        self.facts.last = Last::Failed(Failure::Unrecorded);
+    }
+
+    fn after_calls(&mut self, report: &Report, delivered: bool) {
+        self.facts.malformed_in_a_row = if report.all_malformed { self.facts.malformed_in_a_row + 1 } else { 0 };
+        if delivered {
+            self.facts.structured = Structured::Delivered;
+        } else if report.output_rejected {
+            self.spend_output_retry();
+        }
+        self.facts.last = Last::CallsDone;
+    }
+
+    fn spend_output_retry(&mut self) {
+        if let Structured::Missing { retries_left } = &mut self.facts.structured {
+            *retries_left = retries_left.saturating_sub(1);
+        }
+    }
+}
+
+/// Runs a turn. Returns nothing: the host has its result.
+pub(crate) async fn run(session: &mut Session, opener: Opener) {
+    let prompt_uuid = match &opener {
+        Opener::Prompt(prompt) => prompt.uuid.clone(),
+        Opener::Notice(_) => None,
+    };
+    let mut turn = Turn::new(session, prompt_uuid);
+    session.io.ledger.start_turn();
+    session.io.denials.clear();
+    if let Err(error) = session.open_turn(&opener).await {
+        turn.unrecorded(&error);
+    }
+    loop {
+        turn.facts.interrupted = session.control.is_interrupted();
+        if session.control.is_shut_down() {
+            return abandon(session).await;
+        }
+        match decide(&turn.facts) {
+            Next::CallModel => call_model(session, &mut turn).await,
+            Next::RunCalls => run_calls(session, &mut turn).await,
+            Next::Wait(delay) => wait(session, &mut turn, delay).await,
+            Next::Continue => {
+                turn.facts.continuations += 1;
+                nudge(session, &mut turn, prompts::CONTINUE).await;
+            }
+            Next::DemandOutput => {
+                turn.spend_output_retry();
+                nudge(session, &mut turn, prompts::DEMAND_OUTPUT).await;
+            }
+            // No hooks yet: the barrier they need is the one `finish` makes.
+            Next::StopHooks => return finish(session, turn, EndReason::Completed).await,
+            Next::End(reason) => return finish(session, turn, reason).await,
+        }
+    }
+}
+
+async fn call_model(session: &mut Session, turn: &mut Turn) {
+    session.deliver_notices().await;
+    let Session { control, context, io, .. } = session;
+    let phase = step::run(context, io, turn);
+    match control.during(phase).await {
+        Some(Ok(last)) => turn.facts.last = last,
+        Some(Err(error)) => turn.unrecorded(&error),
+        None => return,
+    }
+    turn.facts.over_budget = session.is_over_budget();
+    if let Last::Answered(Answer { .. }) = turn.facts.last {
+        turn.facts.steps += 1;
+    }
+}
+
+async fn run_calls(session: &mut Session, turn: &mut Turn) {
+    let uses = std::mem::take(&mut turn.calls);
+    let token = turn.token.clone();
+    let Session { control, context, io, .. } = session;
+    let phase = async {
+        // The lines that ask for an effect are in the file before the effect starts.
+        io.scribe.flush().await?;
+        calls::run(uses, io, &token).await
+    };
+    match control.during(phase).await {
+        Some(Ok(report)) => {
+            let delivered = io.structured.as_ref().is_some_and(|s| s.is_delivered());
+            turn.after_calls(&report, delivered);
+            context.push_results(report.results);
+        }
+        Some(Err(error)) => turn.unrecorded(&error),
+        None => {}
+    }
+}
+
+async fn wait(session: &mut Session, turn: &mut Turn, delay: std::time::Duration) {
+    let token = turn.token.clone();
+    let pause = async {
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = token.cancelled() => {}
+        }
+    };
+    session.control.during(pause).await;
+    turn.facts.last = Last::Waited;
+}
+
+/// A message of our own that keeps the turn going.
+async fn nudge(session: &mut Session, turn: &mut Turn, text: &str) {
+    match session.inject(text, PromptSource::Meta).await {
+        Ok(()) => turn.facts.last = Last::Prompt,
+        Err(error) => turn.unrecorded(&error),
+    }
+    turn.facts.over_budget = false;
+}
+
+/// Leaves a consistent transcript behind, then tells the host.
+async fn finish(session: &mut Session, mut turn: Turn, reason: EndReason) {
+    if let Err(error) = settle(session, &mut turn, reason).await {
+        tracing::warn!(%error, "the end of the turn could not be recorded");
+    }
+    result::conclude(session, turn, reason).await;
+}
+
+/// Answers what is still open and writes the closing lines of an interrupted or failed turn.
+async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Result<(), StoreError> {
+    match reason {
+        EndReason::AbortedStreaming => {
+            refuse_open(session, turn, "Not run: the user interrupted the turn.").await?;
+            session.inject(MARKER_STREAM, PromptSource::Marker).await
+        }
+        EndReason::AbortedTools => session.inject(MARKER_TOOLS, PromptSource::Marker).await,
+        EndReason::ApiError | EndReason::PromptTooLong | EndReason::MaxOutputTokens => {
+            refuse_open(session, turn, "Not run: the turn ended on an API error.").await?;
+            result::synthetic_error(session, turn, reason).await
+        }
+        EndReason::Completed
+        | EndReason::MaxTurns
+        | EndReason::Budget
+        | EndReason::StructuredRetries
+        | EndReason::MalformedCalls
+        | EndReason::Unrecorded => Ok(()),
+    }
+}
+
+async fn refuse_open(session: &mut Session, turn: &mut Turn, why: &str) -> Result<(), StoreError> {
+    let open = std::mem::take(&mut turn.calls);
+    if open.is_empty() {
+        return Ok(());
+    }
+    let report = calls::refuse(open, &mut session.io, why).await?;
+    session.context.push_results(report.results);
+    Ok(())
+}
+
+/// The process is being stopped: record what can be recorded, say nothing more.
+async fn abandon(session: &mut Session) {
+    if let Err(error) = session.io.scribe.flush().await {
+        tracing::warn!(%error, "the transcript could not be flushed before the stop");
+    }
+}

@@ -1,0 +1,158 @@
+//! stream-json input: one JSON object per line, any length. Lines that are no JSON object end the run; objects that are
+//! not for us are ignored.
+
+use crate::turns::Turns;
+use engine::{Command, Commands, Prompt};
+use serde_json::value::RawValue;
+use std::io::BufRead;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use wire::control::{ControlResponse, Inbound, ResponseBody};
+
+/// A line that ended the run: what it was and how long, never what it said.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BadLine {
+    pub(crate) kind: &'static str,
+    pub(crate) length: usize,
+}
+
+impl std::fmt::Display for BadLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { kind, length } = self;
+        write!(
+            f,
+            "Error: a line on stdin is not a JSON object ({kind}, {length} bytes); stream-json input needs one object per line"
+        )
+    }
+}
+
+/// What one line asks for.
+#[derive(Debug)]
+pub(crate) enum Frame {
+    Prompt(Prompt),
+    Control {
+        request_id: String,
+        request: Box<RawValue>,
+    },
+    /// A control request we can name but not read: answered with an error at once.
+    Malformed {
+        request_id: String,
+    },
+    Nothing,
+}
+
+pub(crate) fn read_frame(line: &[u8]) -> Result<Frame, BadLine> {
+    let line = line.trim_ascii();
+    if line.is_empty() {
+        return Ok(Frame::Nothing);
+    }
+    let bad = |kind| BadLine { kind, length: line.len() };
+    let text = std::str::from_utf8(line).map_err(|_| bad("not UTF-8"))?;
+    let Ok(inbound) = serde_json::from_str::<Inbound<'_>>(text) else {
+        // An object with a field of a kind we did not expect is somebody else's frame, not a broken line.
+        return match serde_json::from_str::<&RawValue>(text) {
+            Ok(_) if text.starts_with('{') => Ok(Frame::Nothing),
+            Ok(_) => Err(bad("not an object")),
+            Err(_) => Err(bad("syntax error")),
+        };
+    };
+    if !text.starts_with('{') {
+        return Err(bad("not an object"));
+    }
+    Ok(frame(inbound))
+}
+
+fn frame(inbound: Inbound<'_>) -> Frame {
+    match (inbound.kind.as_str(), inbound.request_id, inbound.request) {
+        ("control_request", Some(request_id), Some(request)) => {
+            Frame::Control { request_id, request: request.to_owned() }
+        }
+        ("control_request", Some(request_id), None) => Frame::Malformed { request_id },
+        ("user", _, _) => {
+            let content = inbound.message.and_then(content_of).filter(|c| !is_blank(c));
+            content.map_or(Frame::Nothing, |content| {
+                Frame::Prompt(Prompt { content, uuid: inbound.uuid, query: inbound.should_query.unwrap_or(true) })
+            })
+        }
+        (other, _, _) => {
+            tracing::debug!(kind = other, "stdin frame ignored");
+            Frame::Nothing
+        }
+    }
+}
+
+fn content_of(message: &RawValue) -> Option<Box<RawValue>> {
+    let fields: std::collections::BTreeMap<String, &RawValue> = serde_json::from_str(message.get()).ok()?;
+    fields.get("content").map(|c| (*c).to_owned())
+}
+
+/// A prompt without anything the API would accept: no blocks, or white space only.
+pub(crate) fn is_blank(content: &RawValue) -> bool {
+    if let Ok(text) = serde_json::from_str::<std::borrow::Cow<'_, str>>(content.get()) {
+        return text.trim().is_empty();
+    }
+    let Ok(blocks) = serde_json::from_str::<Vec<&RawValue>>(content.get()) else { return true };
+    blocks.iter().all(|b| match wire::block::BlockHead::read(b) {
+        Some(wire::block::BlockHead::Text(text)) => text.trim().is_empty(),
+        Some(_) | None => false,
+    })
+}
+
+/// The error answer to a control request without a `request`.
+pub(crate) fn malformed_reply(request_id: &str) -> Option<String> {
+    let response = ResponseBody::Error {
+        request_id,
+        error: "Malformed control request: no `request` object".into(),
+        error_code: None,
+    };
+    wire::raw::to_line(&ControlResponse { kind: "control_response", response }).ok()
+}
+
+/// Everything the reader hands on besides commands.
+pub(crate) struct Side {
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) replies: tokio::sync::mpsc::Sender<String>,
+    pub(crate) failed: oneshot::Sender<BadLine>,
+}
+
+/// Reads `source` to its end, then closes the session's input. Runs on a thread of its own.
+pub(crate) fn pump(mut source: impl BufRead, commands: &Commands, side: Side) {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match source.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+        let command = match read_frame(&line) {
+            Ok(Frame::Nothing) => continue,
+            Ok(Frame::Prompt(prompt)) => {
+                if prompt.query {
+                    side.turns.submit();
+                }
+                Command::Submit(prompt)
+            }
+            Ok(Frame::Control { request_id, request }) => Command::Control { request_id, request },
+            Ok(Frame::Malformed { request_id }) => {
+                if let Some(reply) = malformed_reply(&request_id) {
+                    side.replies.blocking_send(reply).ok();
+                }
+                continue;
+            }
+            Err(bad) => {
+                side.failed.send(bad).ok();
+                return;
+            }
+        };
+        if commands.blocking_send(command).is_err() {
+            return;
+        }
+        // One giant line must not pin its memory for the life of the process.
+        line.shrink_to(1 << 20);
+    }
+    commands.blocking_send(Command::Close).ok();
+}
+
+#[cfg(test)]
+#[path = "input_tests.rs"]
+mod tests;

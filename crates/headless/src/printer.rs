@@ -1,0 +1,216 @@
+//! Turns events into output. stream-json goes out as it comes; text and JSON are held until the session is over, because
+//! both promise exactly one answer.
+
+use crate::run::Output;
+use crate::shrink;
+use crate::stdio::{Stdout, complain};
+use crate::turns::Turns;
+use engine::{Command, Commands, Event, Events};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use wire::block::BlockHead;
+use wire::sdk::{Assistant, Message, TurnResult};
+
+/// Lines that are ready together go out together, up to what a pipe takes at once.
+const BATCH: usize = 4096;
+
+/// How the session ended, as far as the exit code cares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) results: u64,
+    pub(crate) last_is_error: bool,
+    /// The last turn was interrupted.
+    pub(crate) aborted: bool,
+    /// The reader of stdout is gone or stands still.
+    pub(crate) reader_gone: bool,
+}
+
+pub(crate) struct Printer {
+    pub(crate) output: Output,
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) commands: Commands,
+    pub(crate) replies: mpsc::Receiver<String>,
+    stdout: Stdout,
+    ended: Ended,
+    /// Every line, for the JSON array.
+    lines: Vec<String>,
+    last: Option<Box<TurnResult>>,
+    partial: Partial,
+}
+
+impl Printer {
+    pub(crate) fn new(
+        output: Output,
+        turns: Arc<Turns>,
+        commands: Commands,
+        replies: mpsc::Receiver<String>,
+    ) -> std::io::Result<Self> {
+        let stdout = Stdout::open()?;
+        let (ended, lines, last, partial) = (Ended::default(), Vec::new(), None, Partial::default());
+        Ok(Self { output, turns, commands, replies, stdout, ended, lines, last, partial })
+    }
+
+    /// Runs until the session closes its events.
+    pub(crate) async fn run(mut self, mut events: Events) -> Ended {
+        loop {
+            let mut batch = String::new();
+            tokio::select! {
+                event = events.recv() => match event {
+                    Some(event) => self.take(event, &mut batch),
+                    None => break,
+                },
+                Some(reply) = self.replies.recv() => push_line(&mut batch, &reply),
+            }
+            while batch.len() < BATCH
+                && let Ok(event) = events.try_recv()
+            {
+                self.take(event, &mut batch);
+            }
+            self.write(batch, &events).await;
+        }
+        let answer = self.answer();
+        self.write(answer, &events).await;
+        self.ended
+    }
+
+    fn take(&mut self, event: Event, batch: &mut String) {
+        let message = match event {
+            Event::Control(line) => {
+                if self.output == Output::StreamJson {
+                    push_line(batch, &line);
+                }
+                return;
+            }
+            Event::Notice(text) => {
+                complain(&text);
+                return;
+            }
+            Event::Message(message) => message,
+        };
+        self.note(&message);
+        match self.output {
+            Output::StreamJson => {
+                if let Some(line) = render(&message) {
+                    push_line(batch, &shrink::fit(line));
+                }
+            }
+            Output::JsonArray => self.lines.extend(render(&message)),
+            Output::Text | Output::Json => {}
+        }
+        if let Message::Result(result) = message {
+            self.last = Some(result);
+        }
+    }
+
+    fn note(&mut self, message: &Message) {
+        match message {
+            Message::Init(_) => self.turns.open(),
+            Message::Assistant(assistant) => self.partial.absorb(assistant),
+            // A tool result begins a new message; the marker of an interrupt does not.
+            Message::User(user) if user.tool_use_result.is_some() => self.partial.clear(),
+            Message::Result(result) => {
+                self.turns.finish();
+                self.ended.results += 1;
+                self.ended.last_is_error = result.is_error;
+                self.ended.aborted = result.terminal_reason.is_some_and(|r| r.starts_with("aborted"));
+            }
+            Message::User(_) | Message::StreamEvent(_) | Message::System(_) | Message::ToolProgress(_) => {}
+        }
+    }
+
+    /// What text and JSON print at the end.
+    fn answer(&mut self) -> String {
+        let Some(result) = self.last.take() else { return String::new() };
+        let mut out = String::new();
+        match self.output {
+            Output::StreamJson => {}
+            Output::Json => push_line(&mut out, &render(&Message::Result(result)).unwrap_or_default()),
+            Output::JsonArray => push_line(&mut out, &format!("[{}]", self.lines.join(","))),
+            Output::Text => push_line(&mut out, &text_of(&result, &self.partial)),
+        }
+        out
+    }
+
+    async fn write(&mut self, batch: String, events: &Events) {
+        if batch.is_empty() || self.ended.reader_gone || self.turns.is_muted() {
+            return;
+        }
+        if self.stdout.write(batch.into_bytes(), || events.is_closed()).await.is_err() {
+            self.ended.reader_gone = true;
+            // Nobody reads any more: stop the turn. The queue may be full of prompts, so wait elsewhere.
+            let commands = self.commands.clone();
+            tokio::spawn(async move { commands.send(Command::Shutdown).await.ok() });
+        }
+    }
+}
+
+fn push_line(out: &mut String, line: &str) {
+    out.push_str(line);
+    out.push('\n');
+}
+
+fn render(message: &Message) -> Option<String> {
+    match message.to_line() {
+        Ok(line) => Some(line),
+        Err(error) => {
+            tracing::error!(%error, "a message could not be serialised");
+            None
+        }
+    }
+}
+
+/// The final answer for people.
+fn text_of(result: &TurnResult, partial: &Partial) -> String {
+    if let Some(value) = &result.structured_output {
+        return value.get().to_owned();
+    }
+    let reason = match (&result.result, &result.errors) {
+        (Some(text), _) if !result.is_error => return text.clone(),
+        (Some(text), _) => text.clone(),
+        (None, Some(errors)) if !errors.is_empty() => format!("Error: {}", errors.join("\n")),
+        (None, _) => format!("Error: the turn ended early ({})", result.subtype),
+    };
+    let interrupted = result.terminal_reason.is_some_and(|r| r.starts_with("aborted"));
+    match partial.text.trim() {
+        "" => reason,
+        text if interrupted => text.to_owned(),
+        text => format!("{text}\n{reason}"),
+    }
+}
+
+/// Text of the message under way: what is still worth printing when its turn dies.
+#[derive(Debug, Default)]
+struct Partial {
+    text: String,
+}
+
+impl Partial {
+    fn absorb(&mut self, assistant: &Assistant) {
+        if assistant.is_api_error_message || assistant.error.is_some() || assistant.parent_tool_use_id.is_some() {
+            return;
+        }
+        for text in texts(&assistant.message) {
+            if !self.text.is_empty() {
+                self.text.push('\n');
+            }
+            self.text.push_str(&text);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+    }
+}
+
+fn texts(message: &RawValue) -> Vec<String> {
+    let fields: Option<std::collections::BTreeMap<Cow<'_, str>, &RawValue>> = serde_json::from_str(message.get()).ok();
+    let content = fields.as_ref().and_then(|f| f.get("content"));
+    let blocks: Vec<&RawValue> = content.and_then(|c| serde_json::from_str(c.get()).ok()).unwrap_or_default();
+    let text = |b: &&RawValue| match BlockHead::read(b) {
+        Some(BlockHead::Text(text)) => Some(text.into_owned()),
+        Some(_) | None => None,
+    };
+    blocks.iter().filter_map(text).collect()
+}

@@ -1,0 +1,180 @@
+//! One headless run, from prompt to exit code.
+
+use crate::input::{BadLine, Side, pump};
+use crate::printer::{Ended, Printer};
+use crate::prompt;
+use crate::startup;
+use crate::stdio::complain;
+use crate::turns::Turns;
+use engine::{Boot, Command, Commands, Prompt, SessionChoice};
+use std::sync::Arc;
+use std::time::Duration;
+use sys::signal::{Signal, Signals};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// How long a session may take to put itself away after it was told to stop.
+const GRACE: Duration = Duration::from_millis(900);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The final answer only.
+    Text,
+    /// The result as one object.
+    Json,
+    /// Every message, as one array.
+    JsonArray,
+    /// One line per message, as it comes.
+    StreamJson,
+}
+
+#[derive(Debug)]
+pub enum Input {
+    /// One turn: the argument, joined with what is piped in.
+    Text { argument: Option<String> },
+    /// Frames until the end of stdin; a prompt argument counts as the first.
+    StreamJson { first: Option<String> },
+}
+
+#[derive(Debug)]
+pub struct Job {
+    pub boot: Boot,
+    pub input: Input,
+    pub output: Output,
+    /// Added to the message when there is no prompt: which option may have swallowed it.
+    pub missing_prompt_hint: Option<String>,
+}
+
+/// Runs `job` and returns the exit code. Must be called inside the runtime.
+pub async fn run(job: Job) -> u8 {
+    let first = match first_prompt(&job) {
+        Ok(first) => first,
+        Err(message) => {
+            complain(&message);
+            return 1;
+        }
+    };
+    let session_id = announced_id(&job.boot.options.session);
+    let (commands, events) = match engine::open(job.boot).await {
+        Ok(session) => session,
+        Err(error) => {
+            startup::report(job.output, &session_id, &error.message, error.reason);
+            return 1;
+        }
+    };
+    let turns = Arc::new(Turns::default());
+    let (reply_sender, replies) = mpsc::channel(16);
+    let started = Signals::listen()
+        .and_then(|signals| Ok((signals, Printer::new(job.output, Arc::clone(&turns), commands.clone(), replies)?)));
+    let (signals, printer) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            startup::report(
+                job.output,
+                &session_id,
+                &format!("Error: could not set up stdout or signals: {error}"),
+                None,
+            );
+            return 1;
+        }
+    };
+    let printing = tokio::spawn(printer.run(events));
+    if let Some(text) = first {
+        turns.submit();
+        submit(&commands, &text).await;
+    }
+    let (failed_sender, failed) = oneshot::channel();
+    match job.input {
+        Input::Text { .. } => {
+            commands.send(Command::Close).await.ok();
+            drop(reply_sender);
+        }
+        Input::StreamJson { .. } => {
+            let side = Side { turns: Arc::clone(&turns), replies: reply_sender, failed: failed_sender };
+            let commands = commands.clone();
+            std::thread::spawn(move || pump(std::io::stdin().lock(), &commands, side));
+        }
+    }
+    Watch { commands, turns, signals, interrupted: false }.until_done(printing, failed).await
+}
+
+/// The prompt to submit before reading frames. The message of an error is ready to print.
+fn first_prompt(job: &Job) -> Result<Option<String>, String> {
+    match &job.input {
+        Input::StreamJson { first } => Ok(first.clone().filter(|f| !f.trim().is_empty())),
+        Input::Text { argument } => {
+            prompt::gather(argument.as_deref(), complain).map(Some).map_err(|error| match &job.missing_prompt_hint {
+                Some(hint) if error == prompt::PromptError::Missing => format!("{error}. {hint}"),
+                Some(_) | None => error.to_string(),
+            })
+        }
+    }
+}
+
+async fn submit(commands: &Commands, text: &str) {
+    if let Ok(content) = wire::raw::to_raw(text) {
+        commands.send(Command::Submit(Prompt { content, uuid: None, query: true })).await.ok();
+    }
+}
+
+/// The id a failure is reported under: the one the host asked for, if it asked for one.
+fn announced_id(choice: &SessionChoice) -> String {
+    let asked = match choice {
+        SessionChoice::New { id } => id.clone(),
+        SessionChoice::Continue { fork } => fork.as_ref().and_then(|f| f.id.clone()),
+        SessionChoice::Resume { target, fork } => fork.as_ref().map_or_else(|| Some(target.clone()), |f| f.id.clone()),
+    };
+    asked.filter(|id| sys::id::is_uuid(id)).unwrap_or_else(sys::id::uuid)
+}
+
+/// Waits for the end of the session, and for what may end it early.
+struct Watch {
+    commands: Commands,
+    turns: Arc<Turns>,
+    signals: Signals,
+    interrupted: bool,
+}
+
+impl Watch {
+    async fn until_done(mut self, mut printing: JoinHandle<Ended>, mut failed: oneshot::Receiver<BadLine>) -> u8 {
+        let mut input_open = true;
+        loop {
+            tokio::select! {
+                ended = &mut printing => return self.exit_code(ended.unwrap_or_default()),
+                caught = self.signals.next() => {
+                    if caught == Signal::Interrupt && !self.interrupted && self.turns.is_busy() {
+                        self.interrupted = true;
+                        self.commands.send(Command::Interrupt).await.ok();
+                        continue;
+                    }
+                    return self.stop(printing, caught.exit_code()).await;
+                }
+                bad = &mut failed, if input_open => {
+                    input_open = false;
+                    if let Ok(bad) = bad {
+                        complain(&bad.to_string());
+                        return self.stop(printing, 1).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nothing more on stdout; the session gets a moment to flush and kill its children.
+    async fn stop(self, printing: JoinHandle<Ended>, code: u8) -> u8 {
+        self.turns.mute();
+        let closing = async {
+            self.commands.send(Command::Shutdown).await.ok();
+            printing.await.ok();
+        };
+        tokio::time::timeout(GRACE, closing).await.ok();
+        code
+    }
+
+    fn exit_code(&self, ended: Ended) -> u8 {
+        let interrupted_cleanly = self.interrupted && ended.aborted;
+        let failed = ended.reader_gone || (ended.last_is_error && !interrupted_cleanly);
+        // A session that was asked for a turn and closed without a result has failed, whatever it said.
+        u8::from(failed || self.turns.is_busy())
+    }
+}

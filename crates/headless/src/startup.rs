@@ -1,0 +1,49 @@
+//! Failures before a session exists. People get one line on stderr; hosts that speak stream-json also get a result line,
+//! because an exit code alone would lose the cause.
+
+use crate::run::Output;
+use crate::stdio::complain;
+use std::io::Write;
+use wire::sdk::{Message, TurnResult};
+use wire::usage::Usage;
+
+/// Reports `message`; `reason` is the protocol's `startup_failure_reason`.
+pub fn report(output: Output, session_id: &str, message: &str, reason: Option<&'static str>) {
+    complain(message);
+    if output != Output::StreamJson {
+        return;
+    }
+    if let Ok(line) = Message::Result(Box::new(failure(session_id, message, reason))).to_line() {
+        std::io::stdout().lock().write_all(format!("{line}\n").as_bytes()).ok();
+    }
+}
+
+fn failure(session_id: &str, message: &str, reason: Option<&'static str>) -> TurnResult {
+    TurnResult {
+        kind: "result",
+        subtype: "error_during_execution",
+        is_error: true,
+        api_error_status: None,
+        duration_ms: 0,
+        duration_api_ms: 0,
+        ttft_ms: None,
+        num_turns: 0,
+        result: None,
+        errors: Some(vec![message.to_owned()]),
+        stop_reason: None,
+        session_id: session_id.to_owned(),
+        total_cost_usd: 0.0,
+        usage: Usage::default(),
+        model_usage: std::collections::BTreeMap::new(),
+        permission_denials: Vec::new(),
+        structured_output: None,
+        terminal_reason: None,
+        startup_failure_reason: reason,
+        user_message_uuid: None,
+        local_command: None,
+        queued_turn_count: 0,
+        result_index: 0,
+        fast_mode_state: "off",
+        uuid: sys::id::uuid(),
+    }
+}

@@ -1,0 +1,42 @@
+//! What the reader, the printer and the signal loop know about each other: whether a turn is open, and whether stdout
+//! still belongs to us.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    submitted: AtomicU64,
+    finished: AtomicU64,
+    opened: AtomicBool,
+    muted: AtomicBool,
+}
+
+impl Turns {
+    pub(crate) fn submit(&self) {
+        self.submitted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// `system/init` was seen: a turn runs, whoever asked for it.
+    pub(crate) fn open(&self) {
+        self.opened.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.opened.store(false, Ordering::Relaxed);
+        self.finished.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.opened.load(Ordering::Relaxed)
+            || self.submitted.load(Ordering::Relaxed) > self.finished.load(Ordering::Relaxed)
+    }
+
+    /// From now on nothing more is written to stdout.
+    pub(crate) fn mute(&self) {
+        self.muted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_muted(&self) -> bool {
+        self.muted.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,326 @@
+//! Folds the events of one response into content blocks. A block becomes one compact fragment when it closes, with the
+//! keys its start had, in that order; nothing is re-serialised that could stay as it came.
+
+use crate::event::{Delta, EventKind, MessageDelta, StreamEvent};
+use crate::object::{self, Object};
+use crate::retry::Progress;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use wire::usage::Usage;
+
+/// A finished block.
+#[derive(Clone, Debug)]
+pub struct Closed {
+    pub index: u32,
+    pub block: Box<RawValue>,
+    pub kind: BlockKind,
+    /// The input text of a tool call that is not a JSON object; the block then carries `{}`.
+    pub malformed: Option<String>,
+    /// A tool call that came without any input text: complete, or cut before its input began.
+    bare_call: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockKind {
+    Text,
+    Thinking,
+    RedactedThinking,
+    ToolUse,
+    ServerToolUse,
+    Other,
+}
+
+/// A block whose end has not come.
+#[derive(Debug)]
+struct Open {
+    index: u32,
+    kind: BlockKind,
+    start: Object,
+    /// Text, thinking or compaction content so far.
+    text: String,
+    signature: String,
+    input: String,
+    citations: Vec<Box<RawValue>>,
+    /// Which of the above any delta touched.
+    grew: Grew,
+}
+
+#[derive(Debug, Default)]
+struct Grew {
+    text: bool,
+    thinking: bool,
+    compaction: bool,
+    input: bool,
+}
+
+/// One response being received.
+#[derive(Debug, Default)]
+pub struct Assembly {
+    pub id: String,
+    pub model: String,
+    pub usage: Usage,
+    /// As `message_start` reported it: what live assistant messages carry.
+    pub start_usage: Option<Box<RawValue>>,
+    pub stop_reason: Option<String>,
+    pub stop_sequence: Option<String>,
+    pub stop_details: Option<Box<RawValue>>,
+    pub context_management: Option<Box<RawValue>>,
+    /// `message_stop` was seen.
+    pub finished: bool,
+    open: Vec<Open>,
+    done: Vec<Done>,
+}
+
+/// What is remembered of a closed block.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    index: u32,
+    kind: BlockKind,
+    suspect: bool,
+}
+
+impl Assembly {
+    /// Takes one event; gives the block it closes, if any. Events for blocks never opened are ignored.
+    pub fn push(&mut self, event: &StreamEvent) -> Option<Closed> {
+        match &event.kind {
+            EventKind::MessageStart { id, model, usage } => {
+                self.id.clone_from(id);
+                self.model.clone_from(model);
+                if let Some(usage) = usage {
+                    self.usage.absorb(usage);
+                }
+                self.start_usage.clone_from(usage);
+                None
+            }
+            EventKind::BlockStart { index, block } => {
+                self.open.retain(|o| o.index != *index);
+                self.open.push(Open::new(*index, block));
+                None
+            }
+            EventKind::Delta { index, delta } => {
+                if let Some(open) = self.open.iter_mut().find(|o| o.index == *index) {
+                    open.grow(delta);
+                }
+                None
+            }
+            EventKind::BlockStop { index } => {
+                let at = self.open.iter().position(|o| o.index == *index)?;
+                let open = self.open.remove(at);
+                Some(self.close(open))
+            }
+            EventKind::MessageDelta(delta) => {
+                self.stop(delta);
+                None
+            }
+            EventKind::MessageStop => {
+                self.finished = true;
+                None
+            }
+            EventKind::Ping | EventKind::Unknown => None,
+        }
+    }
+
+    fn close(&mut self, open: Open) -> Closed {
+        let closed = open.close();
+        let suspect = closed.malformed.is_some() || closed.bare_call;
+        self.done.push(Done { index: closed.index, kind: closed.kind, suspect });
+        closed
+    }
+
+    fn stop(&mut self, delta: &MessageDelta) {
+        fn take<T: Clone>(slot: &mut Option<T>, value: Option<&T>) {
+            if let Some(value) = value {
+                *slot = Some(value.clone());
+            }
+        }
+        take(&mut self.stop_reason, delta.stop_reason.as_ref());
+        take(&mut self.stop_sequence, delta.stop_sequence.as_ref());
+        take(&mut self.stop_details, delta.stop_details.as_ref());
+        take(&mut self.context_management, delta.context_management.as_ref());
+        if let Some(usage) = &delta.usage {
+            self.usage.absorb(usage);
+        }
+    }
+
+    /// The text of an unfinished text block, as far as it came.
+    pub fn open_text(&self) -> Option<&str> {
+        self.open.iter().find(|o| o.kind == BlockKind::Text).map(|o| o.text.as_str()).filter(|t| !t.is_empty())
+    }
+
+    /// After an interrupt or a broken stream: unfinished text is closed as it stands; unfinished thinking has no
+    /// signature and unfinished calls no input, so both are dropped.
+    pub fn close_partial(&mut self) -> Vec<Closed> {
+        let open = std::mem::take(&mut self.open);
+        let kept = open.into_iter().filter(|o| o.kind == BlockKind::Text && !o.text.trim().is_empty());
+        kept.map(|o| self.close(o)).collect()
+    }
+
+    /// Calls that the output limit cut: to be discarded, never run. Empty unless the response stopped by `max_tokens`.
+    pub fn cut_calls(&self) -> Vec<u32> {
+        if self.stop_reason.as_deref() != Some("max_tokens") {
+            return Vec::new();
+        }
+        // Only the last block can have been cut; an earlier malformed one is the model's own mistake.
+        let last = self.done.last().filter(|d| d.kind == BlockKind::ToolUse && d.suspect);
+        last.map(|d| d.index).into_iter().collect()
+    }
+
+    /// How far the response came, as the retry policy sees it.
+    pub fn progress(&self) -> Progress {
+        if self.finished || self.stop_reason.is_some() {
+            return Progress::Stopped;
+        }
+        let thinking = |kind: BlockKind| matches!(kind, BlockKind::Thinking | BlockKind::RedactedThinking);
+        if self.done.iter().any(|d| !thinking(d.kind)) {
+            return Progress::Completed;
+        }
+        if self.open.iter().any(|o| !thinking(o.kind)) {
+            return Progress::Partial;
+        }
+        if !self.done.is_empty() || !self.open.is_empty() {
+            return Progress::ThinkingOnly;
+        }
+        Progress::Nothing
+    }
+}
+
+impl Open {
+    fn new(index: u32, block: &RawValue) -> Self {
+        #[derive(Deserialize)]
+        struct Start<'a> {
+            #[serde(rename = "type", borrow)]
+            kind: Cow<'a, str>,
+        }
+        let kind = match serde_json::from_str::<Start<'_>>(block.get()) {
+            Ok(start) => match &*start.kind {
+                "text" => BlockKind::Text,
+                "thinking" => BlockKind::Thinking,
+                "redacted_thinking" => BlockKind::RedactedThinking,
+                "tool_use" => BlockKind::ToolUse,
+                "server_tool_use" => BlockKind::ServerToolUse,
+                _ => BlockKind::Other,
+            },
+            Err(_) => BlockKind::Other,
+        };
+        let start = Object::parse(block.get()).unwrap_or_default();
+        let held = |key: &str| start.get(key).and_then(|v| serde_json::from_str::<String>(v.get()).ok());
+        let text = match kind {
+            BlockKind::Text => held("text"),
+            BlockKind::Thinking => held("thinking"),
+            _ => held("content"),
+        };
+        Self {
+            index,
+            kind,
+            text: text.unwrap_or_default(),
+            signature: held("signature").unwrap_or_default(),
+            input: String::new(),
+            citations: Vec::new(),
+            grew: Grew::default(),
+            start,
+        }
+    }
+
+    fn grow(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Text(text) => {
+                self.grew.text = true;
+                self.text.push_str(text);
+            }
+            Delta::Thinking { text, estimated_tokens: _ } => {
+                self.grew.thinking = true;
+                self.text.push_str(text);
+            }
+            Delta::Compaction(text) => {
+                self.grew.compaction = true;
+                self.text.push_str(text);
+            }
+            Delta::InputJson(text) => {
+                self.grew.input = true;
+                self.input.push_str(text);
+            }
+            Delta::Signature(text) => self.signature.push_str(text),
+            Delta::Citation(citation) => self.citations.push(citation.clone()),
+            Delta::Unknown => {}
+        }
+    }
+
+    fn close(mut self) -> Closed {
+        let mut malformed = None;
+        let mut bare_call = false;
+        match self.kind {
+            BlockKind::Text => self.start.set("text", object::string(&self.text)),
+            BlockKind::Thinking => {
+                // An omitted text is empty but present, and goes back with its signature.
+                self.start.set("thinking", object::string(&self.text));
+                self.start.set("signature", object::string(&self.signature));
+            }
+            BlockKind::ToolUse | BlockKind::ServerToolUse => {
+                bare_call = self.input.trim().is_empty();
+                malformed = self.set_input();
+            }
+            BlockKind::RedactedThinking => {}
+            BlockKind::Other => self.close_other(),
+        }
+        self.set_citations();
+        Closed { index: self.index, block: self.start.to_raw(), kind: self.kind, malformed, bare_call }
+    }
+
+    /// A kind we do not know: its start, with the deltas we do know applied.
+    fn close_other(&mut self) {
+        if self.grew.text {
+            self.start.set("text", object::string(&self.text));
+        }
+        if self.grew.thinking {
+            self.start.set("thinking", object::string(&self.text));
+        }
+        if self.grew.compaction {
+            self.start.set("content", object::string(&self.text));
+        }
+        if self.grew.input && self.set_input().is_some() {
+            self.start.remove("input");
+        }
+    }
+
+    /// Gives the input text back when it is not a JSON object.
+    fn set_input(&mut self) -> Option<String> {
+        let empty = || object::raw("{}".to_owned());
+        if self.input.trim().is_empty() {
+            // Some servers send the whole input with the start.
+            let sent = self.start.get("input").is_some_and(|v| v.get().starts_with('{'));
+            if !sent {
+                self.start.set("input", empty());
+            }
+            return None;
+        }
+        match wire::raw::compact(&self.input) {
+            Ok(input) if input.get().starts_with('{') => {
+                self.start.set("input", input);
+                None
+            }
+            _ => {
+                self.start.set("input", empty());
+                Some(std::mem::take(&mut self.input))
+            }
+        }
+    }
+
+    fn set_citations(&mut self) {
+        if self.start.get("citations").is_some_and(|v| v.get() == "null") {
+            self.start.remove("citations");
+        }
+        if self.citations.is_empty() {
+            return;
+        }
+        let held = self.start.get("citations").and_then(|v| serde_json::from_str::<Vec<Box<RawValue>>>(v.get()).ok());
+        let mut all = held.unwrap_or_default();
+        all.append(&mut self.citations);
+        let list = all.iter().map(|c| c.get()).collect::<Vec<_>>().join(",");
+        self.start.set("citations", object::raw(format!("[{list}]")));
+    }
+}
+
+#[cfg(test)]
+#[path = "assembly_tests.rs"]
+mod tests;

@@ -1,0 +1,67 @@
+//! Beta features as data: each row pairs a header value with the body field it unlocks. A field is never sent without
+//! its header, nor a header without its field; the switch that turns experiments off removes both halves.
+
+use std::collections::BTreeSet;
+
+/// What a request uses that needs a beta header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Feature {
+    /// Header only: thinking between tool calls.
+    InterleavedThinking,
+    /// Header only: the `[1m]` window.
+    LongContext,
+    ContextManagement,
+    CacheTtl,
+    StructuredOutput,
+    Fast,
+    TaskBudget,
+    Effort,
+}
+
+/// Rows stand in the order the header lists them.
+const TABLE: &[(Feature, &str)] = &[
+    (Feature::InterleavedThinking, "interleaved-thinking-2025-05-14"),
+    (Feature::LongContext, "context-1m-2025-08-07"),
+    (Feature::ContextManagement, "context-management-2025-06-27"),
+    (Feature::CacheTtl, "extended-cache-ttl-2025-04-11"),
+    (Feature::StructuredOutput, "structured-outputs-2025-11-13"),
+    (Feature::Fast, "fast-mode-2026-02-01"),
+    (Feature::TaskBudget, "task-budgets-2026-03-13"),
+    (Feature::Effort, "effort-2025-11-24"),
+];
+
+/// Whether experiments may be used at all (`CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Experiments {
+    #[default]
+    Allowed,
+    Off,
+}
+
+impl Experiments {
+    pub fn from_env(env: &sys::Env) -> Self {
+        if env.is_on("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS") { Self::Off } else { Self::Allowed }
+    }
+
+    pub fn allow(self) -> bool {
+        self == Self::Allowed
+    }
+}
+
+/// The `anthropic-beta` value for what a request uses, then what the user named; `None` when there is nothing to say.
+pub fn header(used: &BTreeSet<Feature>, named: &[String]) -> Option<String> {
+    let rows = TABLE.iter().filter(|(feature, _)| used.contains(feature)).map(|(_, name)| *name);
+    let mut names: Vec<&str> = rows.collect();
+    for name in named.iter().map(|n| n.trim()).filter(|n| !n.is_empty()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+/// `ANTHROPIC_BETAS`: comma separated.
+pub fn from_env(env: &sys::Env) -> Vec<String> {
+    let value = env.non_empty("ANTHROPIC_BETAS").unwrap_or_default();
+    value.split(',').map(str::trim).filter(|v| !v.is_empty()).map(str::to_owned).collect()
+}

@@ -1,0 +1,280 @@
+//! What is known of models: names, windows, output limits, thinking, effort, prices. The knowledge is a table
+//! (`catalog/table.rs`); unknown ids get documented defaults and no price, never a guess.
+
+mod cost;
+mod table;
+
+pub use cost::{Price, cost};
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use sys::Env;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effort {
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+impl Effort {
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text.trim().to_ascii_lowercase().as_str() {
+            "low" => Self::Low,
+            "medium" => Self::Medium,
+            "high" => Self::High,
+            "xhigh" => Self::Xhigh,
+            "max" => Self::Max,
+            _ => return None,
+        })
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThinkingKind {
+    None,
+    /// `enabled` with a token budget.
+    Budget,
+    Adaptive,
+}
+
+/// What is known of one model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelFacts {
+    /// The id without date, provider prefix and `[1m]`.
+    pub canonical: String,
+    pub display_name: String,
+    /// `false`: everything below is a default.
+    pub known: bool,
+    /// As the first-party API serves it.
+    pub context_window: u64,
+    /// `[1m]` was asked for.
+    pub long_asked: bool,
+    /// What is asked for when nobody said otherwise.
+    pub max_output: u64,
+    /// The most the model can be asked for.
+    pub max_output_cap: u64,
+    pub thinking: ThinkingKind,
+    /// Thinking cannot be turned off.
+    pub always_thinks: bool,
+    /// Ascending; empty when the model takes no effort.
+    pub efforts: Vec<Effort>,
+    pub default_effort: Option<Effort>,
+    /// Tiers by prompt size, ascending by `above`; empty when the price is not known.
+    pub prices: Vec<Tier>,
+    pub fast_price: Option<Price>,
+    /// Edits need a prior read (older generations).
+    pub read_before_edit: bool,
+    /// Keeps its own lists better without the todo tools.
+    pub hides_todo_tools: bool,
+}
+
+/// `price` holds for prompts of more than `above` tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tier {
+    pub above: u64,
+    pub price: Price,
+}
+
+pub const DEFAULT_MAX_OUTPUT: u64 = 32_000;
+pub const DEFAULT_WINDOW: u64 = 200_000;
+pub const LONG_WINDOW: u64 = 1_000_000;
+
+impl ModelFacts {
+    /// What a step asks for: `CLAUDE_CODE_MAX_OUTPUT_TOKENS` within the model's limit, else the default.
+    pub fn max_tokens(&self, env: &Env) -> u64 {
+        let wanted = env.number::<u64>("CLAUDE_CODE_MAX_OUTPUT_TOKENS").filter(|n| *n > 0);
+        wanted.unwrap_or(self.max_output).min(self.max_output_cap)
+    }
+
+    /// The highest supported level at or below `wanted`, else the lowest; `None` when the model takes no effort.
+    pub fn clamp_effort(&self, wanted: Effort) -> Option<Effort> {
+        self.efforts.iter().rev().find(|e| **e <= wanted).or(self.efforts.first()).copied()
+    }
+
+    /// The window to plan with. Behind a gateway the long one counts only when asked for.
+    pub fn window(&self, env: &Env, served: Served) -> u64 {
+        if env.is_on("CLAUDE_CODE_DISABLE_1M_CONTEXT") {
+            return self.context_window.min(DEFAULT_WINDOW);
+        }
+        if !self.known && !self.long_asked && !self.canonical.starts_with("claude-") {
+            return env.number("CLAUDE_CODE_MAX_CONTEXT_TOKENS").unwrap_or(self.context_window);
+        }
+        match served {
+            Served::Gateway if self.known && !self.long_asked => self.context_window.min(DEFAULT_WINDOW),
+            Served::Gateway | Served::FirstParty => self.context_window,
+        }
+    }
+}
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    FirstParty,
+    Gateway,
+}
+
+/// The table, with what the user adds to it.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    overrides: BTreeMap<String, Override>,
+}
+
+/// One entry of an override file: `{"my-model":{"contextWindow":…,"prices":{"input":…,"output":…}}}`. What is left out
+/// keeps its value; cache prices follow the general rule when only input and output are given.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Override {
+    display_name: Option<String>,
+    context_window: Option<u64>,
+    max_output: Option<u64>,
+    max_output_cap: Option<u64>,
+    prices: Option<PriceOverride>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PriceOverride {
+    input: f64,
+    output: f64,
+    cache_write_5m: Option<f64>,
+    cache_write_1h: Option<f64>,
+    cache_read: Option<f64>,
+}
+
+impl Catalog {
+    /// `json` is an object of model ids. Fails with a message that names the problem.
+    pub fn with_overrides(json: &str) -> Result<Self, String> {
+        let raw: BTreeMap<String, Override> =
+            serde_json::from_str(json).map_err(|e| format!("model overrides are not valid: {e}"))?;
+        Ok(Self { overrides: raw.into_iter().map(|(id, o)| (canonical(&id), o)).collect() })
+    }
+
+    /// Facts for an id; an alias is resolved first.
+    pub fn lookup(&self, id: &str) -> ModelFacts {
+        let canonical = canonical(alias(id).unwrap_or(id));
+        let long_asked = has_long_suffix(id);
+        let mut facts = table::find(&canonical).map_or_else(|| unknown(id, &canonical), |row| row.facts(&canonical));
+        facts.long_asked = long_asked;
+        if long_asked {
+            facts.context_window = facts.context_window.max(LONG_WINDOW);
+        }
+        if let Some(over) = self.overrides.get(&canonical) {
+            over.apply(&mut facts);
+        }
+        facts
+    }
+
+    /// The id to send for a name: aliases by their pins in the environment, then the table. `[1m]` is kept.
+    pub fn resolve(&self, name: &str, env: &Env) -> String {
+        let bare = strip_long_suffix(name.trim());
+        let suffix = if has_long_suffix(name) { "[1m]" } else { "" };
+        let lower = bare.to_ascii_lowercase();
+        let family = match lower.as_str() {
+            "best" => "fable",
+            other => other,
+        };
+        let pin = matches!(family, "opus" | "sonnet" | "haiku" | "fable")
+            .then(|| env.non_empty(&format!("ANTHROPIC_DEFAULT_{}_MODEL", family.to_ascii_uppercase())))
+            .flatten();
+        match pin.or_else(|| alias(&lower)) {
+            Some(id) if has_long_suffix(id) => id.to_owned(),
+            Some(id) => format!("{id}{suffix}"),
+            None => format!("{bare}{suffix}"),
+        }
+    }
+
+    pub fn display_name(&self, id: &str) -> String {
+        self.lookup(id).display_name
+    }
+}
+
+impl Override {
+    fn apply(&self, facts: &mut ModelFacts) {
+        facts.known = true;
+        facts.context_window = self.context_window.unwrap_or(facts.context_window);
+        facts.max_output = self.max_output.unwrap_or(facts.max_output);
+        facts.max_output_cap = self.max_output_cap.unwrap_or(facts.max_output_cap).max(facts.max_output);
+        if let Some(name) = &self.display_name {
+            facts.display_name.clone_from(name);
+        }
+        if let Some(p) = &self.prices {
+            let general = Price::general(p.input, p.output);
+            let price = Price {
+                write_5m: p.cache_write_5m.unwrap_or(general.write_5m),
+                write_1h: p.cache_write_1h.unwrap_or(general.write_1h),
+                read: p.cache_read.unwrap_or(general.read),
+                ..general
+            };
+            facts.prices = vec![Tier { above: 0, price }];
+            facts.fast_price = None;
+        }
+    }
+}
+
+fn unknown(id: &str, canonical: &str) -> ModelFacts {
+    ModelFacts {
+        canonical: canonical.to_owned(),
+        display_name: strip_long_suffix(id).to_owned(),
+        known: false,
+        context_window: DEFAULT_WINDOW,
+        long_asked: false,
+        max_output: DEFAULT_MAX_OUTPUT,
+        max_output_cap: DEFAULT_MAX_OUTPUT,
+        thinking: ThinkingKind::Adaptive,
+        always_thinks: false,
+        efforts: Vec::new(),
+        default_effort: None,
+        prices: Vec::new(),
+        fast_price: None,
+        read_before_edit: false,
+        hides_todo_tools: false,
+    }
+}
+
+fn alias(name: &str) -> Option<&'static str> {
+    let lower = strip_long_suffix(name).trim().to_ascii_lowercase();
+    table::ALIASES.iter().find(|(alias, _)| *alias == lower).map(|(_, id)| *id)
+}
+
+pub fn has_long_suffix(id: &str) -> bool {
+    strip_long_suffix(id).len() < id.len()
+}
+
+pub fn strip_long_suffix(id: &str) -> &str {
+    let cut = id.len().saturating_sub(4);
+    match id.get(cut..) {
+        Some(tail) if tail.eq_ignore_ascii_case("[1m]") => &id[..cut],
+        _ => id,
+    }
+}
+
+/// The family id behind the spellings providers use: without region and vendor prefix, date, version and `[1m]`.
+pub fn canonical(id: &str) -> String {
+    let lower = strip_long_suffix(id.trim()).to_ascii_lowercase();
+    let start = lower.find("claude-").filter(|at| *at == 0 || lower[..*at].ends_with(['.', '/']));
+    let Some(start) = start else { return lower };
+    let mut name = &lower[start..];
+    for cut in ["@", ":", "-latest"] {
+        name = name.split(cut).next().unwrap_or(name);
+    }
+    let without_version = name.strip_suffix("-v1").or_else(|| name.strip_suffix("-v2")).unwrap_or(name);
+    let dated = without_version.rsplit_once('-').filter(|(_, d)| d.len() == 8 && d.bytes().all(|b| b.is_ascii_digit()));
+    dated.map_or(without_version, |(family, _)| family).to_owned()
+}
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;

@@ -1,0 +1,336 @@
+//! What went wrong with a model request, by what can be done about it. Messages carry the API's own words and never a
+//! credential.
+
+use serde::Deserialize;
+use std::time::Duration;
+
+/// One failed request or stream.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    pub kind: ErrorKind,
+    /// HTTP status; for an `error` event in the stream, the status its type stands for.
+    pub status: Option<u16>,
+    /// The API's own text where there is one.
+    pub message: String,
+    /// The API's `error.type`.
+    pub api_type: Option<Box<str>>,
+    pub request_id: Option<Box<str>>,
+    pub retry_after: Option<Duration>,
+    /// `x-should-retry`: overrides our own judgement.
+    pub should_retry: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    Authentication,
+    /// 403 and the like: asking again changes nothing.
+    Forbidden,
+    Billing,
+    /// Too fast: waiting helps.
+    RateLimit,
+    /// A spending limit or plan quota: waiting a moment does not help. When it resets, if that was said.
+    Quota {
+        resets_at: Option<String>,
+    },
+    Overloaded,
+    ModelNotFound,
+    InvalidRequest,
+    /// The conversation does not fit the window, or the body the endpoint.
+    ContextOverflow,
+    /// Input fits, but not together with the requested output.
+    OutputRoom {
+        input: u64,
+        max_tokens: u64,
+        limit: u64,
+    },
+    Capability(Capability),
+    Server,
+    /// No connection was made.
+    Connect,
+    Certificate,
+    /// The connection or the stream ended early.
+    Dropped,
+    /// Nothing came for the time given.
+    Stalled(Duration),
+    /// The endpoint sent something that is not the protocol.
+    Malformed,
+    /// The request cannot be sent as it is: bad URL, bad header, body too large to be made smaller.
+    Unsendable,
+    /// A replayed conversation took another way than the recorded one, or the cassette cannot be used.
+    Cassette,
+}
+
+/// A feature a server refused by name; it is switched off for the rest of the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    Thinking,
+    Effort,
+    ContextManagement,
+    CacheTtl,
+    MidConversationSystem,
+    StructuredOutput,
+}
+
+/// What a failed response said beside its body.
+#[derive(Clone, Debug, Default)]
+pub struct ResponseFacts {
+    pub status: u16,
+    pub request_id: Option<String>,
+    pub retry_after: Option<Duration>,
+    pub should_retry: Option<bool>,
+    /// Plan-quota headers said that the allowance is used up; when it comes back.
+    pub quota: Option<Option<String>>,
+}
+
+#[derive(Deserialize, Default)]
+struct Body {
+    #[serde(default)]
+    error: serde_json::Value,
+    request_id: Option<String>,
+    message: Option<String>,
+}
+
+impl ModelError {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            status: None,
+            message: message.into(),
+            api_type: None,
+            request_id: None,
+            retry_after: None,
+            should_retry: None,
+        }
+    }
+
+    /// From a response with an error status, whatever its body looks like.
+    pub fn from_response(facts: ResponseFacts, body: &[u8]) -> Self {
+        let said = Said::read(body);
+        let message = said.message.unwrap_or_else(|| plain(body, facts.status));
+        let kind = match facts.quota {
+            Some(resets_at) if facts.status == 429 => ErrorKind::Quota { resets_at },
+            _ => classify(facts.status, said.kind.as_deref(), &message),
+        };
+        Self {
+            kind,
+            status: Some(facts.status),
+            message,
+            api_type: said.kind.map(Into::into),
+            request_id: facts.request_id.or(said.request_id).map(Into::into),
+            retry_after: facts.retry_after,
+            should_retry: facts.should_retry,
+        }
+    }
+
+    /// From the data of an `error` event inside a stream.
+    pub fn from_event(data: &str) -> Self {
+        let said = Said::read(data.as_bytes());
+        let status = said.kind.as_deref().and_then(status_of);
+        let message = said.message.unwrap_or_else(|| plain(data.as_bytes(), status.unwrap_or(0)));
+        let kind = classify(status.unwrap_or(500), said.kind.as_deref(), &message);
+        let (api_type, request_id) = (said.kind.map(Into::into), said.request_id.map(Into::into));
+        Self { status, api_type, request_id, ..Self::new(kind, message) }
+    }
+
+    pub fn dropped(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Dropped, what)
+    }
+
+    /// The category SDK hosts know.
+    pub fn category(&self) -> &'static str {
+        match &self.kind {
+            ErrorKind::Authentication | ErrorKind::Forbidden => "authentication_failed",
+            ErrorKind::Billing => "billing_error",
+            ErrorKind::RateLimit | ErrorKind::Quota { .. } => "rate_limit",
+            ErrorKind::Overloaded => "overloaded",
+            ErrorKind::ModelNotFound => "model_not_found",
+            ErrorKind::InvalidRequest
+            | ErrorKind::ContextOverflow
+            | ErrorKind::OutputRoom { .. }
+            | ErrorKind::Capability(_)
+            | ErrorKind::Unsendable => "invalid_request",
+            ErrorKind::Server => "server_error",
+            ErrorKind::Connect
+            | ErrorKind::Certificate
+            | ErrorKind::Dropped
+            | ErrorKind::Stalled(_)
+            | ErrorKind::Malformed
+            | ErrorKind::Cassette => "unknown",
+        }
+    }
+
+    /// Whether the same request may succeed a little later. `x-should-retry` has the last word, except where asking
+    /// again cannot help.
+    pub fn is_retryable(&self) -> bool {
+        let usual = match &self.kind {
+            ErrorKind::Certificate | ErrorKind::Cassette | ErrorKind::Unsendable => return false,
+            ErrorKind::RateLimit
+            | ErrorKind::Overloaded
+            | ErrorKind::Server
+            | ErrorKind::Connect
+            | ErrorKind::Dropped
+            | ErrorKind::Stalled(_)
+            | ErrorKind::Malformed => true,
+            ErrorKind::InvalidRequest => matches!(self.status, Some(408 | 409)),
+            ErrorKind::Authentication
+            | ErrorKind::Forbidden
+            | ErrorKind::Billing
+            | ErrorKind::Quota { .. }
+            | ErrorKind::ModelNotFound
+            | ErrorKind::ContextOverflow
+            | ErrorKind::OutputRoom { .. }
+            | ErrorKind::Capability(_) => false,
+        };
+        self.should_retry.unwrap_or(usual)
+    }
+
+    /// The conversation must shrink before it can be sent.
+    pub fn is_context_overflow(&self) -> bool {
+        self.kind == ErrorKind::ContextOverflow
+    }
+
+    pub fn capability_rejected(&self) -> Option<Capability> {
+        match self.kind {
+            ErrorKind::Capability(capability) => Some(capability),
+            _ => None,
+        }
+    }
+
+    /// The model or the service is down or missing: the next model of a fallback chain may answer.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self.kind, ErrorKind::Overloaded | ErrorKind::Server | ErrorKind::ModelNotFound)
+    }
+
+    /// Nothing was said by the server: the fault lies between us and it.
+    pub fn is_transport(&self) -> bool {
+        matches!(self.kind, ErrorKind::Connect | ErrorKind::Certificate | ErrorKind::Dropped | ErrorKind::Stalled(_))
+    }
+}
+
+impl From<http::HttpError> for ModelError {
+    fn from(error: http::HttpError) -> Self {
+        let kind = match &error {
+            http::HttpError::Connect(_) => ErrorKind::Connect,
+            http::HttpError::Certificate(_) => ErrorKind::Certificate,
+            http::HttpError::Broken(_) => ErrorKind::Dropped,
+            http::HttpError::Timeout(after) => ErrorKind::Stalled(*after),
+            http::HttpError::Invalid(_) => ErrorKind::Unsendable,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+/// What an error body says, in any of the shapes seen: the API's envelope, the same without a top-level `type`, a bare
+/// `error` string, a bare `message`.
+#[derive(Default)]
+struct Said {
+    kind: Option<String>,
+    message: Option<String>,
+    request_id: Option<String>,
+}
+
+impl Said {
+    fn read(body: &[u8]) -> Self {
+        let Ok(body) = serde_json::from_slice::<Body>(body) else { return Self::default() };
+        let text = |key: &str| body.error.get(key).and_then(|v| v.as_str()).map(str::to_owned);
+        let message = text("message").or_else(|| body.error.as_str().map(str::to_owned)).or(body.message);
+        Self { kind: text("type"), message: message.filter(|m| !m.trim().is_empty()), request_id: body.request_id }
+    }
+}
+
+/// A body that is not JSON (a proxy's page): its beginning, on one line.
+fn plain(body: &[u8], status: u16) -> String {
+    const KEPT: usize = 300;
+    let text = String::from_utf8_lossy(&body[..body.len().min(4 * KEPT)]);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short: String = words.chars().take(KEPT).collect();
+    if short.is_empty() { format!("the server answered with status {status} and no explanation") } else { short }
+}
+
+fn status_of(api_type: &str) -> Option<u16> {
+    Some(match api_type {
+        "invalid_request_error" => 400,
+        "authentication_error" => 401,
+        "billing_error" => 402,
+        "permission_error" => 403,
+        "not_found_error" => 404,
+        "request_too_large" => 413,
+        "rate_limit_error" => 429,
+        "api_error" => 500,
+        "timeout_error" => 504,
+        "overloaded_error" => 529,
+        _ => return None,
+    })
+}
+
+fn classify(status: u16, api_type: Option<&str>, message: &str) -> ErrorKind {
+    let lower = message.to_ascii_lowercase();
+    match (status, api_type) {
+        (_, Some("overloaded_error")) | (529, _) => ErrorKind::Overloaded,
+        (_, Some("exceed_context_size_error")) | (413, _) => ErrorKind::ContextOverflow,
+        (_, Some("billing_error")) | (402, _) => ErrorKind::Billing,
+        (401, _) => ErrorKind::Authentication,
+        (403, _) => ErrorKind::Forbidden,
+        (429, _) if is_quota(&lower) => ErrorKind::Quota { resets_at: None },
+        (429, _) => ErrorKind::RateLimit,
+        (404, _) => ErrorKind::ModelNotFound,
+        (400 | 422, _) => bad_request(&lower),
+        (500.., _) => ErrorKind::Server,
+        _ => ErrorKind::InvalidRequest,
+    }
+}
+
+fn is_quota(lower: &str) -> bool {
+    ["spend limit", "spending limit", "usage limit", "out of credits", "credit balance", "out of extra usage", "quota"]
+        .iter()
+        .any(|words| lower.contains(words))
+}
+
+fn bad_request(lower: &str) -> ErrorKind {
+    if lower.contains("credit balance") {
+        return ErrorKind::Billing;
+    }
+    if let Some(room) = output_room(lower) {
+        return room;
+    }
+    if ["prompt is too long", "exceeds the available context size", "maximum context length"]
+        .iter()
+        .any(|words| lower.contains(words))
+    {
+        return ErrorKind::ContextOverflow;
+    }
+    capability(lower).map_or(ErrorKind::InvalidRequest, ErrorKind::Capability)
+}
+
+/// `input length and max_tokens exceed context limit: 188240 + 21333 > 200000, …`
+fn output_room(lower: &str) -> Option<ErrorKind> {
+    let (_, rest) = lower.split_once("exceed context limit")?;
+    let mut numbers = rest.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty()).map(str::parse::<u64>);
+    let mut next = || numbers.next()?.ok();
+    Some(ErrorKind::OutputRoom { input: next()?, max_tokens: next()?, limit: next()? })
+}
+
+fn capability(lower: &str) -> Option<Capability> {
+    let named = lower.split_once("capability_rejected:").map(|(_, rest)| rest.trim_start());
+    let subject = named.unwrap_or(lower);
+    const WORDS: &[(&str, Capability)] = &[
+        ("thinking", Capability::Thinking),
+        ("signature", Capability::Thinking),
+        ("role 'system'", Capability::MidConversationSystem),
+        ("mid-conversation system", Capability::MidConversationSystem),
+        ("mid_conversation_system", Capability::MidConversationSystem),
+        ("context_management", Capability::ContextManagement),
+        ("cache_control.ttl", Capability::CacheTtl),
+        ("cache_ttl", Capability::CacheTtl),
+        ("output_config.format", Capability::StructuredOutput),
+        ("structured_output", Capability::StructuredOutput),
+        ("effort", Capability::Effort),
+        ("output_config", Capability::Effort),
+    ];
+    WORDS.iter().find(|(word, _)| subject.contains(word)).map(|(_, capability)| *capability)
+}
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

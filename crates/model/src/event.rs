@@ -1,0 +1,244 @@
+//! One event of a Messages stream: its compact JSON, for hosts that want it as it came, and what it means to us.
+//! Unknown events and unknown deltas are kept and passed on, never an error.
+
+use crate::error::{ErrorKind, ModelError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub struct StreamEvent {
+    /// The event's JSON, compact, otherwise as the server sent it.
+    pub raw: Arc<RawValue>,
+    pub kind: EventKind,
+}
+
+#[derive(Clone, Debug)]
+pub enum EventKind {
+    MessageStart {
+        id: String,
+        model: String,
+        /// The `usage` object.
+        usage: Option<Box<RawValue>>,
+    },
+    BlockStart {
+        index: u32,
+        /// The `content_block` object.
+        block: Box<RawValue>,
+    },
+    Delta {
+        index: u32,
+        delta: Delta,
+    },
+    BlockStop {
+        index: u32,
+    },
+    MessageDelta(Box<MessageDelta>),
+    MessageStop,
+    Ping,
+    Unknown,
+}
+
+#[derive(Clone, Debug)]
+pub enum Delta {
+    Text(String),
+    InputJson(String),
+    Thinking {
+        text: String,
+        /// Sent while the text itself is omitted.
+        estimated_tokens: Option<u64>,
+    },
+    Signature(String),
+    Citation(Box<RawValue>),
+    Compaction(String),
+    Unknown,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct MessageDelta {
+    pub stop_reason: Option<String>,
+    pub stop_sequence: Option<String>,
+    pub stop_details: Option<Box<RawValue>>,
+    pub context_management: Option<Box<RawValue>>,
+    /// Cumulative for the response.
+    pub usage: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default)]
+    index: Option<u32>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    content_block: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    delta: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    context_management: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Started<'a> {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct RawDelta<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Option<Cow<'a, str>>,
+    text: Option<String>,
+    partial_json: Option<String>,
+    thinking: Option<String>,
+    estimated_tokens: Option<u64>,
+    signature: Option<String>,
+    #[serde(borrow, default)]
+    citation: Option<&'a RawValue>,
+    #[serde(default)]
+    content: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Stopped<'a> {
+    stop_reason: Option<String>,
+    stop_sequence: Option<String>,
+    #[serde(borrow, default)]
+    stop_details: Option<&'a RawValue>,
+}
+
+impl StreamEvent {
+    /// `name` is the SSE event name, which may be absent or wrong: the JSON's `type` decides.
+    pub fn parse(name: &str, data: &str) -> Result<Self, ModelError> {
+        let raw = wire::raw::compact(data).map_err(|e| malformed(&e, data))?;
+        let envelope = match serde_json::from_str::<Envelope<'_>>(raw.get()) {
+            Ok(envelope) => envelope,
+            // An event from the future may use our field names for other things.
+            Err(_) if !is_known(raw.get()) => return Ok(Self { raw: raw.into(), kind: EventKind::Unknown }),
+            Err(e) => return Err(malformed(&e, data)),
+        };
+        let kind = envelope.kind.as_deref().unwrap_or(name);
+        if kind == "error" || (envelope.kind.is_none() && envelope.error.is_some()) {
+            return Err(ModelError::from_event(raw.get()));
+        }
+        let kind = envelope.read(kind).map_err(|e| malformed(&e, data))?;
+        Ok(Self { raw: raw.into(), kind })
+    }
+}
+
+impl Envelope<'_> {
+    fn read(&self, kind: &str) -> Result<EventKind, serde_json::Error> {
+        let index = self.index.unwrap_or(0);
+        Ok(match kind {
+            "content_block_delta" => match self.delta {
+                Some(delta) => EventKind::Delta { index, delta: Delta::read(delta)? },
+                None => EventKind::Unknown,
+            },
+            "content_block_start" => match self.content_block {
+                Some(block) => EventKind::BlockStart { index, block: block.to_owned() },
+                None => EventKind::Unknown,
+            },
+            "content_block_stop" => EventKind::BlockStop { index },
+            "message_start" => self.started()?,
+            "message_delta" => EventKind::MessageDelta(Box::new(self.stopped()?)),
+            "message_stop" => EventKind::MessageStop,
+            "ping" => EventKind::Ping,
+            _ => EventKind::Unknown,
+        })
+    }
+
+    fn started(&self) -> Result<EventKind, serde_json::Error> {
+        let Some(message) = self.message else { return Ok(EventKind::Unknown) };
+        let s: Started<'_> = serde_json::from_str(message.get())?;
+        Ok(EventKind::MessageStart {
+            id: s.id.unwrap_or_default(),
+            model: s.model.unwrap_or_default(),
+            usage: s.usage.map(ToOwned::to_owned),
+        })
+    }
+
+    fn stopped(&self) -> Result<MessageDelta, serde_json::Error> {
+        let mut out = MessageDelta {
+            usage: present(self.usage),
+            context_management: present(self.context_management),
+            ..MessageDelta::default()
+        };
+        if let Some(delta) = self.delta {
+            let s: Stopped<'_> = serde_json::from_str(delta.get())?;
+            out.stop_reason = s.stop_reason;
+            out.stop_sequence = s.stop_sequence;
+            out.stop_details = present(s.stop_details);
+        }
+        Ok(out)
+    }
+}
+
+fn present(value: Option<&RawValue>) -> Option<Box<RawValue>> {
+    value.filter(|v| v.get() != "null").map(ToOwned::to_owned)
+}
+
+impl Delta {
+    fn read(delta: &RawValue) -> Result<Self, serde_json::Error> {
+        let d: RawDelta<'_> = match serde_json::from_str(delta.get()) {
+            Ok(d) => d,
+            Err(_) if !is_known(delta.get()) => return Ok(Self::Unknown),
+            Err(e) => return Err(e),
+        };
+        Ok(match d.kind.as_deref() {
+            Some("text_delta") => Self::Text(d.text.unwrap_or_default()),
+            Some("input_json_delta") => Self::InputJson(d.partial_json.unwrap_or_default()),
+            Some("thinking_delta") => {
+                Self::Thinking { text: d.thinking.unwrap_or_default(), estimated_tokens: d.estimated_tokens }
+            }
+            Some("signature_delta") => Self::Signature(d.signature.unwrap_or_default()),
+            Some("citations_delta") => match d.citation {
+                Some(citation) => Self::Citation(citation.to_owned()),
+                None => Self::Unknown,
+            },
+            Some("compaction_delta") => Self::Compaction(d.content.unwrap_or_default()),
+            _ => Self::Unknown,
+        })
+    }
+}
+
+/// Whether the JSON's `type` is one whose fields we rely on.
+fn is_known(json: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Cow<'a, str>,
+    }
+    const KNOWN: &[&str] = &[
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+        "ping",
+        "error",
+        "text_delta",
+        "input_json_delta",
+        "thinking_delta",
+        "signature_delta",
+        "citations_delta",
+        "compaction_delta",
+    ];
+    serde_json::from_str::<Kind<'_>>(json).is_ok_and(|k| KNOWN.contains(&&*k.kind))
+}
+
+fn malformed(error: &serde_json::Error, data: &str) -> ModelError {
+    let shown: String = data.chars().take(120).collect();
+    ModelError::new(ErrorKind::Malformed, format!("the stream sent an event that is not valid ({error}): {shown}"))
+}

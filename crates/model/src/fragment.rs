@@ -1,0 +1,224 @@
+//! Conversation pieces: immutable, already serialised content blocks, and the turns they stand in. What a block *is*
+//! gets read once per block and remembered, so that checking a long history costs no parsing.
+
+use crate::object::{self, Object};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+/// One serialised content block (or tool definition). Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Fragment(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    raw: Box<RawValue>,
+    head: OnceLock<Head>,
+    marked: OnceLock<bool>,
+}
+
+/// What repair and cache marking need to know of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Head {
+    Text {
+        blank: bool,
+    },
+    Thinking,
+    RedactedThinking,
+    ToolUse {
+        id: Box<str>,
+    },
+    ToolResult {
+        id: Box<str>,
+    },
+    ServerToolUse {
+        id: Box<str>,
+    },
+    /// `web_search_tool_result` and its kin: the provider's answer to a `server_tool_use`.
+    ServerToolResult {
+        id: Box<str>,
+    },
+    Image,
+    Document,
+    Other,
+    /// Not an object with a `type`, or lacking what its kind cannot be sent without.
+    Invalid,
+}
+
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    tool_use_id: Option<Cow<'a, str>>,
+}
+
+impl Head {
+    fn read(json: &str) -> Self {
+        let Ok(f) = serde_json::from_str::<Fields<'_>>(json) else { return Self::Invalid };
+        let named = |id: Option<Cow<'_, str>>, make: fn(Box<str>) -> Self| match id {
+            Some(id) if !id.is_empty() => make(id.into()),
+            _ => Self::Invalid,
+        };
+        match &*f.kind {
+            "text" => match f.text.map(RawValue::get) {
+                Some(text) if text.starts_with('"') => Self::Text { blank: is_blank(text) },
+                _ => Self::Invalid,
+            },
+            "thinking" => Self::Thinking,
+            "redacted_thinking" => Self::RedactedThinking,
+            "tool_use" => named(f.id, |id| Self::ToolUse { id }),
+            "tool_result" => named(f.tool_use_id, |id| Self::ToolResult { id }),
+            "server_tool_use" => named(f.id, |id| Self::ServerToolUse { id }),
+            "image" => Self::Image,
+            "document" => Self::Document,
+            kind if kind.ends_with("_tool_result") => named(f.tool_use_id, |id| Self::ServerToolResult { id }),
+            _ => Self::Other,
+        }
+    }
+
+    pub fn is_thinking(&self) -> bool {
+        matches!(self, Self::Thinking | Self::RedactedThinking)
+    }
+}
+
+/// `json` is a JSON string with its quotes.
+fn is_blank(json: &str) -> bool {
+    // Anything longer than this is text, whatever escapes it holds; the common case then costs nothing.
+    if json.len() > 256 && !json.contains('\\') {
+        return json[1..json.len() - 1].trim().is_empty();
+    }
+    serde_json::from_str::<Cow<'_, str>>(json).is_ok_and(|text| text.trim().is_empty())
+}
+
+impl Fragment {
+    pub fn new(raw: Box<RawValue>) -> Self {
+        Self(Arc::new(Inner { raw, head: OnceLock::new(), marked: OnceLock::new() }))
+    }
+
+    /// `{"type":"text","text":…}`
+    pub fn text(text: &str) -> Self {
+        let mut out = String::with_capacity(text.len() + 32);
+        out.push_str(r#"{"type":"text","text":"#);
+        object::push_string(&mut out, text);
+        out.push('}');
+        Self::new(object::raw(out))
+    }
+
+    /// A failed `tool_result`, in the key order failures have.
+    pub fn error_result(tool_use_id: &str, message: &str) -> Self {
+        let mut out = String::from(r#"{"type":"tool_result","content":"#);
+        object::push_string(&mut out, message);
+        out.push_str(r#","is_error":true,"tool_use_id":"#);
+        object::push_string(&mut out, tool_use_id);
+        out.push('}');
+        Self::new(object::raw(out))
+    }
+
+    pub fn raw(&self) -> &RawValue {
+        &self.0.raw
+    }
+
+    pub fn get(&self) -> &str {
+        self.0.raw.get()
+    }
+
+    pub fn len(&self) -> usize {
+        self.get().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.get().is_empty()
+    }
+
+    /// Read on first call, remembered after.
+    pub fn head(&self) -> &Head {
+        self.0.head.get_or_init(|| Head::read(self.get()))
+    }
+
+    /// Whether the block mentions a cache marker of its own. Looked up once.
+    pub(crate) fn has_marker(&self) -> bool {
+        let find = || memchr::memmem::find(self.get().as_bytes(), br#""cache_control""#).is_some();
+        *self.0.marked.get_or_init(find)
+    }
+
+    /// Whether both are the same allocation: an unchanged block.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(crate) fn object(&self) -> Option<Object> {
+        Object::parse(self.get())
+    }
+}
+
+impl From<Box<RawValue>> for Fragment {
+    fn from(raw: Box<RawValue>) -> Self {
+        Self::new(raw)
+    }
+}
+
+impl AsRef<[u8]> for Fragment {
+    fn as_ref(&self) -> &[u8] {
+        self.get().as_bytes()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    User,
+    Assistant,
+}
+
+impl Role {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
+/// One message of the history view.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    pub role: Role,
+    pub blocks: Vec<Fragment>,
+    /// The model that made an assistant turn: its thinking is only ever sent back to the same one.
+    pub model: Option<Arc<str>>,
+}
+
+impl Turn {
+    pub fn user(blocks: Vec<Fragment>) -> Self {
+        Self { role: Role::User, blocks, model: None }
+    }
+
+    pub fn user_text(text: &str) -> Self {
+        Self::user(vec![Fragment::text(text)])
+    }
+
+    pub fn assistant(model: impl Into<Arc<str>>, blocks: Vec<Fragment>) -> Self {
+        Self { role: Role::Assistant, blocks, model: Some(model.into()) }
+    }
+
+    /// Content as the API takes it: a string becomes one text block, an array its elements (compact, else unchanged).
+    /// Anything else is kept as one block, which repair will drop.
+    pub fn from_content(role: Role, content: &RawValue) -> Self {
+        let json = content.get().trim_start();
+        let blocks = if json.starts_with('"') {
+            let text = wire::raw::compact(json).ok().and_then(|c| serde_json::from_str::<String>(c.get()).ok());
+            vec![Fragment::text(&text.unwrap_or_default())]
+        } else if json.starts_with('[') {
+            let items: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+            items.into_iter().filter_map(|item| wire::raw::compact(item.get()).ok()).map(Fragment::new).collect()
+        } else {
+            vec![Fragment::new(content.to_owned())]
+        };
+        Self { role, blocks, model: None }
+    }
+}

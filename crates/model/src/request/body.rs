@@ -1,0 +1,214 @@
+//! The body as a rope: small pieces are gathered, large blocks are shared.
+
+use super::Request;
+use super::marks::{CachePlan, CacheTtl, Position, closing};
+use crate::catalog::strip_long_suffix;
+use crate::fragment::{Fragment, Turn};
+use crate::object::{self, Object, push_string};
+use bytes::Bytes;
+
+/// Blocks from this size on are shared with the history instead of copied.
+const SHARED_FROM: usize = 16 * 1024;
+
+#[derive(Default)]
+struct Rope {
+    pieces: Vec<Bytes>,
+    tail: String,
+}
+
+impl Rope {
+    fn text(&mut self, text: &str) {
+        self.tail.push_str(text);
+    }
+
+    fn fragment(&mut self, fragment: &Fragment) {
+        if fragment.len() < SHARED_FROM {
+            return self.text(fragment.get());
+        }
+        self.flush();
+        self.pieces.push(Bytes::from_owner(fragment.clone()));
+    }
+
+    /// `fragment` with a cache marker as its last key.
+    fn marked(&mut self, fragment: &Fragment, ttl: CacheTtl) {
+        let Some(open) = fragment.get().strip_suffix('}').filter(|open| *open != "{") else {
+            return self.fragment(fragment);
+        };
+        if open.len() < SHARED_FROM {
+            self.text(open);
+        } else {
+            self.flush();
+            self.pieces.push(Bytes::from_owner(fragment.clone()).slice(..open.len()));
+        }
+        self.text(closing(ttl));
+    }
+
+    fn flush(&mut self) {
+        if !self.tail.is_empty() {
+            self.pieces.push(Bytes::from(std::mem::take(&mut self.tail)));
+        }
+    }
+
+    fn finish(mut self) -> Vec<Bytes> {
+        self.flush();
+        self.pieces
+    }
+}
+
+pub(super) fn messages(request: &Request) -> Vec<Bytes> {
+    let mut head = head(request);
+    head.set("stream", object::raw("true".to_owned()));
+    if let Some(choice) = &request.tool_choice {
+        head.set("tool_choice", choice.raw().to_owned());
+    }
+    let mut rope = Rope::default();
+    let overridden = merge(&mut head, request.extra_body.as_deref());
+    open(&mut rope, &head);
+    prefix(&mut rope, request, &overridden);
+    conversation(&mut rope, &request.messages, marks(request));
+    rope.text("}");
+    rope.finish()
+}
+
+pub(super) fn count(request: &Request) -> Vec<Bytes> {
+    let mut head = Object::default();
+    head.set("model", object::string(strip_long_suffix(&request.model)));
+    set_thinking(&mut head, request);
+    if let Some(choice) = &request.tool_choice {
+        head.set("tool_choice", choice.raw().to_owned());
+    }
+    let mut rope = Rope::default();
+    open(&mut rope, &head);
+    prefix(&mut rope, request, &Overridden::default());
+    conversation(&mut rope, &request.messages, (CacheTtl::default(), &[]));
+    rope.text("}");
+    rope.finish()
+}
+
+/// The small members, in their fixed order.
+fn head(request: &Request) -> Object {
+    let mut head = Object::default();
+    head.set("model", object::string(strip_long_suffix(&request.model)));
+    head.set("max_tokens", object::raw(request.max_tokens.to_string()));
+    set_thinking(&mut head, request);
+    if request.experiments.allow() {
+        if let Some(config) = output_config(request) {
+            head.set("output_config", config.to_raw());
+        }
+        if let Some(edits) = &request.context_management {
+            head.set("context_management", edits.raw().to_owned());
+        }
+        if request.fast {
+            head.set("speed", object::string("fast"));
+        }
+    }
+    if let Some(user) = &request.user_id {
+        let mut metadata = Object::default();
+        metadata.set("user_id", object::string(user));
+        head.set("metadata", metadata.to_raw());
+    }
+    head
+}
+
+fn set_thinking(head: &mut Object, request: &Request) {
+    if let Some(thinking) = &request.thinking {
+        let mut text = String::new();
+        thinking.write(&mut text);
+        head.set("thinking", object::raw(text));
+    }
+}
+
+fn output_config(request: &Request) -> Option<Object> {
+    let mut config = Object::default();
+    if let Some(effort) = request.effort {
+        config.set("effort", object::string(effort.name()));
+    }
+    if let Some(format) = &request.format {
+        config.set("format", format.raw().to_owned());
+    }
+    if let Some(total) = request.task_budget {
+        config.set("task_budget", object::raw(format!(r#"{{"type":"tokens","total":{total}}}"#)));
+    }
+    (!config.is_empty()).then_some(config)
+}
+
+/// Which of the long members the user's own body replaces.
+#[derive(Default)]
+struct Overridden {
+    tools: bool,
+    system: bool,
+}
+
+/// The user's members win; only the conversation and the transport are ours.
+fn merge(head: &mut Object, extra: Option<&Object>) -> Overridden {
+    let mut overridden = Overridden::default();
+    for (key, value) in extra.into_iter().flat_map(Object::iter) {
+        match key {
+            "messages" | "stream" => continue,
+            "tools" => overridden.tools = true,
+            "system" => overridden.system = true,
+            _ => {}
+        }
+        head.set(key, value.to_owned());
+    }
+    overridden
+}
+
+fn open(rope: &mut Rope, head: &Object) {
+    let text = head.to_text();
+    rope.text(text.strip_suffix('}').unwrap_or(&text));
+}
+
+fn prefix(rope: &mut Rope, request: &Request, overridden: &Overridden) {
+    let ttl = request.cache.as_ref().map(|_| marks(request).0);
+    let (tools, system) = (&request.tools, &request.system);
+    if !tools.is_empty() && !overridden.tools {
+        // The system prompt's marker covers the tools; without a system prompt they need their own.
+        let ttl = ttl.filter(|_| system.is_empty() || overridden.system);
+        list(rope, r#","tools":["#, tools, ttl);
+    }
+    if !system.is_empty() && !overridden.system {
+        list(rope, r#","system":["#, system, ttl);
+    }
+}
+
+fn list(rope: &mut Rope, opening: &str, items: &[Fragment], last_marked: Option<CacheTtl>) {
+    rope.text(opening);
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            rope.text(",");
+        }
+        match last_marked.filter(|_| i + 1 == items.len()) {
+            Some(ttl) => rope.marked(item, ttl),
+            None => rope.fragment(item),
+        }
+    }
+    rope.text("]");
+}
+
+/// The long lifetime is a beta of its own.
+fn marks(request: &Request) -> (CacheTtl, &[Position]) {
+    let Some(CachePlan { ttl, marks }) = &request.cache else { return (CacheTtl::default(), &[]) };
+    (if request.experiments.allow() { *ttl } else { CacheTtl::FiveMinutes }, marks)
+}
+
+fn conversation(rope: &mut Rope, messages: &[Turn], (ttl, marks): (CacheTtl, &[Position])) {
+    rope.text(r#","messages":["#);
+    for (turn, message) in messages.iter().enumerate() {
+        rope.text(if turn > 0 { r#",{"role":"# } else { r#"{"role":"# });
+        push_string(&mut rope.tail, message.role.name());
+        rope.text(r#","content":["#);
+        for (block, fragment) in message.blocks.iter().enumerate() {
+            if block > 0 {
+                rope.text(",");
+            }
+            if marks.contains(&Position { turn, block }) {
+                rope.marked(fragment, ttl);
+            } else {
+                rope.fragment(fragment);
+            }
+        }
+        rope.text("]}");
+    }
+    rope.text("]");
+}

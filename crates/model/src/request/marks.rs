@@ -1,0 +1,122 @@
+//! Where the cache markers stand. At most four: the end of tools and system, an optional block of project context, one
+//! kept from an earlier request when a step added more blocks than a lookup reaches back, and the moving one on the
+//! last block. A kept marker stays where it is, so that bytes before it never change.
+
+use crate::fragment::{Fragment, Head, Turn};
+use sys::Env;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheTtl {
+    #[default]
+    FiveMinutes,
+    Hour,
+}
+
+impl CacheTtl {
+    /// `None`: caching is off for this model. An hour only when asked for, or when the account includes it.
+    pub fn from_env(env: &Env, model: &str, included_hour: bool) -> Option<Self> {
+        let family = ["FABLE", "OPUS", "SONNET", "HAIKU"]
+            .into_iter()
+            .find(|f| model.to_ascii_uppercase().contains(f))
+            .map(|f| format!("DISABLE_PROMPT_CACHING_{f}"));
+        if env.is_on("DISABLE_PROMPT_CACHING") || family.is_some_and(|name| env.is_on(&name)) {
+            return None;
+        }
+        let hour = !env.is_on("FORCE_PROMPT_CACHING_5M") && (included_hour || env.is_on("ENABLE_PROMPT_CACHING_1H"));
+        Some(if hour { Self::Hour } else { Self::FiveMinutes })
+    }
+}
+
+/// A block of the conversation: index of its turn, index in the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    pub turn: usize,
+    pub block: usize,
+}
+
+/// Markers of one request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CachePlan {
+    pub ttl: CacheTtl,
+    /// Ascending; the last is the moving one.
+    pub marks: Vec<Position>,
+}
+
+/// Remembers, through a session, where markers were put.
+#[derive(Clone, Debug, Default)]
+pub struct CacheMarks {
+    /// The end of the project context, when it is worth a marker of its own.
+    pub context: Option<Position>,
+    kept: Vec<Position>,
+    last: Option<Position>,
+}
+
+/// A lookup reaches back 20 blocks; two are left as slack.
+const REACH: usize = 18;
+/// Four in all, one of them on the system prompt.
+const IN_MESSAGES: usize = 3;
+
+impl CacheMarks {
+    /// The markers for a request with these messages. Call once per request that is really sent.
+    pub fn plan(&mut self, messages: &[Turn], ttl: CacheTtl) -> CachePlan {
+        let Some(moving) = last_markable(messages) else { return CachePlan { ttl, marks: Vec::new() } };
+        // A history that became shorter (compaction, rewind) starts afresh.
+        if self.last.is_some_and(|last| last > moving) {
+            self.kept.clear();
+            self.last = None;
+        }
+        if let Some(last) = self.last
+            && last < moving
+            && blocks_between(messages, last, moving) > REACH
+        {
+            self.kept.push(last);
+        }
+        let context = self.context.filter(|c| *c < moving && at(messages, *c).is_some_and(markable));
+        let room = IN_MESSAGES - 1 - usize::from(context.is_some());
+        let surplus = self.kept.len().saturating_sub(room);
+        self.kept.drain(..surplus);
+        self.last = Some(moving);
+        let mut marks: Vec<_> = self.kept.iter().copied().chain(context).chain([moving]).collect();
+        marks.sort_unstable();
+        marks.dedup();
+        CachePlan { ttl, marks }
+    }
+}
+
+fn at(messages: &[Turn], position: Position) -> Option<&Fragment> {
+    messages.get(position.turn)?.blocks.get(position.block)
+}
+
+/// The API takes no marker on thinking or on empty text.
+fn markable(block: &Fragment) -> bool {
+    match block.head() {
+        Head::Thinking | Head::RedactedThinking | Head::Invalid | Head::Text { blank: true } => false,
+        Head::Text { blank: false }
+        | Head::ToolUse { .. }
+        | Head::ToolResult { .. }
+        | Head::ServerToolUse { .. }
+        | Head::ServerToolResult { .. }
+        | Head::Image
+        | Head::Document
+        | Head::Other => true,
+    }
+}
+
+fn last_markable(messages: &[Turn]) -> Option<Position> {
+    let (turn, last) = messages.iter().enumerate().next_back()?;
+    let found = last.blocks.iter().rposition(markable).map(|block| Position { turn, block });
+    found.or_else(|| last_markable(&messages[..turn]))
+}
+
+fn blocks_between(messages: &[Turn], from: Position, to: Position) -> usize {
+    let whole: usize = messages[from.turn..to.turn].iter().map(|t| t.blocks.len()).sum();
+    (whole + to.block).saturating_sub(from.block)
+}
+
+/// The marker as the last key of a block whose closing brace was left out.
+pub(super) fn closing(ttl: CacheTtl) -> &'static str {
+    match ttl {
+        CacheTtl::FiveMinutes => r#","cache_control":{"type":"ephemeral"}}"#,
+        CacheTtl::Hour => r#","cache_control":{"type":"ephemeral","ttl":"1h"}}"#,
+    }
+}

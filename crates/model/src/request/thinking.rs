@@ -1,0 +1,89 @@
+//! The `thinking` parameter: what was asked for, what the model takes, what is sent.
+
+use crate::catalog::{ModelFacts, ThinkingKind};
+use crate::object::push_string;
+use sys::Env;
+
+/// What the user wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// What the model's generation takes.
+    #[default]
+    Auto,
+    Adaptive,
+    Disabled,
+    Budget(u32),
+}
+
+/// What is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Thinking {
+    Adaptive { display: Option<String> },
+    Enabled { budget: u64, display: Option<String> },
+    Disabled,
+}
+
+const LEAST_BUDGET: u64 = 1_024;
+
+impl Thinking {
+    /// The parameter for a model, or `None` when it is best left out. `max_tokens` bounds a budget.
+    pub fn for_model(facts: &ModelFacts, choice: Choice, max_tokens: u64, env: &Env) -> Option<Self> {
+        let choice = if env.is_on("CLAUDE_CODE_DISABLE_THINKING") { Choice::Disabled } else { choice };
+        let named = env.number::<u32>("MAX_THINKING_TOKENS");
+        let choice = match (choice, named) {
+            (Choice::Auto, Some(0)) => Choice::Disabled,
+            (Choice::Auto, Some(tokens)) if facts.thinking == ThinkingKind::Budget || forced_budget(env) => {
+                Choice::Budget(tokens)
+            }
+            (choice, _) => choice,
+        };
+        match (facts.thinking, choice) {
+            (ThinkingKind::None, _) => None,
+            (_, Choice::Disabled) if facts.always_thinks => None,
+            (_, Choice::Disabled) => Some(Self::Disabled),
+            (ThinkingKind::Adaptive, Choice::Budget(tokens)) if forced_budget(env) => budget(tokens.into(), max_tokens),
+            (ThinkingKind::Adaptive, _) => Some(Self::Adaptive { display: None }),
+            (ThinkingKind::Budget, Choice::Budget(tokens)) => budget(tokens.into(), max_tokens),
+            (ThinkingKind::Budget, Choice::Auto | Choice::Adaptive) => budget(facts.max_output, max_tokens),
+        }
+    }
+
+    #[must_use]
+    pub fn with_display(mut self, wanted: Option<&str>) -> Self {
+        match &mut self {
+            Self::Adaptive { display } | Self::Enabled { display, .. } => *display = wanted.map(str::to_owned),
+            Self::Disabled => {}
+        }
+        self
+    }
+
+    pub(super) fn write(&self, out: &mut String) {
+        let display = match self {
+            Self::Disabled => return out.push_str(r#"{"type":"disabled"}"#),
+            Self::Adaptive { display } => {
+                out.push_str(r#"{"type":"adaptive""#);
+                display
+            }
+            Self::Enabled { budget, display } => {
+                out.push_str(r#"{"type":"enabled","budget_tokens":"#);
+                out.push_str(&budget.to_string());
+                display
+            }
+        };
+        if let Some(display) = display {
+            out.push_str(r#","display":"#);
+            push_string(out, display);
+        }
+        out.push('}');
+    }
+}
+
+fn forced_budget(env: &Env) -> bool {
+    env.is_on("CLAUDE_CODE_DISABLE_ADAPTIVE_THINKING")
+}
+
+/// At least 1,024 and below `max_tokens`; no thinking when both cannot hold.
+fn budget(wanted: u64, max_tokens: u64) -> Option<Thinking> {
+    let budget = wanted.min(max_tokens.saturating_sub(1));
+    (budget >= LEAST_BUDGET).then_some(Thinking::Enabled { budget, display: None })
+}

@@ -1,0 +1,196 @@
+//! Whether and when to try again. Pure: no clock, no sleeping, randomness passed in.
+
+use crate::error::{Capability, ErrorKind, ModelError};
+use std::time::Duration;
+use sys::Env;
+
+/// How far the failed response had come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// No content at all.
+    Nothing,
+    /// Thinking, finished or not, and nothing else.
+    ThinkingOnly,
+    /// A text or call had begun, none was complete.
+    Partial,
+    /// At least one text or call was complete.
+    Completed,
+    /// The stop reason was known: only the end of the stream was missing.
+    Stopped,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Wait, then send the same request. `attempt` counts from 1 and is what the host is told.
+    Retry { delay: Duration, attempt: u32 },
+    /// Send the same request at once; not counted.
+    Reissue,
+    /// Keep the completed blocks, run the completed calls, go on.
+    KeepCompleted,
+    /// The response was complete: treat as success.
+    Complete,
+    /// The conversation must shrink first.
+    Compact,
+    /// Ask for less output; `None` when there is no room left, which means compact.
+    LowerMaxTokens(u64),
+    /// Switch the capability off for the conversation, then send again.
+    Disable(Capability),
+    /// Get a new credential once, then send again.
+    Reauthenticate,
+    /// Report the error (or go to the next model, when `ModelError::is_unavailable`).
+    GiveUp,
+}
+
+/// The state of one step's attempts. Make a new one for each step.
+#[derive(Clone, Debug)]
+pub struct RetryPolicy {
+    /// What hosts are told as `max_retries`.
+    pub max_retries: u32,
+    /// `CLAUDE_CODE_RETRY_WATCHDOG`: unattended runs outwait overload.
+    pub patient: bool,
+    random: fn() -> f64,
+    attempts: u32,
+    reissues: u32,
+    stalls: u32,
+    reauthenticated: bool,
+    disabled: Vec<Capability>,
+    lowered: bool,
+}
+
+const DEFAULT_RETRIES: u32 = 10;
+const MOST_RETRIES: u32 = 15;
+const PATIENT_RETRIES: u32 = 300;
+const THINKING_REISSUES: u32 = 2;
+const STALL_REISSUES: u32 = 1;
+/// Seconds before attempt 1, 2, …; the last value repeats.
+const BACKOFF: [f64; 8] = [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 16.0, 32.0];
+const PATIENT_CEILING: f64 = 300.0;
+/// Room kept free when the output limit is lowered to fit.
+const ROOM_MARGIN: u64 = 1_000;
+/// Less output than this is not worth a request.
+const LEAST_OUTPUT: u64 = 3_000;
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            max_retries: DEFAULT_RETRIES,
+            patient: false,
+            random: fastrand::f64,
+            attempts: 0,
+            reissues: 0,
+            stalls: 0,
+            reauthenticated: false,
+            disabled: Vec::new(),
+            lowered: false,
+        }
+    }
+}
+
+impl RetryPolicy {
+    pub fn from_env(env: &Env) -> Self {
+        let patient = env.is_on("CLAUDE_CODE_RETRY_WATCHDOG");
+        let wanted = env.number::<u32>("CLAUDE_CODE_MAX_RETRIES").unwrap_or(DEFAULT_RETRIES).min(MOST_RETRIES);
+        let max_retries = if patient { PATIENT_RETRIES } else { wanted };
+        Self { max_retries, patient, ..Self::default() }
+    }
+
+    /// `random` gives numbers in 0..1.
+    #[must_use]
+    pub fn with_random(mut self, random: fn() -> f64) -> Self {
+        self.random = random;
+        self
+    }
+
+    /// What to do about `error`, which ended a response that had come as far as `progress`.
+    pub fn next(&mut self, error: &ModelError, progress: Progress) -> Verdict {
+        match progress {
+            Progress::Stopped => return Verdict::Complete,
+            Progress::Completed => return Verdict::KeepCompleted,
+            Progress::Nothing | Progress::ThinkingOnly | Progress::Partial => {}
+        }
+        if let Some(verdict) = self.remedy(error) {
+            return verdict;
+        }
+        if !error.is_retryable() {
+            return Verdict::GiveUp;
+        }
+        let stalled = matches!(error.kind, ErrorKind::Stalled(_));
+        if stalled && progress != Progress::Partial && self.stalls < STALL_REISSUES {
+            self.stalls += 1;
+            return Verdict::Reissue;
+        }
+        if progress == Progress::ThinkingOnly {
+            return self.reissue_thinking();
+        }
+        self.back_off(error)
+    }
+
+    /// Failures with a remedy of their own.
+    fn remedy(&mut self, error: &ModelError) -> Option<Verdict> {
+        match &error.kind {
+            ErrorKind::ContextOverflow => Some(Verdict::Compact),
+            ErrorKind::OutputRoom { input, limit, .. } => {
+                let room = limit.saturating_sub(input + ROOM_MARGIN);
+                let again = std::mem::replace(&mut self.lowered, true);
+                Some(if again || room < LEAST_OUTPUT { Verdict::Compact } else { Verdict::LowerMaxTokens(room) })
+            }
+            ErrorKind::Capability(capability) => Some(if self.disabled.contains(capability) {
+                Verdict::GiveUp
+            } else {
+                self.disabled.push(*capability);
+                Verdict::Disable(*capability)
+            }),
+            ErrorKind::Authentication => {
+                let again = std::mem::replace(&mut self.reauthenticated, true);
+                Some(if again { Verdict::GiveUp } else { Verdict::Reauthenticate })
+            }
+            ErrorKind::Quota { .. } => (error.should_retry != Some(true)).then_some(Verdict::GiveUp),
+            ErrorKind::Forbidden
+            | ErrorKind::Billing
+            | ErrorKind::RateLimit
+            | ErrorKind::Overloaded
+            | ErrorKind::ModelNotFound
+            | ErrorKind::InvalidRequest
+            | ErrorKind::Server
+            | ErrorKind::Connect
+            | ErrorKind::Certificate
+            | ErrorKind::Dropped
+            | ErrorKind::Stalled(_)
+            | ErrorKind::Malformed
+            | ErrorKind::Unsendable
+            | ErrorKind::Cassette => None,
+        }
+    }
+
+    fn reissue_thinking(&mut self) -> Verdict {
+        if self.reissues >= THINKING_REISSUES {
+            return Verdict::GiveUp;
+        }
+        self.reissues += 1;
+        Verdict::Reissue
+    }
+
+    fn back_off(&mut self, error: &ModelError) -> Verdict {
+        let forever = self.patient && matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Overloaded);
+        if self.attempts >= self.max_retries && !forever {
+            return Verdict::GiveUp;
+        }
+        let base = self.base_delay();
+        self.attempts += 1;
+        let jittered = base * (0.75 + 0.5 * (self.random)().clamp(0.0, 1.0));
+        let delay = Duration::from_secs_f64(jittered).max(error.retry_after.unwrap_or_default());
+        Verdict::Retry { delay, attempt: self.attempts }
+    }
+
+    fn base_delay(&self) -> f64 {
+        let at = self.attempts as usize;
+        if self.patient {
+            return (0.5 * 2f64.powi(self.attempts.min(20) as i32)).min(PATIENT_CEILING);
+        }
+        BACKOFF[at.min(BACKOFF.len() - 1)]
+    }
+}
+
+#[cfg(test)]
+#[path = "retry_tests.rs"]
+mod tests;

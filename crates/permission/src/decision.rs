@@ -1,0 +1,131 @@
+//! What was decided about a call, by whom, and the words the model reads.
+
+use std::path::{Path, PathBuf};
+use wire::mode::PermissionMode;
+use wire::settings::Source;
+
+/// The outcome for one call. An `Ask` that nobody can answer is a denial with the same message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    Allow(Reason),
+    Ask(Refusal),
+    Deny(Refusal),
+}
+
+/// Why a call does not simply run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Fit for the tool result.
+    pub message: String,
+    pub reason: Reason,
+    /// The path that stood in the way, when it was one.
+    pub path: Option<PathBuf>,
+}
+
+/// The rule or layer that decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    Rule {
+        text: String,
+        source: Source,
+    },
+    Mode(PermissionMode),
+    /// Inside, or outside, the working directories.
+    WorkingDirectory,
+    /// Every part of the command only reads.
+    ReadOnlyCommand,
+    /// The tool needs no leave.
+    Harmless,
+    /// A protected path, a credential file or a critical removal.
+    SafetyCheck(&'static str),
+    /// The command is not fully understood; the text says what stopped the analysis.
+    NotUnderstood(&'static str),
+    /// Nothing allowed it.
+    NoRule,
+}
+
+impl Reason {
+    /// `decision_reason_type` of the protocol.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Rule { .. } => "rule",
+            Self::Mode(_) => "mode",
+            Self::WorkingDirectory => "workingDir",
+            Self::SafetyCheck(_) => "safetyCheck",
+            Self::ReadOnlyCommand | Self::Harmless | Self::NotUnderstood(_) | Self::NoRule => "other",
+        }
+    }
+
+    /// One sentence for `decision_reason`, prompts and the debug log.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Rule { text, source } => format!("rule {text} from {}", source.as_str()),
+            Self::Mode(mode) => format!("permission mode {}", mode.as_str()),
+            Self::WorkingDirectory => "decided by the working directories".into(),
+            Self::ReadOnlyCommand => "every part of the command only reads".into(),
+            Self::Harmless => "the tool needs no permission".into(),
+            Self::SafetyCheck(what) => (*what).into(),
+            Self::NotUnderstood(what) => format!("the command cannot be judged safely: {what}"),
+            Self::NoRule => "no rule allows it".into(),
+        }
+    }
+}
+
+impl Decision {
+    pub fn is_allow(&self) -> bool {
+        matches!(self, Self::Allow(_))
+    }
+
+    pub fn reason(&self) -> &Reason {
+        match self {
+            Self::Allow(reason) => reason,
+            Self::Ask(refusal) | Self::Deny(refusal) => &refusal.reason,
+        }
+    }
+
+    /// The stricter of two: deny, then ask, then allow; the first one on a tie.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        if other.rank() > self.rank() { other } else { self }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Allow(_) => 0,
+            Self::Ask(_) => 1,
+            Self::Deny(_) => 2,
+        }
+    }
+}
+
+/// What a call wants, as words: `use Bash`, `write to /p/x`.
+#[derive(Clone, Copy, Debug)]
+pub enum Wish<'a> {
+    Use(&'a str),
+    Read(&'a Path),
+    Write(&'a Path),
+}
+
+impl std::fmt::Display for Wish<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Use(tool) => write!(f, "use {tool}"),
+            Self::Read(path) => write!(f, "read from {}", path.display()),
+            Self::Write(path) => write!(f, "write to {}", path.display()),
+        }
+    }
+}
+
+/// The sentence for a call that would need a person's leave.
+pub fn not_granted(wish: Wish<'_>) -> String {
+    format!("Claude requested permissions to {wish}, but you haven't granted it yet.")
+}
+
+/// The sentence for a call refused because the session never asks.
+pub fn never_asks(wish: Wish<'_>) -> String {
+    format!(
+        "Permission to {wish} was denied: this session runs in dontAsk mode, so whatever is not allowed beforehand is \
+         refused without a question. You may reach the goal in another honest way with the tools that are allowed, but \
+         do not try to get around this decision. If nothing else will do, say what you needed and why."
+    )
+}

@@ -1,0 +1,342 @@
+//! The decision: one order for every tool and mode. Refuses to guess: what is not resolved or not understood asks.
+
+use crate::access::Access;
+use crate::decision::{Decision, Reason, Refusal, Wish, never_asks, not_granted};
+use crate::path::{Spelled, inside, normalise};
+use crate::rule::{self, Rule, Surroundings, Target, Warning};
+use crate::sensitive;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use wire::mode::PermissionMode;
+use wire::settings::{Behaviour, RuleText};
+
+/// One call, as permission sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The tool's current name.
+    pub tool: &'a str,
+    pub accesses: &'a [Access],
+}
+
+/// The directories a session may use. Spellings as the user gave them; the policy adds the resolved ones.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// Where the session started: bare path rules are anchored here.
+    pub cwd: PathBuf,
+    pub home: Option<PathBuf>,
+    /// Working directories: the start directory and the additional ones.
+    pub roots: Vec<PathBuf>,
+    /// Further places that may be read but not written: the session's spilled results and task output.
+    pub readable: Vec<PathBuf>,
+    /// The one file that may be written in plan mode.
+    pub plan_file: Option<PathBuf>,
+}
+
+/// What the caller found out about the paths of a request.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Where the shell stands.
+    pub cwd: PathBuf,
+    real: BTreeMap<PathBuf, PathBuf>,
+}
+
+impl Facts {
+    /// Resolves every path of `needs` (see `Policy::needs`). For what does not exist, `resolve` follows the links of
+    /// the nearest existing parent.
+    pub fn gather(cwd: PathBuf, needs: Vec<PathBuf>, resolve: impl Fn(&Path) -> PathBuf) -> Self {
+        let real = needs.into_iter().map(|path| (path.clone(), resolve(&path))).collect();
+        Self { cwd, real }
+    }
+
+    fn spelled<'a>(&'a self, given: &'a Path) -> Spelled<'a> {
+        Spelled { given, real: self.real.get(given).map(PathBuf::as_path) }
+    }
+}
+
+/// Rules, mode and directories of a session. Cheap to query, immutable apart from the mode.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub mode: PermissionMode,
+    rules: Vec<Rule>,
+    place: Place,
+}
+
+impl Policy {
+    /// `resolve` follows links; it is called for the directories of `place` and the anchors of path rules.
+    pub fn new(
+        mode: PermissionMode,
+        rules: &[RuleText],
+        mut place: Place,
+        resolve: &dyn Fn(&Path) -> PathBuf,
+    ) -> (Self, Vec<Warning>) {
+        let mut warnings = Vec::new();
+        let around = Surroundings { cwd: &place.cwd, home: place.home.as_deref(), resolve };
+        let rules = rules.iter().filter_map(|text| rule::compile(text, &around, &mut warnings)).collect();
+        add_resolved(&mut place.roots, resolve);
+        add_resolved(&mut place.readable, resolve);
+        (Self { mode, rules, place }, warnings)
+    }
+
+    /// Whether a deny rule takes the whole tool away, so that the model is not offered it.
+    pub fn removes(&self, tool: &str) -> bool {
+        self.rules.iter().any(|rule| rule.behaviour == Behaviour::Deny && rule.covers_tool(tool))
+    }
+
+    /// The paths whose real location `decide` will want to know.
+    pub fn needs(&self, request: &Request<'_>, _cwd: &Path) -> Vec<PathBuf> {
+        let mut needs = Vec::new();
+        for access in request.accesses {
+            match access {
+                Access::ReadPath(path) | Access::WritePath(path) => needs.push(path.clone()),
+                Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => {}
+            }
+        }
+        needs
+    }
+
+    /// Whether search results must leave this file out.
+    pub fn hides(&self, path: &Path, real: &Path) -> bool {
+        let spelled = Spelled { given: path, real: Some(real) };
+        let denied = self.path_rule(Behaviour::Deny, Kind::Read, spelled).is_some();
+        denied || (spelled.any(sensitive::is_secret) && self.path_rule(Behaviour::Allow, Kind::Read, spelled).is_none())
+    }
+
+    /// Decides the whole call: the strictest answer over its accesses. A call that declares nothing is judged by name.
+    pub fn decide(&self, request: &Request<'_>, facts: &Facts) -> Decision {
+        let judge = |access| self.decide_access(&Asked { tool: request.tool, access, facts });
+        let decisions = request.accesses.iter().map(judge);
+        decisions.reduce(Decision::stricter).unwrap_or_else(|| judge(&Access::Use))
+    }
+
+    /// The order of the specification, for one access.
+    fn decide_access(&self, asked: &Asked<'_>) -> Decision {
+        if let Some(rule) = self.forbidding(Behaviour::Deny, asked) {
+            return denied_by_rule(asked, rule);
+        }
+        if self.mode == PermissionMode::Plan
+            && let Some(decision) = self.planning(asked)
+        {
+            return decision;
+        }
+        if let Some(rule) = self.forbidding(Behaviour::Ask, asked) {
+            return self.ask(asked, because(rule));
+        }
+        if let Some(reason) = self.hard_check(asked) {
+            return self.ask(asked, reason);
+        }
+        if let Some(reason) = self.allowed_by_mode(asked) {
+            return Decision::Allow(reason);
+        }
+        if let Some(rule) = self.allowing(asked) {
+            return Decision::Allow(because(rule));
+        }
+        self.by_default(asked)
+    }
+
+    /// The first deny or ask rule that might speak of this access.
+    fn forbidding(&self, behaviour: Behaviour, asked: &Asked<'_>) -> Option<&Rule> {
+        let of_tool =
+            |rule: &&Rule| rule.behaviour == behaviour && (rule.covers_tool(asked.tool) || rule.may_cover(asked.tool));
+        if let Some(rule) = self.rules.iter().find(of_tool) {
+            return Some(rule);
+        }
+        match asked.access {
+            Access::ReadPath(path) => self.path_rule(behaviour, Kind::Read, asked.facts.spelled(path)),
+            Access::WritePath(path) => self.path_rule(behaviour, Kind::Write, asked.facts.spelled(path)),
+            Access::Run(command) => self.command_rule(behaviour, command, asked.facts),
+            Access::Reach { host } => self.domain_rule(behaviour, host),
+            Access::Use | Access::Harmless => None,
+        }
+    }
+
+    fn path_rule(&self, behaviour: Behaviour, kind: Kind, path: Spelled<'_>) -> Option<&Rule> {
+        self.rules.iter().filter(|rule| rule.behaviour == behaviour).find(|rule| {
+            let pattern = match (&rule.target, kind, behaviour) {
+                (Target::Read(pattern), Kind::Read, _)
+                | (Target::Edit(pattern), Kind::Write, _)
+                // Who may edit a file may read it; who may not read it may not write it either.
+                | (Target::Edit(pattern), Kind::Read, Behaviour::Allow)
+                | (Target::Read(pattern), Kind::Write, Behaviour::Deny) => pattern,
+                _ => return false,
+            };
+            match behaviour {
+                Behaviour::Allow => path.both(|p| pattern.matches(p)),
+                Behaviour::Ask | Behaviour::Deny => path.any(|p| pattern.matches(p)),
+            }
+        })
+    }
+
+    fn domain_rule(&self, behaviour: Behaviour, host: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| {
+            rule.behaviour == behaviour
+                && matches!(&rule.target, Target::Domain(pattern) if crate::domain::matches(pattern, host))
+        })
+    }
+
+    fn command_rule(&self, behaviour: Behaviour, command: &str, _facts: &Facts) -> Option<&Rule> {
+        self.rules.iter().find(|rule| {
+            rule.behaviour == behaviour && matches!(&rule.target, Target::Command(pattern) if pattern.matches(command))
+        })
+    }
+
+    /// Plan mode is a guarantee: no rule, hook or answer lifts it.
+    fn planning(&self, asked: &Asked<'_>) -> Option<Decision> {
+        let changes = match asked.access {
+            Access::WritePath(path) => {
+                let plan = self.place.plan_file.as_deref();
+                if plan.is_some_and(|plan| asked.facts.spelled(path).both(|p| p == plan)) {
+                    return Some(Decision::Allow(Reason::Mode(PermissionMode::Plan)));
+                }
+                true
+            }
+            Access::Run(command) => !self.only_reads(command, asked.facts),
+            Access::Use => asked.tool.starts_with("mcp__"),
+            Access::ReadPath(_) | Access::Reach { .. } | Access::Harmless => false,
+        };
+        changes.then(|| {
+            let message = format!(
+                "Permission to {} was denied: plan mode is on, so nothing may be changed yet. Finish the plan first.",
+                asked.wish()
+            );
+            Decision::Deny(asked.refusal(message, Reason::Mode(PermissionMode::Plan)))
+        })
+    }
+
+    /// What no allow rule approves (and, critical removals apart, only bypass does).
+    fn hard_check(&self, asked: &Asked<'_>) -> Option<Reason> {
+        if self.mode == PermissionMode::BypassPermissions {
+            return None;
+        }
+        match asked.access {
+            Access::WritePath(path) if asked.facts.spelled(path).any(sensitive::is_protected) => {
+                Some(Reason::SafetyCheck("a protected path: what is written there may run later"))
+            }
+            Access::ReadPath(path) => {
+                let path = asked.facts.spelled(path);
+                let secret = path.any(sensitive::is_secret);
+                let named = secret && self.path_rule(Behaviour::Allow, Kind::Read, path).is_some();
+                (secret && !named).then_some(Reason::SafetyCheck("a private key or credential file"))
+            }
+            Access::WritePath(_) | Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
+        }
+    }
+
+    fn allowed_by_mode(&self, asked: &Asked<'_>) -> Option<Reason> {
+        let allowed = match self.mode {
+            PermissionMode::BypassPermissions => true,
+            PermissionMode::AcceptEdits => match asked.access {
+                Access::WritePath(path) => self.may_change(asked.facts.spelled(path)),
+                Access::ReadPath(_) | Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => false,
+            },
+            PermissionMode::Default | PermissionMode::Plan | PermissionMode::Auto | PermissionMode::DontAsk => false,
+        };
+        allowed.then_some(Reason::Mode(self.mode))
+    }
+
+    fn allowing(&self, asked: &Asked<'_>) -> Option<&Rule> {
+        let whole = |rule: &&Rule| rule.behaviour == Behaviour::Allow && rule.covers_tool(asked.tool);
+        if let Some(rule) = self.rules.iter().find(whole) {
+            return Some(rule);
+        }
+        match asked.access {
+            Access::ReadPath(path) => self.path_rule(Behaviour::Allow, Kind::Read, asked.facts.spelled(path)),
+            Access::WritePath(path) => self.path_rule(Behaviour::Allow, Kind::Write, asked.facts.spelled(path)),
+            Access::Reach { host } => self.domain_rule(Behaviour::Allow, host),
+            Access::Run(_) | Access::Use | Access::Harmless => None,
+        }
+    }
+
+    fn by_default(&self, asked: &Asked<'_>) -> Decision {
+        match asked.access {
+            Access::Harmless => Decision::Allow(Reason::Harmless),
+            Access::ReadPath(path) if self.may_see(asked.facts.spelled(path)) => {
+                Decision::Allow(Reason::WorkingDirectory)
+            }
+            Access::ReadPath(_) => self.ask(asked, Reason::WorkingDirectory),
+            Access::Run(command) => self.decide_command(command, asked),
+            Access::WritePath(_) | Access::Reach { .. } | Access::Use => self.ask(asked, Reason::NoRule),
+        }
+    }
+
+    fn decide_command(&self, _command: &str, asked: &Asked<'_>) -> Decision {
+        self.ask(asked, Reason::NotUnderstood("commands are not judged yet"))
+    }
+
+    fn only_reads(&self, _command: &str, _facts: &Facts) -> bool {
+        false
+    }
+
+    fn may_see(&self, path: Spelled<'_>) -> bool {
+        path.both(|p| inside(p, &self.place.roots) || inside(p, &self.place.readable))
+    }
+
+    fn may_change(&self, path: Spelled<'_>) -> bool {
+        path.both(|p| inside(p, &self.place.roots))
+    }
+
+    /// A question, or, in a session that never asks, its refusal.
+    fn ask(&self, asked: &Asked<'_>, reason: Reason) -> Decision {
+        match self.mode {
+            PermissionMode::DontAsk => Decision::Deny(asked.refusal(never_asks(asked.wish()), reason)),
+            PermissionMode::Default
+            | PermissionMode::AcceptEdits
+            | PermissionMode::Plan
+            | PermissionMode::Auto
+            | PermissionMode::BypassPermissions => Decision::Ask(asked.refusal(not_granted(asked.wish()), reason)),
+        }
+    }
+}
+
+/// One access of one call.
+struct Asked<'a> {
+    tool: &'a str,
+    access: &'a Access,
+    facts: &'a Facts,
+}
+
+impl Asked<'_> {
+    fn wish(&self) -> Wish<'_> {
+        match self.access {
+            Access::ReadPath(path) => Wish::Read(path),
+            Access::WritePath(path) => Wish::Write(path),
+            Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => Wish::Use(self.tool),
+        }
+    }
+
+    fn refusal(&self, message: String, reason: Reason) -> Refusal {
+        let path = match self.access {
+            Access::ReadPath(path) | Access::WritePath(path) => Some(path.clone()),
+            Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
+        };
+        Refusal { message, reason, path }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Write,
+}
+
+fn because(rule: &Rule) -> Reason {
+    Reason::Rule { text: rule.text.clone(), source: rule.source }
+}
+
+fn denied_by_rule(asked: &Asked<'_>, rule: &Rule) -> Decision {
+    let message = format!("Permission to {} has been denied by the rule {}.", asked.wish(), rule.text);
+    Decision::Deny(asked.refusal(message, because(rule)))
+}
+
+fn add_resolved(dirs: &mut Vec<PathBuf>, resolve: &dyn Fn(&Path) -> PathBuf) {
+    for index in 0..dirs.len() {
+        dirs[index] = normalise(&dirs[index]);
+        let real = resolve(&dirs[index]);
+        if !dirs.contains(&real) {
+            dirs.push(real);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "policy_tests.rs"]
+mod tests;

@@ -1,0 +1,167 @@
+//! Files that are never read or written in passing. Names are compared case-folded everywhere: on a file system that
+//! distinguishes case this only makes us ask more.
+
+use std::path::Path;
+
+const PROTECTED_DIRS: &[&str] =
+    &[".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude"];
+
+#[rustfmt::skip]
+const PROTECTED_FILES: &[&str] = &[
+    ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".bash_logout", ".zshrc",
+    ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".profile", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs",
+    ".pnp.loader.mjs", ".pnpmfile.cjs", "bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazelversion", ".bazeliskrc",
+    ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml",
+    "gradle-wrapper.properties", "maven-wrapper.properties", ".devcontainer.json", ".ripgreprc", "pyrightconfig.json",
+    ".mcp.json", ".claude.json",
+];
+
+/// Whether writing here could change what runs later, so that no allow rule or editing mode approves it.
+pub(crate) fn is_protected(path: &Path) -> bool {
+    let parts = folded(path);
+    if parts.last().is_some_and(|name| PROTECTED_FILES.contains(&name.as_str())) {
+        return true;
+    }
+    parts.iter().enumerate().any(|(at, part)| {
+        let next = parts.get(at + 1).map(String::as_str);
+        match part.as_str() {
+            ".claude" => next != Some("worktrees"),
+            ".config" => next == Some("git"),
+            name => PROTECTED_DIRS.contains(&name),
+        }
+    })
+}
+
+const SECRET_DIRS: &[&str] = &[".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store"];
+
+#[rustfmt::skip]
+const SECRET_FILES: &[&str] = &[
+    ".netrc", "_netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".git-credentials", ".credentials.json",
+    ".claude.json", ".htpasswd", ".vault-token", ".terraformrc", "credentials.tfrc.json", ".s3cfg", ".boto",
+    ".dockercfg", ".env", ".envrc", "application_default_credentials.json", "wallet.dat", "id_rsa", "id_dsa", "id_ecdsa",
+    "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk",
+];
+
+const SECRET_EXTENSIONS: &[&str] = &["pem", "key", "p12", "pfx", "p8", "jks", "keystore", "ppk", "kdbx"];
+
+/// `.env.example` and its like are made to be read.
+const HARMLESS_ENV: &[&str] = &["example", "sample", "template", "dist", "defaults", "schema"];
+
+/// Private keys and credential files: a read needs a rule that speaks of the path.
+pub(crate) fn is_secret(path: &Path) -> bool {
+    let parts = folded(path);
+    let Some((name, dirs)) = parts.split_last() else { return false };
+    let public = name.ends_with(".pub") || matches!(name.as_str(), "known_hosts" | "authorized_keys");
+    if public {
+        return false;
+    }
+    is_secret_name(name) || below_secret_dir(dirs, name)
+}
+
+fn is_secret_name(name: &str) -> bool {
+    if let Some(kind) = name.strip_prefix(".env.") {
+        return !HARMLESS_ENV.iter().any(|harmless| kind.split('.').any(|part| part == *harmless));
+    }
+    let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension);
+    SECRET_FILES.contains(&name) || extension.is_some_and(|extension| SECRET_EXTENSIONS.contains(&extension))
+}
+
+fn below_secret_dir(dirs: &[String], name: &str) -> bool {
+    if SECRET_DIRS.contains(&name) || dirs.iter().any(|dir| SECRET_DIRS.contains(&dir.as_str())) {
+        return true;
+    }
+    let parent = dirs.last().map(String::as_str);
+    let pair = |dir: &str, below: &str| {
+        let mut all = dirs.iter().map(String::as_str).chain([name]);
+        let mut previous = "";
+        all.any(|part| std::mem::replace(&mut previous, part) == dir && part == below)
+    };
+    match name {
+        "config.json" => parent == Some(".docker"),
+        "credentials" | "credentials.toml" => matches!(parent, Some(".cargo" | ".gem")),
+        "hosts.yml" => parent == Some("gh"),
+        "environ" => dirs.first().is_some_and(|first| first == "proc"),
+        _ => pair(".config", "gcloud"),
+    }
+}
+
+fn folded(path: &Path) -> Vec<String> {
+    path.components()
+        .filter_map(|part| match part {
+            std::path::Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protected_paths() {
+        // [CLI-168] SC-C08 SC-C09
+        for path in [
+            ".git/hooks/pre-commit",
+            ".git/config",
+            ".claude/settings.json",
+            ".CLAUDE/settings.json",
+            ".mcp.json",
+            ".vscode/tasks.json",
+            ".idea/x",
+            ".envrc",
+            ".husky/a",
+            ".devcontainer/a/b",
+            ".bashrc",
+            ".npmrc",
+            ".gitconfig",
+            ".config/git/config",
+            "sub/.git",
+            "gradle/wrapper/gradle-wrapper.properties",
+        ] {
+            assert!(is_protected(&Path::new("/w").join(path)), "{path}");
+        }
+        for path in ["src/main.rs", ".claude/worktrees/x/src/a.rs", ".github/workflows/ci.yml", ".gitignore", "git/x"] {
+            assert!(!is_protected(&Path::new("/w").join(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn secret_files() {
+        for path in [
+            ".ssh/id_rsa",
+            ".ssh/config",
+            "deploy/server.pem",
+            "a/tls.key",
+            ".netrc",
+            ".aws/credentials",
+            ".env",
+            ".env.local",
+            ".ENV",
+            ".config/gcloud/x.json",
+            ".docker/config.json",
+            ".claude/.credentials.json",
+            "id_ed25519",
+            ".cargo/credentials.toml",
+            ".config/gh/hosts.yml",
+            ".ssh",
+        ] {
+            assert!(is_secret(&Path::new("/w").join(path)), "{path}");
+        }
+        for path in [
+            ".env.example",
+            "src/env.rs",
+            ".ssh/id_rsa.pub",
+            "id_generator.rs",
+            "config.json",
+            "key.rs",
+            "a.keys",
+            ".environment",
+            "pem/readme.md",
+            ".envoy",
+        ] {
+            assert!(!is_secret(&Path::new("/w").join(path)), "{path}");
+        }
+        assert!(is_secret(Path::new("/proc/self/environ")));
+    }
+}

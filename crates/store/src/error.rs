@@ -1,0 +1,61 @@
+//! Everything that can go wrong with sessions on disk, told so that the user can act.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("No conversation found with session ID: {id}")]
+    NotFound { id: String },
+    #[error("{} sessions are titled \"{title}\"; resume one of them by its session ID: {}", ids.len(), ids.join(", "))]
+    Ambiguous { title: String, ids: Vec<String> },
+    #[error("{} holds no conversation to resume", path.display())]
+    Empty { path: PathBuf },
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    /// The disk refuses; the lines are still queued and tried again.
+    #[error("{failure}")]
+    Failing { failure: Failure, lines: usize },
+    /// The disk refuses and the queue is full: nothing may run unrecorded, so the turn must end.
+    #[error("the transcript cannot be written and {} MiB are waiting for it; free disk space, then resume this session", limit >> 20)]
+    Full { limit: usize },
+    #[error(
+        "no message with uuid {uuid} in this conversation; --resume-session-at takes the uuid of one of its entries"
+    )]
+    UnknownEntry { uuid: String },
+    #[error("Resume rejected by --resume-drops-turn: {reason}")]
+    DropsTurn { reason: String },
+}
+
+impl StoreError {
+    pub(crate) fn read(path: &Path, source: io::Error) -> Self {
+        Self::Read { path: path.to_path_buf(), source }
+    }
+
+    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
+        Self::Write { path: path.to_path_buf(), source }
+    }
+}
+
+/// Why transcript lines do not reach the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// In words: `disk full`.
+    pub cause: String,
+    /// The system's name for it: `ENOSPC`.
+    pub code: String,
+    /// Will not pass by itself, or has not passed for a minute: tell the user.
+    pub warn: bool,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Transcript writes are failing ({} — {}) · recent messages may not be saved for resume",
+            self.cause, self.code
+        )
+    }
+}

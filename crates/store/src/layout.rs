@@ -1,0 +1,212 @@
+//! Where things lie: the config home, one directory per project, one file per session. Names are computed exactly as
+//! other readers of these directories compute them. Nothing is created here except the private task directory.
+
+use crate::error::StoreError;
+use crate::list;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use sys::Env;
+use unicode_normalization::UnicodeNormalization;
+
+/// Longer project names are cut here and get a hash.
+const NAME_LIMIT: usize = 200;
+
+/// The paths of one user's configuration home.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    home: PathBuf,
+    global: PathBuf,
+    temp: PathBuf,
+    project_name: Option<String>,
+}
+
+impl Layout {
+    pub fn new(env: &Env) -> Self {
+        let temp = env.non_empty("CLAUDE_CODE_TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+        let temp = temp.join(format!("claude-{}", sys::user::uid()));
+        if let Some(dir) = env.non_empty("CLAUDE_CONFIG_DIR") {
+            let home = PathBuf::from(nfc(dir));
+            let project_name = env.non_empty("CLAUDE_CODE_PROJECT_DIR_NAME").filter(|n| is_name(n)).map(str::to_owned);
+            return Self { global: home.join(".claude.json"), home, temp, project_name };
+        }
+        let user = env.home().or_else(sys::user::passwd_home).unwrap_or_else(|| temp.clone());
+        let user = user.to_str().map_or(user.clone(), |text| PathBuf::from(nfc(text)));
+        Self { home: user.join(".claude"), global: user.join(".claude.json"), temp, project_name: None }
+    }
+
+    /// `$CLAUDE_CONFIG_DIR` or `~/.claude`.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The global state file, `.claude.json`.
+    pub fn global(&self) -> &Path {
+        &self.global
+    }
+
+    pub fn projects(&self) -> PathBuf {
+        self.home.join("projects")
+    }
+
+    /// Live processes.
+    pub fn sessions_dir(&self) -> PathBuf {
+        self.home.join("sessions")
+    }
+
+    /// Prompt history of all sessions.
+    pub fn history(&self) -> PathBuf {
+        self.home.join("history.jsonl")
+    }
+
+    /// The directory with the transcripts of sessions started in `cwd`.
+    pub fn project_dir(&self, cwd: &Path) -> PathBuf {
+        if let Some(name) = &self.project_name {
+            return self.projects().join(name);
+        }
+        let path = resolved(cwd);
+        let exact = self.projects().join(project_name(&path));
+        if units(&path) <= NAME_LIMIT || exact.is_dir() {
+            return exact;
+        }
+        self.same_prefix(&path).into_iter().find(|dir| holds_cwd(dir, &path)).unwrap_or(exact)
+    }
+
+    /// Every directory that may hold sessions of `cwd`.
+    pub(crate) fn readable_dirs(&self, cwd: &Path) -> Vec<PathBuf> {
+        if let Some(name) = &self.project_name {
+            return vec![self.projects().join(name)];
+        }
+        let path = resolved(cwd);
+        let mut dirs = vec![self.projects().join(project_name(&path))];
+        if units(&path) > NAME_LIMIT {
+            dirs.extend(self.same_prefix(&path));
+            dirs.dedup();
+        }
+        dirs
+    }
+
+    pub fn transcript(&self, cwd: &Path, session_id: &str) -> PathBuf {
+        self.project_dir(cwd).join(format!("{session_id}.jsonl"))
+    }
+
+    /// Files that belong to one session: subagents, spilled results.
+    pub fn session_dir(&self, cwd: &Path, session_id: &str) -> PathBuf {
+        self.project_dir(cwd).join(session_id)
+    }
+
+    pub fn tool_results_dir(&self, cwd: &Path, session_id: &str) -> PathBuf {
+        self.session_dir(cwd, session_id).join("tool-results")
+    }
+
+    /// Output of background tasks: `<tmp>/claude-<uid>/<project>/<session>/tasks`. See `create_tasks_dir`.
+    pub fn tasks_dir(&self, cwd: &Path, session_id: &str) -> PathBuf {
+        let project = self.project_name.clone().unwrap_or_else(|| project_name(&resolved(cwd)));
+        self.temp.join(project).join(session_id).join("tasks")
+    }
+
+    /// Creates the task directory, readable by us only. The shared temporary directory is no place to trust: a root
+    /// that is a link or belongs to someone else is refused.
+    pub fn create_tasks_dir(&self, cwd: &Path, session_id: &str) -> Result<PathBuf, StoreError> {
+        let dir = self.tasks_dir(cwd, session_id);
+        let fail = |source| StoreError::write(&dir, source);
+        create_private(&self.temp).map_err(fail)?;
+        let root = std::fs::symlink_metadata(&self.temp).map_err(fail)?;
+        if !root.is_dir() || root.uid() != sys::user::uid() || root.mode() & 0o022 != 0 {
+            let reason = format!("{} is not a private directory of this user", self.temp.display());
+            return Err(fail(io::Error::new(io::ErrorKind::PermissionDenied, reason)));
+        }
+        create_private(&dir).map_err(fail)?;
+        Ok(dir)
+    }
+
+    /// Directories another build may have made for the same long path, with another hash.
+    fn same_prefix(&self, path: &str) -> Vec<PathBuf> {
+        let mut prefix: String = sanitised(path).take(NAME_LIMIT).collect();
+        prefix.push('-');
+        let Ok(entries) = std::fs::read_dir(self.projects()) else { return Vec::new() };
+        let mut found: Vec<PathBuf> = entries
+            .flatten()
+            .filter(|e| e.file_name().to_str().is_some_and(|n| n.starts_with(&prefix)))
+            .map(|e| e.path())
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+/// Creates `dir` and what is missing above it with mode 0700.
+pub(crate) fn create_private(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// `cwd` with links followed, in NFC, as text. A directory that is gone keeps its spelling.
+pub fn resolved(cwd: &Path) -> String {
+    let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_path_buf());
+    nfc(&real.to_string_lossy())
+}
+
+/// The directory name for an already resolved path.
+pub fn project_name(path: &str) -> String {
+    if units(path) <= NAME_LIMIT {
+        return sanitised(path).collect();
+    }
+    let mut name: String = sanitised(path).take(NAME_LIMIT).collect();
+    name.push('-');
+    name.push_str(&base36(hash(path)));
+    name
+}
+
+fn sanitised(path: &str) -> impl Iterator<Item = char> + '_ {
+    path.encode_utf16().map(|unit| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        _ => '-',
+    })
+}
+
+fn units(path: &str) -> usize {
+    path.encode_utf16().count()
+}
+
+/// 32-bit signed, wrapping, over UTF-16 code units.
+fn hash(path: &str) -> u32 {
+    path.encode_utf16().fold(0_i32, |h, unit| h.wrapping_mul(31).wrapping_add(i32::from(unit))).unsigned_abs()
+}
+
+fn base36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.push(char::from_digit(number % 36, 36).unwrap_or('0'));
+        number /= 36;
+        if number == 0 {
+            return digits.into_iter().rev().collect();
+        }
+    }
+}
+
+pub(crate) fn nfc(text: &str) -> String {
+    text.nfc().collect()
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    plain && !is_device(name)
+}
+
+/// Names Windows reserves.
+fn is_device(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let numbered = |stem: &str| upper.strip_prefix(stem).is_some_and(|n| matches!(n.as_bytes(), [b'1'..=b'9']));
+    matches!(upper.as_str(), "CON" | "PRN" | "AUX" | "NUL") || numbered("COM") || numbered("LPT")
+}
+
+/// Whether any transcript in `dir` was recorded in `path`.
+fn holds_cwd(dir: &Path, path: &str) -> bool {
+    let Ok(entries) = std::fs::read_dir(dir) else { return false };
+    entries.flatten().any(|e| list::recorded_cwd(&e.path()).is_some_and(|cwd| nfc(&cwd) == path))
+}
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+mod tests;

@@ -1,0 +1,105 @@
+//! Facts about this machine, this user and other processes. Each is asked for when needed; none costs more than a
+//! system call or a small read.
+
+use crate::procfs;
+use std::os::fd::BorrowedFd;
+use std::sync::LazyLock;
+
+/// `linux`, `darwin`, … as the reference names platforms.
+pub fn platform() -> &'static str {
+    match std::env::consts::OS {
+        "macos" => "darwin",
+        "windows" => "win32",
+        other => other,
+    }
+}
+
+/// Kernel name and release, `Linux 6.8.0-45-generic`.
+pub fn os_version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        // SAFETY: all-zero is a valid utsname (arrays of characters); uname fills it with terminated strings.
+        let names = unsafe {
+            let mut names: libc::utsname = std::mem::zeroed();
+            if libc::uname(&raw mut names) != 0 {
+                return platform().to_owned();
+            }
+            names
+        };
+        format!("{} {}", text(&names.sysname), text(&names.release))
+    });
+    &VERSION
+}
+
+fn text(field: &[libc::c_char]) -> String {
+    let bytes: Vec<u8> = field.iter().take_while(|c| **c != 0).map(|c| *c as u8).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Names the space in which our pids mean something: `linux:<machine id>:pid:[<namespace>]`. `None` off Linux.
+pub fn pid_domain() -> Option<String> {
+    let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    let id = ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().find_map(|path| std::fs::read_to_string(path).ok());
+    Some(format!("{}:{}:{}", platform(), id.unwrap_or_default().trim(), namespace.display()))
+}
+
+pub fn pid() -> i32 {
+    i32::try_from(std::process::id()).unwrap_or(0)
+}
+
+/// When `pid` was started: clock ticks since boot, as text. Together with the pid it names a process for good.
+pub fn proc_start(pid: i32) -> Option<String> {
+    procfs::stat(pid).map(|stat| stat.start)
+}
+
+/// Whether `pid` runs. A zombie does not.
+pub fn is_alive(pid: i32) -> bool {
+    if pid < 1 {
+        return false;
+    }
+    // SAFETY: signal 0 only asks whether the process exists.
+    let exists =
+        unsafe { libc::kill(pid, 0) } == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
+    exists && procfs::stat(pid).is_none_or(|stat| stat.is_live())
+}
+
+pub fn uid() -> u32 {
+    // SAFETY: getuid cannot fail and has no memory effects.
+    unsafe { libc::getuid() }
+}
+
+/// Whether we act as root, by whatever way we became it.
+pub fn is_root() -> bool {
+    // SAFETY: geteuid cannot fail and has no memory effects.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Whether descriptor `fd` (0, 1 or 2 as a rule) is a terminal.
+pub fn is_tty(fd: i32) -> bool {
+    use std::io::IsTerminal;
+    if fd < 0 {
+        return false;
+    }
+    // SAFETY: the descriptor is only asked about during this call; a closed one answers "no".
+    unsafe { BorrowedFd::borrow_raw(fd) }.is_terminal()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn we_know_ourselves() {
+        assert!(is_alive(pid()));
+        assert!(!is_alive(0));
+        assert!(!is_alive(-1));
+        assert!(!is_alive(i32::MAX));
+        let start = proc_start(pid()).unwrap();
+        assert!(start.parse::<u64>().unwrap() > 0);
+        assert!(proc_start(i32::MAX).is_none());
+        assert_eq!(platform(), "linux");
+        assert!(os_version().starts_with("Linux "), "{}", os_version());
+        assert!(pid_domain().unwrap().starts_with("linux:"));
+        assert!(pid_domain().unwrap().ends_with(']'));
+        assert!(!is_tty(-1));
+    }
+}

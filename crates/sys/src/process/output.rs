@@ -1,0 +1,134 @@
+//! Reading what children print, in bounded time: a pipe is read until its end, or until a short while after the child
+//! itself ended, whichever comes first.
+
+use super::{Exit, Spawn, spawn};
+use crate::ring::RingBuffer;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::sync::watch;
+
+/// How long pipes are drained after a child's exit. Descendants that hold them cannot hang us longer.
+pub const DRAIN: Duration = Duration::from_millis(250);
+
+const CHUNK: usize = 32 * 1024;
+
+/// Why [`drain`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drained {
+    /// Every writer closed the pipe.
+    End,
+    /// Something still holds it; what it writes from now on is not read.
+    Cut,
+}
+
+/// Gives `sink` everything `reader` yields until its end, but not longer than `limit` after `exited` is ready.
+///
+/// ```ignore
+/// let mut out = child.stdout.take();
+/// let (exit_tx, exit_rx) = oneshot::channel();
+/// // one task waits for the child and fires `exit_tx`, this one reads:
+/// drain(&mut out, async { exit_rx.await.ok(); }, process::DRAIN, |bytes| ring.push(bytes)).await?;
+/// ```
+pub async fn drain<R: AsyncRead + Unpin>(
+    reader: &mut R,
+    exited: impl Future<Output = ()>,
+    limit: Duration,
+    mut sink: impl FnMut(&[u8]),
+) -> io::Result<Drained> {
+    let mut chunk = vec![0; CHUNK];
+    let cut = async {
+        exited.await;
+        tokio::time::sleep(limit).await;
+    };
+    tokio::pin!(cut);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut cut => return Ok(Drained::Cut),
+            read = reader.read(&mut chunk) => match read? {
+                0 => return Ok(Drained::End),
+                length => sink(&chunk[..length]),
+            },
+        }
+    }
+}
+
+/// Bounds for [`run`].
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Written to standard input, which is then closed. Needs `Input::Pipe`.
+    pub input: Vec<u8>,
+    pub timeout: Duration,
+    /// Between SIGTERM and SIGKILL once the time is up.
+    pub grace: Duration,
+    /// Bytes kept of the beginning and of the end of each stream.
+    pub keep: usize,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            input: Vec::new(),
+            timeout: Duration::from_secs(60),
+            grace: Duration::from_secs(2),
+            keep: RingBuffer::DEFAULT_SIDE,
+        }
+    }
+}
+
+/// What a child left.
+#[derive(Debug)]
+pub struct Finished {
+    pub exit: Exit,
+    pub timed_out: bool,
+    pub stdout: RingBuffer,
+    pub stderr: RingBuffer,
+}
+
+/// Runs a child to its end in bounded time and memory. Its descendants end with it.
+pub async fn run(spec: Spawn, options: RunOptions) -> io::Result<Finished> {
+    let RunOptions { input, timeout, grace, keep } = options;
+    let mut child = spawn(spec)?;
+    let (mut stdin, mut out, mut err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (done, exited) = watch::channel(false);
+    let mut stdout = RingBuffer::new(keep, keep);
+    let mut stderr = RingBuffer::new(keep, keep);
+
+    let wait = async {
+        let ended = match tokio::time::timeout(timeout, child.wait()).await {
+            Ok(exit) => exit.map(|exit| (exit, false)),
+            Err(_) => child.stop(grace).await.map(|exit| (exit, true)),
+        };
+        done.send_replace(true);
+        ended
+    };
+    let feed = async {
+        let Some(mut stdin) = stdin.take() else { return };
+        // A child that does not read its input, or closes it early, is no error of ours.
+        let write = async {
+            stdin.write_all(&input).await.ok();
+        };
+        tokio::select! { () = write => {}, () = is_true(exited.clone()) => {} }
+    };
+    let read_out = pump(out.as_mut(), &exited, &mut stdout);
+    let read_err = pump(err.as_mut(), &exited, &mut stderr);
+    let (ended, (), out_read, err_read) = tokio::join!(wait, feed, read_out, read_err);
+    let (exit, timed_out) = ended?;
+    out_read.and(err_read)?;
+    Ok(Finished { exit, timed_out, stdout, stderr })
+}
+
+async fn pump<R: AsyncRead + Unpin>(
+    reader: Option<&mut R>,
+    exited: &watch::Receiver<bool>,
+    ring: &mut RingBuffer,
+) -> io::Result<()> {
+    let Some(reader) = reader else { return Ok(()) };
+    drain(reader, is_true(exited.clone()), DRAIN, |bytes| ring.push(bytes)).await?;
+    Ok(())
+}
+
+async fn is_true(mut flag: watch::Receiver<bool>) {
+    flag.wait_for(|done| *done).await.ok();
+}

@@ -1,0 +1,193 @@
+//! Finding and ending whole process trees. As subreaper we inherit every orphan below us, so all descendants of a child
+//! are below the child itself or below an orphan that carries the child's marker (or sits in its group). That makes
+//! the common case, a child that left nothing behind, cost a few small reads instead of a scan of all processes.
+
+use super::registry::{self, CHILD_VARIABLE, RUN_VARIABLE};
+use crate::procfs;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How long a synchronous kill looks for survivors. SIGKILL takes well under a millisecond unless the kernel is stuck.
+const KILL_LIMIT: Duration = Duration::from_secs(1);
+
+/// One child's tree.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    /// The child's pid, which is its group.
+    pub(crate) leader: i32,
+    pub(crate) marker: String,
+}
+
+/// Whether the leader is still ours to signal by number: after it was reaped the number may belong to someone else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leader {
+    Unreaped,
+    Reaped,
+}
+
+/// What one look at the process table showed.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) live: Vec<i32>,
+    /// Nothing was there to look at. Otherwise a process may have slipped from a parent that was about to die to us
+    /// just behind the look, and only a second empty one in a row is proof.
+    pub(crate) certain: bool,
+}
+
+impl Look {
+    fn below(roots: Vec<i32>) -> Self {
+        Self { certain: roots.is_empty(), live: closure(roots) }
+    }
+}
+
+impl Tree {
+    /// Every live process of this tree.
+    pub(crate) fn look(&self, leader: Leader) -> Look {
+        let mut live = match leader {
+            Leader::Unreaped => closure(vec![self.leader]),
+            Leader::Reaped => Vec::new(),
+        };
+        // After the leader's own tree, because processes move from there to us and never back.
+        let orphans = Look::below(strays().into_iter().filter(|pid| self.owns(*pid)).collect());
+        live.extend(orphans.live);
+        Look { live, certain: orphans.certain && leader == Leader::Reaped }
+    }
+
+    fn owns(&self, pid: i32) -> bool {
+        procfs::carries(pid, CHILD_VARIABLE, &self.marker)
+            || procfs::stat(pid).is_some_and(|stat| stat.group == self.leader && stat.session == own_session())
+    }
+
+    /// Asks everyone who has not been `asked` yet to end, and returns whether anybody is left.
+    pub(crate) fn ask(&self, leader: Leader, asked: &mut BTreeSet<i32>) -> bool {
+        let look = self.look(leader);
+        for pid in &look.live {
+            if asked.insert(*pid) {
+                send(*pid, libc::SIGTERM);
+                // A stopped process sees the signal only once it runs again.
+                send(*pid, libc::SIGCONT);
+            }
+        }
+        if cfg!(not(target_os = "linux")) && asked.insert(-self.leader) {
+            send_group(self.leader, libc::SIGTERM);
+        }
+        !look.live.is_empty()
+    }
+
+    /// SIGKILL until nothing is left, bounded.
+    pub(crate) fn kill(&self, leader: Leader) {
+        if leader == Leader::Unreaped || cfg!(not(target_os = "linux")) {
+            send_group(self.leader, libc::SIGKILL);
+        }
+        kill_until_none(|| self.look(leader));
+    }
+}
+
+/// Ends everything below this process, the keeper and inherited children excepted.
+pub(crate) fn kill_everything() {
+    if cfg!(not(target_os = "linux")) {
+        registry::lock().direct().for_each(|group| send_group(group, libc::SIGKILL));
+        return;
+    }
+    let (run, subreaper, owns_unmarked) = {
+        let registry = registry::lock();
+        (registry.run().to_owned(), registry.is_subreaper(), registry.owns_unmarked())
+    };
+    kill_until_none(|| {
+        let children: BTreeSet<i32> = own_children().into_iter().collect();
+        let mut roots: Vec<i32> = registry::lock().direct().filter(|pid| children.contains(pid)).collect();
+        roots.extend(strays().into_iter().filter(|pid| owns_unmarked || procfs::carries(*pid, RUN_VARIABLE, &run)));
+        if !subreaper {
+            roots.extend(marked(&run));
+        }
+        Look::below(roots)
+    });
+}
+
+/// Every process on the machine that carries `run`.
+pub(crate) fn marked(run: &str) -> Vec<i32> {
+    procfs::pids().into_iter().filter(|pid| *pid > 1 && procfs::carries(*pid, RUN_VARIABLE, run)).collect()
+}
+
+/// SIGKILLs what `look` finds until it surely finds nothing, or time is up.
+fn kill_until_none(mut look: impl FnMut() -> Look) {
+    let deadline = Instant::now() + KILL_LIMIT;
+    let mut pause = Duration::from_micros(100);
+    let mut was_empty = false;
+    let mut killed = BTreeSet::new();
+    loop {
+        let Look { live, certain } = look();
+        // A dying process loses its environment before it is gone, and with it the proof that it is ours.
+        killed.extend(live);
+        let live: Vec<i32> = killed.iter().copied().filter(|pid| procfs::is_live(*pid)).collect();
+        if live.is_empty() && (certain || was_empty) || Instant::now() >= deadline {
+            return;
+        }
+        was_empty = live.is_empty();
+        for pid in live {
+            send(pid, libc::SIGKILL);
+        }
+        if !was_empty {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+    }
+}
+
+/// `roots` and all their descendants, as far as they run code.
+pub(crate) fn closure(roots: Vec<i32>) -> Vec<i32> {
+    let mut seen = BTreeSet::new();
+    let mut open = roots;
+    while let Some(pid) = open.pop() {
+        if pid > 1 && seen.insert(pid) {
+            open.extend(procfs::children(pid));
+        }
+    }
+    seen.into_iter().filter(|pid| procfs::is_live(*pid)).collect()
+}
+
+/// Orphans that came to us and still run. Those that ended are reaped here; direct children are left to their handles.
+pub(crate) fn strays() -> Vec<i32> {
+    // The lock is held so that a child being spawned cannot be taken for a stray.
+    let registry = registry::lock();
+    registry.strays().into_iter().filter(|pid| !reap(*pid)).collect()
+}
+
+/// True when `pid` is gone.
+fn reap(pid: i32) -> bool {
+    let mut status = 0;
+    // SAFETY: `status` outlives the call; WNOHANG never blocks.
+    let reaped = unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) };
+    reaped != 0
+}
+
+pub(crate) fn own_children() -> Vec<i32> {
+    procfs::children(own_pid())
+}
+
+fn own_pid() -> i32 {
+    i32::try_from(std::process::id()).unwrap_or(0)
+}
+
+pub(crate) fn own_session() -> i32 {
+    // SAFETY: getsid has no memory effects.
+    unsafe { libc::getsid(0) }
+}
+
+pub(crate) fn send(pid: i32, signal: i32) {
+    if pid > 1 {
+        // SAFETY: kill has no memory effects; the pid names one process.
+        unsafe {
+            libc::kill(pid, signal);
+        }
+    }
+}
+
+pub(crate) fn send_group(group: i32, signal: i32) {
+    if group > 1 {
+        // SAFETY: kill has no memory effects; the group is ours and larger than 1.
+        unsafe {
+            libc::kill(-group, signal);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A request as the server received it, with getters for what tests ask about.
+
+use serde_json::Value;
+use std::time::Instant;
+
+#[derive(Clone, Debug)]
+pub struct Captured {
+    pub method: String,
+    /// Path without the query.
+    pub path: String,
+    pub query: Option<String>,
+    /// Names in lower case, in order of arrival.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// `Null` when the body is not JSON.
+    pub json: Value,
+    pub received_at: Instant,
+}
+
+impl Captured {
+    /// First value of a header, by any spelling.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let name = name.to_ascii_lowercase();
+        self.headers.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str())
+    }
+
+    pub fn model(&self) -> &str {
+        self.json["model"].as_str().unwrap_or_default()
+    }
+
+    pub fn is_streaming(&self) -> bool {
+        self.json["stream"] == true
+    }
+
+    pub fn messages(&self) -> &[Value] {
+        self.json["messages"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// All system text, blocks joined by a blank line.
+    pub fn system_text(&self) -> String {
+        text_of(&self.json["system"], "\n\n")
+    }
+
+    /// Text of the last message of role `user`, blocks joined by newlines; tool results excluded.
+    pub fn last_user_text(&self) -> String {
+        let last = self.messages().iter().rev().find(|m| m["role"] == "user");
+        last.map(|m| text_of(&m["content"], "\n")).unwrap_or_default()
+    }
+
+    /// Text of every message in order, whatever its role.
+    pub fn all_text(&self) -> String {
+        self.messages().iter().map(|m| text_of(&m["content"], "\n")).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Every `tool_result` block of the conversation, in order.
+    pub fn tool_results(&self) -> Vec<Value> {
+        self.blocks_of_kind("tool_result")
+    }
+
+    /// Every `tool_use` block of the conversation, in order.
+    pub fn tool_uses(&self) -> Vec<Value> {
+        self.blocks_of_kind("tool_use")
+    }
+
+    /// Text of the result of call `id`; panics when there is none.
+    pub fn tool_result_text(&self, id: &str) -> String {
+        let results = self.tool_results();
+        let found = results.iter().find(|r| r["tool_use_id"] == id);
+        let found = found.unwrap_or_else(|| panic!("no tool_result for {id} in {results:#?}"));
+        text_of(&found["content"], "\n")
+    }
+
+    /// Names of the offered tools, in order.
+    pub fn tool_names(&self) -> Vec<String> {
+        let tools = self.json["tools"].as_array().map_or(&[][..], Vec::as_slice);
+        tools.iter().filter_map(|t| t["name"].as_str().map(str::to_owned)).collect()
+    }
+
+    fn blocks_of_kind(&self, kind: &str) -> Vec<Value> {
+        let contents = self.messages().iter().filter_map(|m| m["content"].as_array());
+        contents.flatten().filter(|b| b["type"] == kind).cloned().collect()
+    }
+}
+
+fn text_of(content: &Value, separator: &str) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter(|b| b["type"] == "text").filter_map(|b| b["text"].as_str());
+            texts.collect::<Vec<_>>().join(separator)
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,64 @@
+//! A turnstile between server and test: the server stops before each chunk of a gated reply until the test lets it go.
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+
+#[derive(Clone, Debug)]
+pub struct Gate {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    permits: Semaphore,
+    reached: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Gate {
+    pub fn new() -> Self {
+        Self { inner: Arc::new(Inner { permits: Semaphore::new(0), reached: Mutex::new(0), changed: Condvar::new() }) }
+    }
+
+    /// Lets one more chunk through.
+    pub fn open(&self) {
+        self.inner.permits.add_permits(1);
+    }
+
+    /// Lets `count` more chunks through.
+    pub fn open_for(&self, count: usize) {
+        self.inner.permits.add_permits(count);
+    }
+
+    /// Lets everything through from now on.
+    pub fn open_all(&self) {
+        self.inner.permits.close();
+    }
+
+    /// Blocks until the server has stood before this gate `count` times in all. When it returns, `count - 1` chunks
+    /// have been handed to the socket.
+    pub fn wait_until_reached(&self, count: usize) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let mut reached = self.inner.reached.lock().unwrap();
+        while *reached < count {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "the gate was reached {reached} times, not {count}");
+            reached = self.inner.changed.wait_timeout(reached, left).unwrap().0;
+        }
+    }
+
+    pub(crate) async fn pass(&self) {
+        *self.inner.reached.lock().unwrap() += 1;
+        self.inner.changed.notify_all();
+        if let Ok(permit) = self.inner.permits.acquire().await {
+            permit.forget();
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What the server answers to one request, and how the bytes leave it.
+
+use crate::gate::Gate;
+use crate::message::{Block, Event, Message};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+pub struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Body,
+    pub(crate) shape: Shape,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    /// SSE or one object, as the request asks.
+    Message(Box<Message>),
+    Sse(Vec<Event>),
+    Bytes {
+        content_type: String,
+        bytes: Vec<u8>,
+    },
+    /// Connection reset before the first byte.
+    Reset,
+    /// The request is read and never answered.
+    Hang,
+}
+
+/// Faults and timing. Byte counts are of the body, before chunking.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shape {
+    pub(crate) delay: Option<Duration>,
+    pub(crate) split: Option<usize>,
+    pub(crate) pause: Option<Duration>,
+    pub(crate) cut: Option<Cut>,
+    pub(crate) end: End,
+    pub(crate) corrupt: Vec<Corrupt>,
+    pub(crate) gate: Option<Gate>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cut {
+    Bytes(usize),
+    Events(usize),
+}
+
+/// How a cut reply ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The connection is closed without the final chunk.
+    #[default]
+    Close,
+    /// The connection is reset.
+    Reset,
+    /// The connection stays open and silent.
+    Stall,
+    /// The body ends as if it were whole.
+    Clean,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Corrupt {
+    Byte(usize),
+    Event(usize, String),
+}
+
+impl Reply {
+    fn new(status: u16, body: Body) -> Self {
+        Self { status, headers: Vec::new(), body, shape: Shape::default() }
+    }
+
+    /// One text block, `end_turn`.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::message(vec![Block::text(text)])
+    }
+
+    /// One call, `tool_use`.
+    #[expect(clippy::needless_pass_by_value, reason = "reads as json!({..}) at the call site")]
+    pub fn tool(name: &str, input: Value) -> Self {
+        Self::message(vec![Block::tool(name, &input)])
+    }
+
+    /// Any blocks: parallel calls, thinking, text.
+    pub fn message(blocks: Vec<Block>) -> Self {
+        Self::new(200, Body::Message(Box::new(Message::new(blocks))))
+    }
+
+    /// Raw events, sent as they stand.
+    pub fn sse(events: Vec<Event>) -> Self {
+        Self::new(200, Body::Sse(events))
+    }
+
+    /// The events a message would be sent as, for tests that edit them.
+    pub fn events(blocks: Vec<Block>) -> Vec<Event> {
+        Message::new(blocks).events(0, "claude-test")
+    }
+
+    /// A status with an empty JSON object; add a body with `json` or `error`.
+    pub fn status(status: u16) -> Self {
+        Self::new(status, Body::Bytes { content_type: "application/json".into(), bytes: b"{}".to_vec() })
+    }
+
+    /// The API's error envelope.
+    pub fn error(status: u16, kind: &str, message: &str) -> Self {
+        Self::status(status).json(&json!({"type": "error", "error": {"type": kind, "message": message}}))
+    }
+
+    /// Connection reset before the first byte.
+    pub fn reset() -> Self {
+        Self::new(200, Body::Reset)
+    }
+
+    /// Never answered; the connection stays open until the client leaves.
+    pub fn hang() -> Self {
+        Self::new(200, Body::Hang)
+    }
+
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn json(self, value: &Value) -> Self {
+        self.body("application/json", value.to_string())
+    }
+
+    #[must_use]
+    pub fn body(mut self, content_type: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.body = Body::Bytes { content_type: content_type.to_owned(), bytes: bytes.into() };
+        self
+    }
+
+    #[must_use]
+    pub fn stop_reason(self, reason: &str) -> Self {
+        self.edit(|m| m.stop_reason = Some(reason.to_owned()))
+    }
+
+    /// Input and output tokens of this answer.
+    #[must_use]
+    pub fn tokens(self, input: u64, output: u64) -> Self {
+        self.edit(|m| {
+            m.usage["input_tokens"] = json!(input);
+            m.final_usage = json!({"output_tokens": output});
+        })
+    }
+
+    /// The whole `usage` of `message_start`.
+    #[must_use]
+    pub fn usage(self, start: Value, last: Value) -> Self {
+        self.edit(|m| {
+            m.usage = start;
+            m.final_usage = last;
+        })
+    }
+
+    #[must_use]
+    pub fn message_id(self, id: &str) -> Self {
+        self.edit(|m| m.id = Some(id.to_owned()))
+    }
+
+    #[must_use]
+    pub fn model(self, model: &str) -> Self {
+        self.edit(|m| m.model = Some(model.to_owned()))
+    }
+
+    fn edit(mut self, change: impl FnOnce(&mut Message)) -> Self {
+        let Body::Message(message) = &mut self.body else { panic!("only message replies have this property") };
+        change(message);
+        self
+    }
+
+    /// Ends the connection after that many body bytes.
+    #[must_use]
+    pub fn cut_after_bytes(mut self, bytes: usize) -> Self {
+        self.shape.cut = Some(Cut::Bytes(bytes));
+        self
+    }
+
+    /// Ends the connection after that many events.
+    #[must_use]
+    pub fn cut_after_events(mut self, events: usize) -> Self {
+        self.shape.cut = Some(Cut::Events(events));
+        self
+    }
+
+    /// A cut reply resets the connection instead of closing it.
+    #[must_use]
+    pub fn cut_by_reset(mut self) -> Self {
+        self.shape.end = End::Reset;
+        self
+    }
+
+    /// A cut reply goes silent with the connection open.
+    #[must_use]
+    pub fn cut_by_stall(mut self) -> Self {
+        self.shape.end = End::Stall;
+        self
+    }
+
+    /// A cut reply ends its body properly: only the events are missing.
+    #[must_use]
+    pub fn cut_cleanly(mut self) -> Self {
+        self.shape.end = End::Clean;
+        self
+    }
+
+    /// Sends the body in writes of `bytes` bytes, whatever they cut through.
+    #[must_use]
+    pub fn split_every(mut self, bytes: usize) -> Self {
+        self.shape.split = Some(bytes.max(1));
+        self
+    }
+
+    /// One byte at a time.
+    #[must_use]
+    pub fn drip(self) -> Self {
+        self.split_every(1)
+    }
+
+    /// Waits before the status line.
+    #[must_use]
+    pub fn delay(mut self, wait: Duration) -> Self {
+        self.shape.delay = Some(wait);
+        self
+    }
+
+    /// Waits between writes.
+    #[must_use]
+    pub fn pause(mut self, wait: Duration) -> Self {
+        self.shape.pause = Some(wait);
+        self
+    }
+
+    /// Flips the body byte at this offset.
+    #[must_use]
+    pub fn corrupt_byte(mut self, at: usize) -> Self {
+        self.shape.corrupt.push(Corrupt::Byte(at));
+        self
+    }
+
+    /// Replaces the data of the event with this index.
+    #[must_use]
+    pub fn corrupt_event(mut self, index: usize, data: &str) -> Self {
+        self.shape.corrupt.push(Corrupt::Event(index, data.to_owned()));
+        self
+    }
+
+    /// The test releases each event (or, with `split_every`, each piece). The status line is not held back.
+    #[must_use]
+    pub fn gate(mut self, gate: &Gate) -> Self {
+        self.shape.gate = Some(gate.clone());
+        self
+    }
+}

@@ -1,0 +1,221 @@
+//! The scripted model server. It runs on a thread of its own; dropping it ends that thread.
+
+use crate::captured::Captured;
+use crate::reply::Reply;
+use crate::serve::connection;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+type Handler = Box<dyn FnMut(&Captured) -> Reply + Send>;
+
+/// Answers `POST /v1/messages` from a script, one reply per request, then from a handler if there is one.
+/// `/v1/messages/count_tokens` and `/v1/models` have plain answers; `route` adds others.
+pub struct ModelServer {
+    shared: Arc<Shared>,
+    url: String,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    script: VecDeque<Reply>,
+    handler: Option<Handler>,
+    routes: Vec<(String, Reply)>,
+    requests: Vec<Captured>,
+    answered: usize,
+    aborts: usize,
+}
+
+impl Default for ModelServer {
+    fn default() -> Self {
+        Self::start()
+    }
+}
+
+impl ModelServer {
+    /// A server with an empty script.
+    pub fn start() -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let state = State {
+            script: VecDeque::new(),
+            handler: None,
+            routes: Vec::new(),
+            requests: Vec::new(),
+            answered: 0,
+            aborts: 0,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let (stop, stopped) = oneshot::channel();
+        let for_thread = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || serve(listener, for_thread, stopped));
+        Self { shared, url, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// A server that gives these replies in order.
+    pub fn script(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let server = Self::start();
+        server.shared.state.lock().unwrap().script.extend(replies);
+        server
+    }
+
+    /// A server whose replies are computed from the request. Replies pushed as well come first.
+    pub fn with_handler(handler: impl FnMut(&Captured) -> Reply + Send + 'static) -> Self {
+        let server = Self::start();
+        server.shared.state.lock().unwrap().handler = Some(Box::new(handler));
+        server
+    }
+
+    /// Appends to the script.
+    pub fn push(&self, reply: Reply) {
+        self.shared.state.lock().unwrap().script.push_back(reply);
+    }
+
+    /// A standing answer for another path, whatever the method.
+    pub fn route(&self, path: &str, reply: Reply) {
+        self.shared.state.lock().unwrap().routes.insert(0, (path.to_owned(), reply));
+    }
+
+    /// `http://127.0.0.1:<port>`
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// `POST /v1/messages` requests so far.
+    pub fn requests(&self) -> Vec<Captured> {
+        self.all_requests().into_iter().filter(is_message).collect()
+    }
+
+    /// Requests to any path.
+    pub fn all_requests(&self) -> Vec<Captured> {
+        self.shared.state.lock().unwrap().requests.clone()
+    }
+
+    /// The message request with this index; panics when it has not come.
+    pub fn request(&self, index: usize) -> Captured {
+        let requests = self.requests();
+        let count = requests.len();
+        requests.into_iter().nth(index).unwrap_or_else(|| panic!("request {index} never came ({count} did)"))
+    }
+
+    pub fn last_request(&self) -> Captured {
+        self.requests().pop().expect("a request was made")
+    }
+
+    /// Blocks until `count` message requests have come (20 s at most, then panics).
+    pub fn wait_for_requests(&self, count: usize) -> Vec<Captured> {
+        self.wait("requests", |state| state.requests.iter().filter(|r| is_message(r)).count() >= count);
+        self.requests()
+    }
+
+    /// Blocks until `count` clients have left in the middle of a reply.
+    pub fn wait_for_aborts(&self, count: usize) {
+        self.wait("aborted replies", |state| state.aborts >= count);
+    }
+
+    /// Replies that are still in the script.
+    pub fn unused_replies(&self) -> usize {
+        self.shared.state.lock().unwrap().script.len()
+    }
+
+    fn wait(&self, what: &str, mut done: impl FnMut(&State) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let mut state = self.shared.state.lock().unwrap();
+        while !done(&state) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "gave up waiting for {what}; {} requests came", state.requests.len());
+            state = self.shared.changed.wait_timeout(state, left).unwrap().0;
+        }
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+fn serve(listener: std::net::TcpListener, shared: Arc<Shared>, stopped: oneshot::Receiver<()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let accept = async move {
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(connection(stream, Arc::clone(&shared)));
+        }
+    };
+    runtime.block_on(async {
+        tokio::select! {
+            () = accept => {}
+            _ = stopped => {}
+        }
+    });
+}
+
+impl Shared {
+    /// Records the request and picks its reply, with a number that makes ids unique.
+    pub(crate) fn answer(&self, request: &Captured) -> (usize, Reply) {
+        let mut state = self.state.lock().unwrap();
+        state.requests.push(request.clone());
+        state.answered += 1;
+        let number = state.answered;
+        let reply = state.pick(request);
+        drop(state);
+        self.changed.notify_all();
+        (number, reply)
+    }
+
+    pub(crate) fn count_abort(&self) {
+        self.state.lock().unwrap().aborts += 1;
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    fn pick(&mut self, request: &Captured) -> Reply {
+        if let Some((_, reply)) = self.routes.iter().find(|(path, _)| *path == request.path) {
+            return reply.clone();
+        }
+        if !is_message(request) {
+            return plain_answer(request);
+        }
+        if let Some(reply) = self.script.pop_front() {
+            return reply;
+        }
+        match &mut self.handler {
+            Some(handler) => handler(request),
+            // A status that no client retries, so that a test with too short a script fails at once.
+            None => Reply::error(400, "invalid_request_error", "testkit: the script has no reply left"),
+        }
+    }
+}
+
+fn is_message(request: &Captured) -> bool {
+    request.method == "POST" && request.path == "/v1/messages"
+}
+
+fn plain_answer(request: &Captured) -> Reply {
+    match (request.method.as_str(), request.path.as_str()) {
+        ("POST", "/v1/messages/count_tokens") => Reply::status(200).json(&json!({"input_tokens": 10})),
+        ("GET", "/v1/models") => Reply::status(200).json(&models()),
+        ("HEAD", "/") => Reply::status(200),
+        _ => Reply::error(404, "not_found_error", "testkit: no such path"),
+    }
+}
+
+fn models() -> Value {
+    let row = |id: &str, name: &str| json!({"type": "model", "id": id, "display_name": name, "created_at": "2026-01-01T00:00:00Z"});
+    json!({"data": [row("claude-sonnet-4-5", "Sonnet"), row("claude-haiku-4-5", "Haiku")],
+           "has_more": false, "first_id": "claude-sonnet-4-5", "last_id": "claude-haiku-4-5"})
+}

@@ -1,0 +1,272 @@
+//! The merged output of one command, in bounded memory: the beginning (as much as may be shown inline), the last
+//! 32 KiB, and, once it is longer than that or belongs to a background task, a file. NULs are dropped on the way in.
+//! The file is capped: past the cap the middle is left out and the end is appended when the command is over.
+
+use crate::spill;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const TAIL_BYTES: usize = 32 * 1024;
+/// Bytes gathered before a write, while nobody watches the file.
+const WRITE_BYTES: usize = 256 * 1024;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Characters that may be shown inline.
+    pub(crate) inline_chars: usize,
+    /// Longest file.
+    pub(crate) file_bytes: u64,
+    /// A command that prints more than this is killed.
+    pub(crate) kill_bytes: u64,
+}
+
+impl Limits {
+    pub(crate) const FILE_BYTES: u64 = 64 * 1024 * 1024;
+    pub(crate) const KILL_BYTES: u64 = 5 * 1024 * 1024 * 1024;
+}
+
+#[derive(Debug)]
+pub(crate) struct Capture {
+    limits: Limits,
+    head: Vec<u8>,
+    head_chars: usize,
+    /// What came after `head`, or the end of it.
+    tail: Vec<u8>,
+    total: u64,
+    sink: Sink,
+    pending: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Sink {
+    /// Nothing is written; this is where it would go.
+    Unopened(PathBuf),
+    Open {
+        file: File,
+        path: PathBuf,
+        written: u64,
+        watched: bool,
+    },
+    /// Writing failed: the rest of the output is counted but not kept.
+    Broken {
+        path: PathBuf,
+        error: String,
+    },
+}
+
+impl Capture {
+    /// `path` is created only when the output outgrows memory.
+    pub(crate) fn new(limits: Limits, path: PathBuf) -> Self {
+        Self {
+            limits,
+            head: Vec::new(),
+            head_chars: 0,
+            tail: Vec::new(),
+            total: 0,
+            sink: Sink::Unopened(path),
+            pending: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if memchr::memchr(0, bytes).is_none() {
+            return self.push_clean(bytes);
+        }
+        for part in bytes.split(|b| *b == 0) {
+            self.push_clean(part);
+        }
+    }
+
+    fn push_clean(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let room = if self.tail.is_empty() { self.inline_part(bytes) } else { 0 };
+        self.head.extend_from_slice(&bytes[..room]);
+        let rest = &bytes[room..];
+        push_tail(&mut self.tail, rest);
+        match &self.sink {
+            Sink::Unopened(_) if self.tail.is_empty() => {}
+            Sink::Unopened(_) if self.pending.is_empty() => {
+                self.pending.extend_from_slice(&self.head);
+                self.pending.extend_from_slice(rest);
+            }
+            Sink::Open { written, .. } if written + self.pending.len() as u64 >= self.limits.file_bytes => {}
+            Sink::Unopened(_) | Sink::Open { .. } => self.pending.extend_from_slice(bytes),
+            Sink::Broken { .. } => {}
+        }
+    }
+
+    /// How many of `bytes` still belong to the part shown inline.
+    fn inline_part(&mut self, bytes: &[u8]) -> usize {
+        let byte_room = (self.limits.inline_chars * 4).saturating_sub(self.head.len());
+        for (at, byte) in bytes.iter().enumerate() {
+            let starts_char = (*byte & 0xC0) != 0x80;
+            if at >= byte_room || (starts_char && self.head_chars == self.limits.inline_chars) {
+                return at;
+            }
+            self.head_chars += usize::from(starts_char);
+        }
+        bytes.len()
+    }
+
+    /// The output is longer than may be shown inline.
+    pub(crate) fn is_long(&self) -> bool {
+        !self.tail.is_empty()
+    }
+
+    pub(crate) fn is_excessive(&self) -> bool {
+        self.total > self.limits.kill_bytes
+    }
+
+    /// Bytes printed, without NULs.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The last bytes, at least `TAIL_BYTES` of them when there are as many.
+    pub(crate) fn end(&self) -> Vec<u8> {
+        if self.head.len() as u64 + self.tail.len() as u64 == self.total {
+            return [&self.head[..], &self.tail[..]].concat();
+        }
+        self.tail.clone()
+    }
+
+    /// The file, if anything was written.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match &self.sink {
+            Sink::Unopened(_) => None,
+            Sink::Open { path, .. } | Sink::Broken { path, .. } => Some(path),
+        }
+    }
+
+    /// Why the file is not complete.
+    pub(crate) fn write_error(&self) -> Option<&str> {
+        match &self.sink {
+            Sink::Broken { error, .. } => Some(error),
+            Sink::Unopened(_) | Sink::Open { .. } => None,
+        }
+    }
+
+    /// From now on everything is in a file as soon as it arrives. Output that already has a file keeps it.
+    pub(crate) async fn watch(&mut self, path: PathBuf) {
+        if let Sink::Unopened(_) = self.sink {
+            self.sink = Sink::Unopened(path);
+            if self.pending.is_empty() {
+                self.pending.clone_from(&self.head);
+            }
+        }
+        self.write().await;
+        if let Sink::Open { watched, .. } = &mut self.sink {
+            *watched = true;
+        }
+    }
+
+    pub(crate) fn wants_write(&self) -> bool {
+        match &self.sink {
+            Sink::Open { watched: true, .. } => !self.pending.is_empty(),
+            Sink::Open { .. } | Sink::Unopened(_) => self.pending.len() >= WRITE_BYTES,
+            Sink::Broken { .. } => false,
+        }
+    }
+
+    /// Writes what is gathered, off the runtime's thread.
+    pub(crate) async fn write(&mut self) {
+        self.off_thread(Self::write_pending).await;
+    }
+
+    /// Writes the rest and, where the middle was left out, the end.
+    pub(crate) async fn finish(&mut self) {
+        if self.pending.is_empty() && matches!(self.sink, Sink::Unopened(_)) {
+            return;
+        }
+        self.off_thread(|capture| {
+            capture.write_pending();
+            capture.write_end();
+        })
+        .await;
+    }
+
+    async fn off_thread(&mut self, work: fn(&mut Self)) {
+        let mut moved = std::mem::replace(self, Self::new(self.limits, PathBuf::new()));
+        let worked = tokio::task::spawn_blocking(move || {
+            work(&mut moved);
+            moved
+        });
+        // Fails only when the runtime is going away, and the output with it.
+        if let Ok(capture) = worked.await {
+            *self = capture;
+        }
+    }
+
+    fn write_pending(&mut self) {
+        if let Sink::Unopened(path) = &self.sink {
+            let path = path.clone();
+            self.sink = match spill::create_private(&path) {
+                Ok(file) => Sink::Open { file, path, written: 0, watched: false },
+                Err(error) => Sink::Broken { path, error: error.to_string() },
+            };
+        }
+        let bytes = std::mem::take(&mut self.pending);
+        let Sink::Open { file, path, written, .. } = &mut self.sink else { return };
+        let room = self.limits.file_bytes.saturating_sub(*written);
+        let part = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        match file.write_all(part) {
+            Ok(()) => {
+                *written += part.len() as u64;
+                self.pending = bytes;
+                self.pending.clear();
+            }
+            Err(error) => self.sink = Sink::Broken { path: std::mem::take(path), error: error.to_string() },
+        }
+    }
+
+    fn write_end(&mut self) {
+        let Sink::Open { file, written, .. } = &mut self.sink else { return };
+        let missing = self.total - *written;
+        if missing == 0 {
+            return;
+        }
+        let kept = usize::try_from(missing).map_or(self.tail.len(), |m| m.min(self.tail.len()));
+        let left_out = missing - kept as u64;
+        let note = format!("\n[{left_out} bytes left out here]\n");
+        let end = &self.tail[self.tail.len() - kept..];
+        let outcome = file.write_all(note.as_bytes()).and_then(|()| file.write_all(end));
+        if let Err(error) = outcome {
+            tracing::debug!(%error, "the end of a long output could not be saved");
+        }
+    }
+
+    /// Deletes the file; the output was shown another way.
+    pub(crate) async fn discard_file(&mut self) {
+        let Some(path) = self.file().map(Path::to_path_buf) else { return };
+        let removed = tokio::task::spawn_blocking(move || std::fs::remove_file(path)).await;
+        if let Ok(Err(error)) = removed {
+            tracing::debug!(%error, "spilled output was not removed");
+        }
+    }
+}
+
+/// Keeps the last `TAIL_BYTES` to twice that, so that moving bytes is rare.
+fn push_tail(tail: &mut Vec<u8>, bytes: &[u8]) {
+    let bytes = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
+    if tail.len() + bytes.len() > 2 * TAIL_BYTES {
+        let drop = tail.len().saturating_sub(TAIL_BYTES - bytes.len());
+        tail.drain(..drop);
+    }
+    tail.extend_from_slice(bytes);
+}
+
+/// The last part of a file, as text.
+pub(crate) fn read_end(path: &Path, bytes: u64) -> io::Result<(Vec<u8>, u64)> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = File::open(path)?;
+    let len = file.metadata()?.len();
+    file.seek(SeekFrom::Start(len.saturating_sub(bytes)))?;
+    let mut end = Vec::new();
+    file.take(bytes).read_to_end(&mut end)?;
+    Ok((end, len))
+}

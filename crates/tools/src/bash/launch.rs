@@ -1,0 +1,234 @@
+//! How a command is started: which shell, with which environment, wrapped in which script. The wrapper sources the
+//! rc snapshot and `CLAUDE_ENV_FILE`, and has the shell report its last directory to a scratch file however the
+//! command ends. Values of variables never stand in the script, so they cannot be seen in a process list.
+
+use crate::spill;
+use crate::state::SessionFacts;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use sys::Env;
+use sys::process::{self, Child, Input, Output, Spawn};
+
+/// Longest script handed over as an argument; the kernel refuses single arguments above 128 KiB.
+const ARGUMENT_BYTES: usize = 100 * 1024;
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Bash,
+    Zsh,
+    /// Neither is installed: plain commands work, rc files are not read.
+    Posix,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub(crate) path: PathBuf,
+    pub(crate) kind: Kind,
+}
+
+impl Program {
+    /// `CLAUDE_CODE_SHELL`, else `$SHELL`, when bash or zsh; else an installed bash, zsh, sh.
+    pub(crate) fn choose(env: &Env) -> Self {
+        let named =
+            ["CLAUDE_CODE_SHELL", "SHELL"].into_iter().filter_map(|name| env.non_empty(name)).map(|v| on_path(env, v));
+        let usual = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/zsh"].into_iter().map(PathBuf::from);
+        named
+            .chain(usual)
+            .find_map(|path| {
+                let kind = kind_of(&path)?;
+                path.is_file().then_some(Self { path, kind })
+            })
+            .or_else(|| {
+                let path = on_path(env, "bash");
+                path.is_absolute().then_some(Self { path, kind: Kind::Bash })
+            })
+            .unwrap_or_else(|| Self { path: "/bin/sh".into(), kind: Kind::Posix })
+    }
+}
+
+/// A bare name is looked up in PATH.
+fn on_path(env: &Env, name: &str) -> PathBuf {
+    let folders = env.get("PATH").unwrap_or(DEFAULT_PATH).split(':').filter(|dir| dir.starts_with('/'));
+    let found = folders.map(|dir| Path::new(dir).join(name)).find(|path| !name.contains('/') && path.is_file());
+    found.unwrap_or_else(|| name.into())
+}
+
+fn kind_of(path: &Path) -> Option<Kind> {
+    match path.file_name()?.to_str()? {
+        "bash" => Some(Kind::Bash),
+        "zsh" => Some(Kind::Zsh),
+        _ => None,
+    }
+}
+
+/// Hosts' own bookkeeping, which would mislead a program that asks for it in a child.
+const NOT_INHERITED: [&str; 2] = ["CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP", "CLAUDE_CODE_SDK_READS_SESSION_STATE"];
+
+/// What children see: ours, without credentials and telemetry settings, with what marks them as ours.
+pub(crate) fn environment(facts: &SessionFacts) -> Vec<(OsString, OsString)> {
+    let scrub = facts.env.is_on("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB");
+    let mut vars: Vec<(OsString, OsString)> = facts
+        .env
+        .iter()
+        .filter(|(name, _)| passes(name, facts) && !(scrub && looks_secret(name)))
+        .map(|(name, value)| (name.to_os_string(), value.to_os_string()))
+        .collect();
+    let mut set = |name: &str, value: &str| {
+        vars.retain(|(n, _)| n != name);
+        vars.push((name.into(), value.into()));
+    };
+    set("CLAUDECODE", "1");
+    set("CLAUDE_CODE_CHILD_SESSION", "1");
+    set("CLAUDE_CODE_SESSION_ID", &facts.session_id);
+    set("CLAUDE_PID", &std::process::id().to_string());
+    // An editor would wait for ever for someone who is not there.
+    set("GIT_EDITOR", "true");
+    if let Some(effort) = &facts.effort {
+        set("CLAUDE_EFFORT", effort);
+    }
+    if facts.env.non_empty("PATH").is_none() {
+        set("PATH", DEFAULT_PATH);
+    }
+    vars
+}
+
+fn passes(name: &OsStr, facts: &SessionFacts) -> bool {
+    !name.as_bytes().starts_with(b"OTEL_")
+        && !NOT_INHERITED.iter().any(|n| name == *n)
+        && !facts.secret_vars.iter().any(|secret| name == secret.as_str())
+}
+
+fn looks_secret(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    ["_TOKEN", "_SECRET", "_API_KEY", "_PASSWORD", "_SECRET_ACCESS_KEY", "_CREDENTIALS"]
+        .iter()
+        .any(|end| name.ends_with(end))
+}
+
+/// Everything a start needs besides the command.
+pub(crate) struct Launch<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) cwd: &'a Path,
+    pub(crate) snapshot: Option<&'a Path>,
+    /// `CLAUDE_ENV_FILE`.
+    pub(crate) env_file: Option<&'a str>,
+    /// `CLAUDE_CODE_SHELL_PREFIX`.
+    pub(crate) prefix: Option<&'a str>,
+    /// Where the shell writes its last directory; its folder must exist.
+    pub(crate) cwd_file: Option<&'a Path>,
+}
+
+impl Launch<'_> {
+    /// Starts `command`. A very long one is written to `text_file` first.
+    pub(crate) fn start(self, command: &str, text_file: &Path) -> io::Result<Child> {
+        let body = if command.len() > ARGUMENT_BYTES {
+            spill::create_private(text_file)?.write_all(command.as_bytes())?;
+            format!(". {}", quote(&text_file.to_string_lossy()))
+        } else {
+            format!("eval {}", quote(command))
+        };
+        let script = self.script(&body, command);
+        let shell = self.program.path.clone();
+        let script = match self.prefix {
+            Some(prefix) => {
+                format!("{prefix} {}", quote(&format!("{} -c {}", quote(&shell.to_string_lossy()), quote(&script))))
+            }
+            None => script,
+        };
+        process::spawn(Spawn {
+            program: shell.into(),
+            args: vec!["-c".into(), script.into()],
+            env: self.env,
+            cwd: self.cwd.to_path_buf(),
+            stdin: Input::Null,
+            output: Output::Merged,
+        })
+    }
+
+    fn script(&self, body: &str, command: &str) -> String {
+        let source = |file: Cow<'_, str>| format!("[ -r {0} ] && . {0}; ", quote(&file));
+        let sourced = self.snapshot.map(Path::to_string_lossy).map(source).unwrap_or_default()
+            + &self.env_file.map(Into::into).map(source).unwrap_or_default();
+        let Some(cwd_file) = self.cwd_file else { return sourced + body };
+        let report = format!("{{ pwd -P >|{}; }} 2>/dev/null", quote(&cwd_file.to_string_lossy()));
+        let trap = quote(&report);
+        // A trap of the command's own replaces ours, so the report must not depend on it.
+        let after = if command.contains("trap") && command.contains("EXIT") {
+            format!("; {{ __status=$?; {report}; }} 2>/dev/null; (exit $__status)")
+        } else {
+            String::new()
+        };
+        format!("{sourced}trap {trap} EXIT; {body}{after}")
+    }
+}
+
+/// As one word for any of our shells.
+pub(crate) fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(vars: &[(&str, &str)]) -> SessionFacts {
+        SessionFacts {
+            session_id: "s".into(),
+            env: Env::default().with(vars.iter().copied()),
+            session_dir: "/x".into(),
+            tasks_dir: "/x".into(),
+            config_home: "/x".into(),
+            read_before_edit: false,
+            effort: Some("high".into()),
+            secret_vars: vec!["ANTHROPIC_API_KEY".into()],
+            documents: false,
+        }
+    }
+
+    #[test]
+    fn children_get_marks_but_no_secrets() {
+        // [TST-62]
+        let given = [
+            ("OTEL_EXPORTER_OTLP_HEADERS", "k"),
+            ("ANTHROPIC_API_KEY", "k"),
+            ("CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP", "k"),
+            ("CLAUDECODE", "old"),
+            ("GH_TOKEN", "kept"),
+        ];
+        let env = environment(&facts(&given));
+        let get =
+            |name: &str| env.iter().filter(|(n, _)| n == name).map(|(_, v)| v.to_str().unwrap()).collect::<Vec<_>>();
+        assert_eq!(get("CLAUDECODE"), ["1"]);
+        assert_eq!(get("CLAUDE_CODE_CHILD_SESSION"), ["1"]);
+        assert_eq!(get("CLAUDE_CODE_SESSION_ID"), ["s"]);
+        assert_eq!(get("CLAUDE_EFFORT"), ["high"]);
+        assert_eq!(get("GH_TOKEN"), ["kept"]);
+        assert_eq!(get("PATH"), [DEFAULT_PATH]);
+        assert!(env.iter().all(|(_, v)| v != "k"), "{env:?}");
+    }
+
+    #[test]
+    fn scrubbing_removes_what_looks_like_a_credential() {
+        let env = environment(&facts(&[("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "1"), ("GH_TOKEN", "t"), ("HOME", "/h")]));
+        assert!(env.iter().all(|(n, _)| n != "GH_TOKEN"));
+        assert!(env.iter().any(|(n, _)| n == "HOME"));
+    }
+
+    #[test]
+    fn the_shell_is_bash_or_zsh() {
+        let choose = |vars: &[(&str, &str)]| Program::choose(&Env::default().with(vars.iter().copied()));
+        assert_eq!(choose(&[("CLAUDE_CODE_SHELL", "bash"), ("PATH", "/bin")]).path, Path::new("/bin/bash"));
+        assert_eq!(choose(&[("SHELL", "/usr/bin/fish")]).kind, Kind::Bash);
+        assert_eq!(choose(&[("SHELL", "/nowhere/bash")]).path, Path::new("/bin/bash"));
+    }
+
+    #[test]
+    fn quoting_survives_quotes() {
+        assert_eq!(quote("it's"), r"'it'\''s'");
+    }
+}

@@ -1,0 +1,178 @@
+//! From captured output to what the model reads and readers store. Shapes follow the reference: merged output in
+//! `stdout`, our notices in `stderr`, failures as text beginning `Exit code N`.
+
+use super::capture::Capture;
+use super::git::{self, GitOperation};
+use super::meaning;
+use crate::contract::Outcome;
+use crate::spill;
+use serde::Serialize;
+use wire::block::{Block, Content, Source};
+
+/// Longest failure shown whole, in characters; longer ones keep both ends.
+const FAILURE_CHARS: usize = 10_000;
+const NO_OUTPUT: &str = "(finished; nothing was printed)";
+/// Largest image taken from a data URL, in bytes of base64: what the API accepts.
+const IMAGE_BYTES: u64 = 5 * 1024 * 1024;
+
+/// `toolUseResult`.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Structured {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) interrupted: bool,
+    pub(crate) is_image: bool,
+    pub(crate) no_output_expected: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) background_task_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timed_out_after_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) background_cwd_hint: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) dangerously_disable_sandbox: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) return_code_interpretation: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) persisted_output_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) persisted_output_size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) git_operation: Option<GitOperation>,
+}
+
+impl Structured {
+    /// With `content` for the model.
+    pub(crate) fn outcome(&self, content: Content, is_error: bool) -> Outcome {
+        Outcome { content, is_error, structured: wire::raw::to_raw(self).ok() }
+    }
+}
+
+/// A command that ended by itself.
+pub(crate) struct Finished<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) unsandboxed: bool,
+    pub(crate) code: i32,
+    /// Lines of our own, such as the reset of the directory.
+    pub(crate) notices: &'a [String],
+}
+
+impl Finished<'_> {
+    pub(crate) async fn outcome(&self, capture: &mut Capture) -> Outcome {
+        let interpretation = meaning::interpretation(self.command, self.code);
+        if self.code != 0 && interpretation.is_none() {
+            let output = excerpt(capture);
+            capture.discard_file().await;
+            let text = join(&[&format!("Exit code {}", self.code), &output]);
+            return Outcome::failed(with_notices(text, self.notices));
+        }
+        let stdout = inline(capture);
+        let mut result = Structured {
+            stderr: self.notices.join("\n"),
+            no_output_expected: meaning::expects_no_output(self.command),
+            dangerously_disable_sandbox: self.unsandboxed,
+            return_code_interpretation: interpretation,
+            git_operation: git::operation(self.command, &stdout),
+            ..Structured::default()
+        };
+        if let Some(source) = image(&stdout, capture).await {
+            capture.discard_file().await;
+            result.is_image = true;
+            result.stdout = stdout;
+            return result.outcome(Content::Blocks(vec![Block::Image { source }]), false);
+        }
+        let shown = match (capture.file().filter(|_| capture.is_long()), capture.write_error()) {
+            (Some(_), Some(error)) => {
+                join(&[&excerpt(capture), &format!("[The whole output could not be saved: {error}]")])
+            }
+            (Some(path), None) => {
+                result.persisted_output_path = Some(path.display().to_string());
+                result.persisted_output_size = Some(capture.total());
+                spill::wrapper(path, capture.total(), &stdout)
+            }
+            (None, _) if stdout.is_empty() => interpretation.unwrap_or(NO_OUTPUT).to_owned(),
+            (None, _) => stdout.clone(),
+        };
+        result.stdout = stdout;
+        result.outcome(Content::Text(with_notices(shown, self.notices)), false)
+    }
+}
+
+/// A command that we ended: `why` tells the model. Partial output is kept.
+pub(crate) async fn ended(capture: &mut Capture, why: &str, mut result: Structured) -> Outcome {
+    let output = excerpt(capture);
+    capture.discard_file().await;
+    result.interrupted = true;
+    let text = join(&[&output, why]);
+    result.stdout = output;
+    result.outcome(Content::Text(text), true)
+}
+
+fn with_notices(text: String, notices: &[String]) -> String {
+    notices.iter().fold(text, |text, notice| join(&[&text, notice]))
+}
+
+/// The parts that are not empty, a line each.
+pub(crate) fn join(parts: &[&str]) -> String {
+    let parts: Vec<&str> = parts.iter().copied().filter(|p| !p.is_empty()).collect();
+    parts.join("\n")
+}
+
+/// As much as may be shown inline, blank lines at both ends removed.
+pub(crate) fn inline(capture: &Capture) -> String {
+    trimmed(&String::from_utf8_lossy(capture.head())).to_owned()
+}
+
+/// Leading blank lines and all trailing white space removed; indentation of the first line stays.
+fn trimmed(text: &str) -> &str {
+    let text = text.trim_end();
+    let body = text.len() - text.trim_start().len();
+    let start = text[..body].rfind('\n').map_or(0, |at| at + 1);
+    &text[start..]
+}
+
+/// All of it, or its two ends: the real last characters, not those of the part shown inline.
+pub(crate) fn excerpt(capture: &Capture) -> String {
+    let head = String::from_utf8_lossy(capture.head());
+    let head = trimmed(&head);
+    if !capture.is_long() && head.chars().nth(FAILURE_CHARS).is_none() {
+        return head.to_owned();
+    }
+    let end = capture.end();
+    let end = String::from_utf8_lossy(&end);
+    let end = end.trim_end();
+    let first = head.char_indices().nth(FAILURE_CHARS / 2).map_or(head, |(at, _)| &head[..at]);
+    let last = end.char_indices().rev().nth(FAILURE_CHARS / 2 - 1).map_or(end, |(at, _)| &end[at..]);
+    let left_out = capture.total().saturating_sub((first.len() + last.len()) as u64);
+    format!("{first}\n\n[… {left_out} bytes left out …]\n\n{last}")
+}
+
+/// The image, when the output is one data URL.
+async fn image(start: &str, capture: &Capture) -> Option<Source> {
+    let kinds = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+    let (media_type, _) = start.strip_prefix("data:")?.split_once(";base64,")?;
+    let media_type = kinds.into_iter().find(|kind| *kind == media_type)?;
+    let whole = if capture.is_long() { read_back(capture).await? } else { start.to_owned() };
+    let (_, data) = whole.split_once(";base64,")?;
+    let data = data.trim_end();
+    let encoded = data.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='));
+    (encoded && !data.is_empty()).then(|| Source::base64(media_type, data.to_owned()))
+}
+
+async fn read_back(capture: &Capture) -> Option<String> {
+    let path = capture.file().filter(|_| capture.total() <= IMAGE_BYTES)?.to_path_buf();
+    tokio::task::spawn_blocking(move || std::fs::read_to_string(path)).await.ok()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_go_indentation_stays() {
+        assert_eq!(trimmed("\n \n  a\nb  \n\n"), "  a\nb");
+        assert_eq!(trimmed("\n\n"), "");
+        assert_eq!(trimmed("  a"), "  a");
+    }
+}

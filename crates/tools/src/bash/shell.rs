@@ -1,0 +1,58 @@
+//! The session's shell: which program, with which environment, and the snapshot of its rc file. Worked out on first
+//! use and kept.
+
+use super::launch::{self, Program};
+use crate::shell_snapshot::{Snapshot, Source};
+use crate::state::SessionFacts;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long the first command waits for a snapshot that is being taken.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub struct Shell {
+    program: OnceLock<Program>,
+    env: OnceLock<Vec<(OsString, OsString)>>,
+    snapshot: Snapshot,
+    waited: AtomicBool,
+}
+
+impl Shell {
+    /// Begins what the first command needs, so that it need not wait. Cheap; inside the runtime only.
+    pub fn warm(&self, facts: &SessionFacts, cwd: &Path) {
+        self.snapshot.begin(&Source {
+            program: self.program(facts),
+            env: self.env(facts),
+            cwd,
+            config_home: &facts.config_home,
+        });
+    }
+
+    pub(crate) fn program(&self, facts: &SessionFacts) -> &Program {
+        self.program.get_or_init(|| Program::choose(&facts.env))
+    }
+
+    pub(crate) fn environment(&self, facts: &SessionFacts) -> Vec<(OsString, OsString)> {
+        self.env(facts).clone()
+    }
+
+    fn env(&self, facts: &SessionFacts) -> &Vec<(OsString, OsString)> {
+        self.env.get_or_init(|| launch::environment(facts))
+    }
+
+    /// Only the first command waits.
+    pub(crate) async fn snapshot(&self, facts: &SessionFacts, cwd: &Path) -> Option<PathBuf> {
+        self.warm(facts, cwd);
+        let patience = if self.waited.swap(true, Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
+        self.snapshot.file(patience).await
+    }
+
+    /// Removes the snapshot. Blocking, but short.
+    pub(crate) fn shutdown(&self) {
+        self.snapshot.remove();
+    }
+}

@@ -1,0 +1,260 @@
+//! Glob: files by name pattern. Reports at most 100 paths, the least recently modified first, which is the order seen
+//! in the reference (its documentation says newest first; observed behaviour decides), plus the number of all
+//! matches. Patterns read as in a gitignore file: without a slash they match at any depth.
+
+use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::input::Input;
+use crate::walk::{self, Best, Ended, Halt};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use globset::{GlobBuilder, GlobMatcher};
+use ignore::{DirEntry, WalkBuilder, WalkState};
+use permission::Access;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Instant, SystemTime};
+use sys::Env;
+
+const LIMIT: usize = 100;
+
+static SPEC: Spec = Spec::of("Glob", include_str!("glob.md"), include_str!("glob.schema.json"));
+
+pub struct Glob;
+
+impl Tool for Glob {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+        let input = Input::of("Glob", input)?;
+        let pattern = input.string("pattern")?;
+        let path = input.opt_string("path")?.filter(|p| !p.is_empty());
+        if pattern.is_empty() {
+            return Err(input.refuse("pattern", "must not be empty"));
+        }
+        if pattern.contains('\0') {
+            return Err(input.refuse("pattern", "contains a NUL character"));
+        }
+        if path.as_ref().is_some_and(|p| p.contains('\0')) {
+            return Err(input.refuse("path", "contains a NUL character"));
+        }
+        Ok(Box::new(GlobCall { pattern, path }))
+    }
+}
+
+struct GlobCall {
+    pattern: String,
+    path: Option<String>,
+}
+
+impl Call for GlobCall {
+    fn access(&self, at: &Workspace) -> Vec<Access> {
+        vec![Access::ReadPath(self.scope(at).root)]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Shared
+    }
+
+    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+        async move { self.search(cx).await.unwrap_or_else(|failure| failure) }.boxed()
+    }
+}
+
+/// Where to start walking, and what a path below it must look like.
+#[derive(Debug, PartialEq)]
+struct Scope {
+    root: PathBuf,
+    pattern: String,
+}
+
+impl GlobCall {
+    fn scope(&self, at: &Workspace) -> Scope {
+        let base = self.path.as_ref().map_or_else(|| at.cwd.clone(), |p| at.absolute(p));
+        Scope::of(&base, &self.pattern, at)
+    }
+
+    async fn search(self, cx: CallCx) -> Result<Outcome, Outcome> {
+        let started = Instant::now();
+        let scope = self.scope(&cx.workspace);
+        let matcher = compile(&scope.pattern)?;
+        let env = &cx.state.facts.env;
+        let limit = walk::time_limit(env);
+        let (builder, may_read) = (walker(&scope.root, env), cx.may_read.clone());
+        let (root, at) = (scope.root, cx.workspace.clone());
+        let base = self.path.as_ref().map(|p| at.absolute(p));
+        let (found, ended) = walk::run(&cx, limit, move |halt| {
+            base.map_or(Ok(()), |base| check_directory(&base, &at))?;
+            Ok(collect(builder, halt, |path| {
+                path.strip_prefix(&root).is_ok_and(|rest| matcher.is_match(rest)) && may_read(path)
+            }))
+        })
+        .await?;
+        Ok(report(found?, &cx.workspace, ended, started).outcome(walk::time_note(ended, limit)))
+    }
+}
+
+impl Scope {
+    /// Moves the leading plain components of `pattern` into the root: nothing beside them can match, and a pattern
+    /// that leaves `base` (absolute, `~/`, `..`) declares where it really looks.
+    fn of(base: &Path, pattern: &str, at: &Workspace) -> Self {
+        let (mut root, mut rest) = match pattern.strip_prefix("~/") {
+            Some(rest) if at.home.is_some() => (at.absolute("~/"), rest),
+            _ if pattern.starts_with('/') => (PathBuf::from("/"), pattern.trim_start_matches('/')),
+            _ => (base.to_path_buf(), pattern),
+        };
+        while let Some((first, tail)) = rest.split_once('/') {
+            let plain = !first.contains(['*', '?', '[', ']', '{', '}', '\\', '!']);
+            if tail.is_empty() || !plain || walk::is_vcs_name(first.as_ref()) {
+                break;
+            }
+            match first {
+                "" | "." => {}
+                ".." => drop(root.pop()),
+                name => root.push(name),
+            }
+            rest = tail.trim_start_matches('/');
+        }
+        let anchored = rest.len() != pattern.len() || rest.contains('/');
+        let pattern = if anchored { rest.to_owned() } else { format!("**/{rest}") };
+        Self { root, pattern }
+    }
+}
+
+fn check_directory(path: &Path, at: &Workspace) -> Result<(), Outcome> {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(_) => Err(Outcome::invalid(format!("Path is not a directory: {}", path.display()))),
+        Err(_) => Err(walk::missing("Directory", path, at)),
+    }
+}
+
+/// Links to files are names like any other; links to directories are not followed.
+fn is_file(entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|t| t.is_file() || (t.is_symlink() && entry.path().is_file()))
+}
+
+fn compile(pattern: &str) -> Result<GlobMatcher, Outcome> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
+    glob.map(|g| g.compile_matcher()).map_err(|e| Outcome::invalid(format!("Invalid glob pattern: {e}")))
+}
+
+fn walker(root: &Path, env: &Env) -> WalkBuilder {
+    let honour_ignore = env.flag("CLAUDE_CODE_GLOB_NO_IGNORE") == Some(false);
+    let skip_hidden = env.flag("CLAUDE_CODE_GLOB_HIDDEN") == Some(false);
+    let mut builder = WalkBuilder::new(root);
+    builder.standard_filters(honour_ignore).require_git(false).hidden(skip_hidden);
+    builder
+}
+
+/// Ordered by age, then by path, so that equal times still give one answer.
+type Hits = Best<(SystemTime, PathBuf)>;
+
+/// Hands one thread's finds over when the walk drops its visitor.
+struct Share<'a> {
+    mine: Hits,
+    all: &'a Mutex<Hits>,
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        let mine = std::mem::replace(&mut self.mine, Hits::new(0));
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).merge(mine);
+    }
+}
+
+fn collect(mut builder: WalkBuilder, halt: &Halt, wanted: impl Fn(&Path) -> bool + Sync) -> Hits {
+    let all = Mutex::new(Hits::new(LIMIT));
+    walk::parallel(&mut builder).run(|| {
+        let mut share = Share { mine: Hits::new(LIMIT), all: &all };
+        let wanted = &wanted;
+        Box::new(move |entry| {
+            if halt.is_set() {
+                return WalkState::Quit;
+            }
+            if let Ok(entry) = entry
+                && wanted(entry.path())
+                && is_file(&entry)
+            {
+                share.mine.add((walk::modified(entry.metadata().map_err(std::io::Error::other)), entry.into_path()));
+            }
+            WalkState::Continue
+        })
+    });
+    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    filenames: Vec<String>,
+    duration_ms: u64,
+    num_files: usize,
+    truncated: bool,
+    total_matches: u64,
+    count_is_complete: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timed_out: Option<bool>,
+}
+
+fn report(found: Hits, at: &Workspace, ended: Ended, started: Instant) -> Report {
+    let total = found.total;
+    let filenames: Vec<String> = found.into_sorted().iter().map(|(_, path)| walk::shown(path, at)).collect();
+    Report {
+        duration_ms: started.elapsed().as_millis() as u64,
+        num_files: filenames.len(),
+        truncated: total > filenames.len() as u64,
+        total_matches: total,
+        count_is_complete: ended == Ended::Complete,
+        timed_out: (ended == Ended::TimedOut).then_some(true),
+        filenames,
+    }
+}
+
+impl Report {
+    fn outcome(&self, note: Option<String>) -> Outcome {
+        let mut lines = self.filenames.clone();
+        if lines.is_empty() {
+            lines.push("No files found".to_owned());
+        }
+        if self.truncated {
+            let (shown, total) = (self.num_files, self.total_matches);
+            lines.push(format!("(Showing {shown} of {total} matching files. Use a narrower pattern or path.)"));
+        }
+        lines.extend(note);
+        Outcome::text(lines.join("\n"), wire::raw::to_raw(self).ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(base: &str, pattern: &str) -> (String, String) {
+        let at =
+            Workspace { cwd: "/w".into(), project: "/w".into(), additional: Vec::new(), home: Some("/home/u".into()) };
+        let scope = Scope::of(Path::new(base), pattern, &at);
+        (scope.root.display().to_string(), scope.pattern)
+    }
+
+    #[test]
+    fn plain_components_move_into_the_root() {
+        let is = |pattern: &str, root: &str, rest: &str| {
+            assert_eq!(scope("/w", pattern), (root.to_owned(), rest.to_owned()), "{pattern}");
+        };
+        is("*.rs", "/w", "**/*.rs");
+        is("**/*.rs", "/w", "**/*.rs");
+        is("src/**/*.rs", "/w/src", "**/*.rs");
+        is("./src/*.rs", "/w/src", "*.rs");
+        is("../x/*.rs", "/x", "*.rs");
+        is("/etc/*.conf", "/etc", "*.conf");
+        is("/*.conf", "/", "*.conf");
+        is("~/notes/*", "/home/u/notes", "*");
+        is("a/b.txt", "/w/a", "b.txt");
+        is(".git/config", "/w", ".git/config");
+        is("{a,b}/c", "/w", "{a,b}/c");
+    }
+}

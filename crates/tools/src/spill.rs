@@ -1,0 +1,125 @@
+//! Large results: the whole text goes to a file of the session, the model gets a short wrapper naming it. The wrapper
+//! depends on nothing but its text and path, so sending it again gives the same bytes. Nothing here decides *whether*
+//! a Bash result is too large; the engine applies [`GENERIC_LIMIT`] to every other tool.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Longest result of any tool, in characters, that is sent as it is.
+pub const GENERIC_LIMIT: usize = 50_000;
+const PREVIEW_BYTES: usize = 2_000;
+
+/// A result that was replaced by its wrapper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spilled {
+    /// What the model reads instead.
+    pub content: String,
+    pub path: PathBuf,
+    /// Size of the whole text in bytes.
+    pub size: u64,
+}
+
+/// Spills `text` when it is longer than [`GENERIC_LIMIT`]; `None` means it may be sent whole. Blocking.
+pub fn bound(session_dir: &Path, text: &str) -> io::Result<Option<Spilled>> {
+    if text.len() <= GENERIC_LIMIT || text.chars().nth(GENERIC_LIMIT).is_none() {
+        return Ok(None);
+    }
+    let (mut file, path) = create(session_dir)?;
+    file.write_all(text.as_bytes())?;
+    let size = text.len() as u64;
+    Ok(Some(Spilled { content: wrapper(&path, size, text), path, size }))
+}
+
+/// Opens a new file under the session's `tool-results`. Blocking.
+pub fn create(session_dir: &Path) -> io::Result<(File, PathBuf)> {
+    let path = new_path(session_dir);
+    Ok((create_private(&path)?, path))
+}
+
+/// Where the next spilled result may go.
+pub(crate) fn new_path(session_dir: &Path) -> PathBuf {
+    session_dir.join("tool-results").join(format!("{}.txt", sys::id::base36(9)))
+}
+
+/// Creates `path` (0600) and its directories (0700). Never opens what is already there, nor follows a link to it.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    if let Some(dir) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// The text the model sees in place of the whole. `start` is at least the first 2 KB of it.
+pub fn wrapper(path: &Path, size: u64, start: &str) -> String {
+    let preview = preview(start);
+    let more = if (preview.len() as u64) < size { "\n…" } else { "" };
+    format!(
+        "<persisted-output>\nToo large to show whole ({}). Full output saved to: {}\n\nPreview (first 2 KB):\n\
+         {preview}{more}\n</persisted-output>",
+        human(size),
+        path.display(),
+    )
+}
+
+/// About 2 KB, ended at a line break when one is near.
+fn preview(text: &str) -> &str {
+    if text.len() <= PREVIEW_BYTES {
+        return text;
+    }
+    let cut = &text[..text.floor_char_boundary(PREVIEW_BYTES)];
+    match cut.rfind('\n') {
+        Some(at) if at > PREVIEW_BYTES / 2 => &cut[..at],
+        _ => cut,
+    }
+}
+
+/// `58.6 KB`, `1.2 MB`: one decimal, units of 1024.
+pub(crate) fn human(bytes: u64) -> String {
+    let kb = bytes as f64 / 1024.0;
+    match kb {
+        kb if kb < 1024.0 => format!("{kb:.1} KB"),
+        kb if kb < 1024.0 * 1024.0 => format!("{:.1} MB", kb / 1024.0),
+        kb => format!("{:.1} GB", kb / 1024.0 / 1024.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_long_result_is_saved_and_wrapped() {
+        // [TST-10]
+        let dir = tempfile::tempdir().unwrap();
+        let text = "0123456789abcde\n".repeat(3_750);
+        let spilled = bound(dir.path(), &text).unwrap().expect("60,000 characters spill");
+        assert!(spilled.content.starts_with("<persisted-output>\n"));
+        assert!(spilled.content.ends_with("\n</persisted-output>"));
+        let line = spilled.content.lines().find_map(|l| l.split_once("Full output saved to: ")).unwrap().1;
+        assert_eq!(Path::new(line), spilled.path);
+        assert!(spilled.path.starts_with(dir.path().join("tool-results")));
+        assert_eq!(std::fs::read_to_string(&spilled.path).unwrap(), text);
+        assert!(spilled.content.contains("58.6 KB"));
+        assert!(spilled.content.len() < 2_400);
+        assert_eq!(std::fs::metadata(&spilled.path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn the_limit_counts_characters() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(bound(dir.path(), &"é".repeat(GENERIC_LIMIT)).unwrap(), None);
+        assert!(bound(dir.path(), &"é".repeat(GENERIC_LIMIT + 1)).unwrap().is_some());
+    }
+
+    #[test]
+    fn nothing_existing_is_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("precious");
+        std::fs::write(&target, "x").unwrap();
+        std::os::unix::fs::symlink(&target, dir.path().join("link")).unwrap();
+        assert!(create_private(&dir.path().join("link")).is_err());
+    }
+}

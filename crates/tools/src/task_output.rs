@@ -1,0 +1,141 @@
+//! TaskOutput: how a background task stands and the end of what it printed. Never fails because of a slow task: it
+//! then says that the task still runs.
+
+use crate::bash::read_end;
+use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::input::Input;
+use crate::tasks::{Task, TaskStatus, Tasks};
+use futures_util::future::BoxFuture;
+use permission::Access;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::time::Duration;
+
+pub struct TaskOutput;
+
+static SPEC: Spec = Spec::of("TaskOutput", include_str!("task_output.md"), include_str!("task_output.schema.json"));
+
+impl Tool for TaskOutput {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+        let input = Input::of("TaskOutput", input)?;
+        // Older names of the tool called it `bash_id`.
+        let id = match input.opt_string("bash_id")? {
+            Some(id) if input.raw("task_id").is_none() => id,
+            _ => input.string("task_id")?,
+        };
+        let timeout_ms = input.opt_number("timeout")?.unwrap_or(30_000).min(600_000);
+        let block = input.opt_bool("block")?.unwrap_or(true);
+        Ok(Box::new(TaskOutputCall { id, patience: block.then_some(Duration::from_millis(timeout_ms)) }))
+    }
+}
+
+struct TaskOutputCall {
+    id: String,
+    /// `None`: do not wait.
+    patience: Option<Duration>,
+}
+
+impl Call for TaskOutputCall {
+    fn access(&self, _: &Workspace) -> Vec<Access> {
+        vec![Access::Harmless]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Shared
+    }
+
+    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+        Box::pin(async move {
+            let tasks = &cx.state.tasks;
+            let task = match self.patience {
+                None => tasks.get(&self.id),
+                Some(patience) => tokio::select! {
+                    task = tasks.wait(&self.id, patience) => task,
+                    () = cx.cancel.cancelled() => tasks.get(&self.id),
+                },
+            };
+            match task {
+                Some(task) => self.report(&cx, task).await,
+                None => Outcome::failed(unknown(&self.id, tasks)),
+            }
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Structured<'a> {
+    retrieval_status: &'static str,
+    task: Shown<'a>,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    task_id: &'a str,
+    task_type: &'a str,
+    status: &'a str,
+    description: &'a str,
+    output: &'a str,
+    #[serde(rename = "exitCode", skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+}
+
+impl TaskOutputCall {
+    async fn report(&self, cx: &CallCx, task: Task) -> Outcome {
+        let retrieval = match (task.status, self.patience) {
+            (TaskStatus::Running, Some(_)) => "timeout",
+            (TaskStatus::Running, None) => "not_ready",
+            (TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Killed, _) => "success",
+        };
+        let limit = cx.state.facts.env.number("TASK_MAX_OUTPUT_LENGTH").unwrap_or(32_000).min(160_000);
+        let output = end_of_output(&task, limit).await;
+        let exit_code = task.exit_code.map_or_else(String::new, |code| format!("<exit_code>{code}</exit_code>\n\n"));
+        let note = task.note.as_ref().map_or_else(String::new, |note| format!("<note>{note}</note>\n\n"));
+        let text = format!(
+            "<retrieval_status>{retrieval}</retrieval_status>\n\n<task_id>{}</task_id>\n\n<task_type>{}</task_type>\n\n\
+             <status>{}</status>\n\n{exit_code}{note}<output>\n{output}\n</output>",
+            task.id,
+            task.kind,
+            task.status.as_str(),
+        );
+        let shown = Shown {
+            task_id: &task.id,
+            task_type: task.kind,
+            status: task.status.as_str(),
+            description: &task.description,
+            output: &output,
+            exit_code: task.exit_code,
+        };
+        Outcome::text(text, wire::raw::to_raw(&Structured { retrieval_status: retrieval, task: shown }).ok())
+    }
+}
+
+async fn end_of_output(task: &Task, limit: usize) -> String {
+    let path = task.output.clone();
+    let read = tokio::task::spawn_blocking(move || read_end(&path, limit as u64 * 4)).await;
+    let (bytes, len) = match read {
+        Ok(Ok(read)) => read,
+        Ok(Err(error)) => return format!("[{}: {error}]", task.output.display()),
+        Err(error) => return format!("[{error}]"),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.trim_end();
+    let start = text.char_indices().rev().nth(limit.saturating_sub(1)).map_or(0, |(at, _)| at);
+    if start == 0 && bytes.len() as u64 == len {
+        return text.to_owned();
+    }
+    format!("[Truncated. Full output: {}]\n\n{}", task.output.display(), &text[start..])
+}
+
+/// What to say about an id nobody has, with those that exist.
+pub(crate) fn unknown(id: &str, tasks: &Tasks) -> String {
+    let running = tasks.running();
+    if running.is_empty() {
+        return format!("There is no background task with the id {id}, and none is running.");
+    }
+    let list: Vec<String> = running.iter().map(|task| format!("- {}: {}", task.id, task.description)).collect();
+    format!("There is no background task with the id {id}. Running now:\n{}", list.join("\n"))
+}

@@ -1,0 +1,282 @@
+//! Background tasks of one session: what runs, how it ended, where its output is. The table owns the tasks: dropping
+//! it kills what still runs. Each task settles exactly once, and each event is delivered exactly once, to whoever
+//! takes it first.
+
+use crate::bash::running::{Pause, Running};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskStatus {
+    Running,
+    /// Exit code 0.
+    Completed,
+    Failed,
+    /// Stopped by us: on request, at its deadline, or for printing too much.
+    Killed,
+}
+
+impl TaskStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Killed => "killed",
+        }
+    }
+}
+
+/// One task, as it stood when asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    pub id: String,
+    /// `local_bash`.
+    pub kind: &'static str,
+    pub command: String,
+    pub description: String,
+    /// The call that started it.
+    pub tool_use_id: String,
+    pub output: PathBuf,
+    pub status: TaskStatus,
+    pub exit_code: Option<i32>,
+    /// Why it was killed or its output is incomplete.
+    pub note: Option<String>,
+    pub started_at_ms: u64,
+    pub ended_at_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskEvent {
+    Started(Task),
+    /// Once per task.
+    Settled(Task),
+}
+
+/// What is known of a task before it runs.
+#[derive(Debug)]
+pub(crate) struct NewTask {
+    pub(crate) id: String,
+    pub(crate) command: String,
+    pub(crate) description: String,
+    pub(crate) tool_use_id: String,
+    pub(crate) output: PathBuf,
+    pub(crate) deadline: Duration,
+}
+
+#[derive(Debug, Default)]
+pub struct Tasks {
+    shared: Arc<Shared>,
+    /// Supervisors of running tasks, and readers of pipes that outlived their command.
+    work: Mutex<JoinSet<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    table: Mutex<Table>,
+    /// Counts changes; waiters look at the table again.
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    rows: Vec<Row>,
+    /// Not yet taken. At most two per task.
+    events: VecDeque<TaskEvent>,
+}
+
+#[derive(Debug)]
+struct Row {
+    task: Task,
+    stop: CancellationToken,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self { table: Mutex::default(), changed: watch::Sender::new(0) }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
+        let out = change(&mut self.lock());
+        self.changed.send_modify(|n| *n += 1);
+        out
+    }
+
+    fn settle(&self, id: &str, end: End) {
+        self.change(|table| {
+            let Some(row) = table.rows.iter_mut().find(|row| row.task.id == id) else { return };
+            if row.task.status != TaskStatus::Running {
+                return;
+            }
+            row.task.status = end.status;
+            row.task.exit_code = end.exit_code;
+            row.task.note = end.note;
+            row.task.ended_at_ms = Some(sys::clock::now_ms());
+            let settled = TaskEvent::Settled(row.task.clone());
+            table.events.push_back(settled);
+        });
+    }
+}
+
+struct End {
+    status: TaskStatus,
+    exit_code: Option<i32>,
+    note: Option<String>,
+}
+
+impl Tasks {
+    /// `b` and 8 characters of base 36.
+    pub(crate) fn new_id() -> String {
+        format!("b{}", sys::id::base36(8))
+    }
+
+    /// Takes over a running command. Its output file exists already.
+    pub(crate) fn adopt(&self, new: NewTask, running: Running) -> Task {
+        let task = Task {
+            id: new.id.clone(),
+            kind: "local_bash",
+            command: new.command,
+            description: new.description,
+            tool_use_id: new.tool_use_id,
+            output: new.output,
+            status: TaskStatus::Running,
+            exit_code: None,
+            note: None,
+            started_at_ms: sys::clock::now_ms(),
+            ended_at_ms: None,
+        };
+        let stop = CancellationToken::new();
+        self.shared.change(|table| {
+            table.rows.push(Row { task: task.clone(), stop: stop.clone() });
+            table.events.push_back(TaskEvent::Started(task.clone()));
+        });
+        let shared = Arc::clone(&self.shared);
+        let deadline = Instant::now() + new.deadline;
+        self.work().spawn(async move {
+            let end = supervise(running, &stop, deadline).await;
+            shared.settle(&new.id, end);
+        });
+        task
+    }
+
+    /// Reads and drops what a descendant prints after its command has ended.
+    pub(crate) fn read_on(&self, mut pipe: pipe::Receiver) {
+        self.work().spawn(async move {
+            let mut buffer = vec![0; 4096];
+            while matches!(pipe.read(&mut buffer).await, Ok(1..)) {}
+        });
+    }
+
+    fn work(&self) -> MutexGuard<'_, JoinSet<()>> {
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        while work.try_join_next().is_some() {}
+        work
+    }
+
+    pub fn get(&self, id: &str) -> Option<Task> {
+        self.shared.lock().rows.iter().find(|row| row.task.id == id).map(|row| row.task.clone())
+    }
+
+    /// All tasks of the session, oldest first.
+    pub fn all(&self) -> Vec<Task> {
+        self.shared.lock().rows.iter().map(|row| row.task.clone()).collect()
+    }
+
+    pub fn running(&self) -> Vec<Task> {
+        let mut all = self.all();
+        all.retain(|task| task.status == TaskStatus::Running);
+        all
+    }
+
+    /// Waits until the task has settled, at most `patience`; returns how it stands then.
+    pub async fn wait(&self, id: &str, patience: Duration) -> Option<Task> {
+        let mut changed = self.shared.changed.subscribe();
+        let settled = changed.wait_for(|_| self.get(id).is_none_or(|task| task.status != TaskStatus::Running));
+        // Running out of patience is an answer too.
+        drop(tokio::time::timeout(patience, settled).await);
+        self.get(id)
+    }
+
+    /// Ends the task's whole process tree and waits for that. `None` when there is no such task.
+    pub async fn stop(&self, id: &str) -> Option<Task> {
+        let stop = self.shared.lock().rows.iter().find(|row| row.task.id == id).map(|row| row.stop.clone())?;
+        stop.cancel();
+        self.wait(id, STOP_BOUND).await
+    }
+
+    /// Ends everything; nothing of it runs when this returns.
+    pub async fn stop_all(&self) {
+        for row in &self.shared.lock().rows {
+            row.stop.cancel();
+        }
+        let mut changed = self.shared.changed.subscribe();
+        let quiet = changed.wait_for(|_| self.running().is_empty());
+        drop(tokio::time::timeout(STOP_BOUND, quiet).await);
+        let mut work = std::mem::take(&mut *self.work.lock().unwrap_or_else(PoisonError::into_inner));
+        work.shutdown().await;
+    }
+
+    /// Events nobody has taken yet, oldest first.
+    pub fn take_events(&self) -> Vec<TaskEvent> {
+        self.shared.lock().events.drain(..).collect()
+    }
+
+    /// The next event nobody has taken. Cancel-safe.
+    pub async fn next_event(&self) -> TaskEvent {
+        let mut changed = self.shared.changed.subscribe();
+        loop {
+            changed.mark_unchanged();
+            if let Some(event) = self.shared.lock().events.pop_front() {
+                return event;
+            }
+            if changed.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// The file of a task, by id.
+    pub fn output_path(tasks_dir: &Path, id: &str) -> PathBuf {
+        tasks_dir.join(format!("{id}.output"))
+    }
+}
+
+/// Longer than TERM, grace, KILL and the last bytes take.
+const STOP_BOUND: Duration = Duration::from_secs(4);
+
+async fn supervise(mut running: Running, stop: &CancellationToken, deadline: Instant) -> End {
+    let pause = running.until(stop, deadline).await;
+    let (status, exit_code, note) = match pause {
+        Ok(Pause::Exited(exit)) => {
+            running.drain().await;
+            // A signal is reported as 1, as for foreground commands.
+            let code = exit.code.unwrap_or(1);
+            (if code == 0 { TaskStatus::Completed } else { TaskStatus::Failed }, Some(code), None)
+        }
+        Ok(Pause::Cancelled) => (TaskStatus::Killed, None, None),
+        Ok(Pause::Deadline) => (TaskStatus::Killed, None, Some("its time limit was reached".to_owned())),
+        Ok(Pause::Excess) => (TaskStatus::Killed, None, Some("it printed more than 5 GB".to_owned())),
+        Err(error) => (TaskStatus::Failed, None, Some(format!("waiting for it failed: {error}"))),
+    };
+    if status == TaskStatus::Killed {
+        running.kill().await.ok();
+    }
+    let note =
+        note.or_else(|| running.capture.write_error().map(|error| format!("its output could not be saved: {error}")));
+    crate::bash::remove_scratch(std::mem::take(&mut running.scratch)).await;
+    End { status, exit_code, note }
+}

@@ -1,0 +1,189 @@
+//! What Glob and Grep share: walking a tree on all cores, stopping early, and naming paths the way the model knows
+//! them. Walks never follow links, never enter version-control directories, and end when the call is cancelled or its
+//! time is up; whatever was found until then is kept.
+
+use crate::contract::{CallCx, Outcome, Workspace};
+use ignore::{DirEntry, WalkBuilder, WalkParallel};
+use std::collections::BinaryHeap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, SystemTime};
+use sys::Env;
+
+const VCS_DIRS: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".sl"];
+/// More threads than this only fight over the file system.
+const MAX_THREADS: usize = 12;
+
+/// How a walk came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Complete,
+    TimedOut,
+    Cancelled,
+}
+
+/// Told to workers by a flag, so that they need neither clock nor lock per file.
+#[derive(Debug, Default)]
+pub(crate) struct Halt(AtomicU8);
+
+impl Halt {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    fn set(&self, why: Ended) {
+        self.0.store(why as u8, Ordering::Relaxed);
+    }
+
+    fn ended(&self) -> Ended {
+        match self.0.load(Ordering::Relaxed) {
+            x if x == Ended::TimedOut as u8 => Ended::TimedOut,
+            x if x == Ended::Cancelled as u8 => Ended::Cancelled,
+            _ => Ended::Complete,
+        }
+    }
+}
+
+/// Runs `work` off the runtime until it ends, the call is cancelled, or `limit` has passed.
+pub(crate) async fn run<T, W>(cx: &CallCx, limit: Duration, work: W) -> Result<(T, Ended), Outcome>
+where
+    T: Send + 'static,
+    W: FnOnce(&Halt) -> T + Send + 'static,
+{
+    let halt = Arc::new(Halt::default());
+    let flag = Arc::clone(&halt);
+    let mut task = tokio::task::spawn_blocking(move || work(&flag));
+    let joined = tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => {
+            halt.set(Ended::Cancelled);
+            task.await
+        }
+        joined = &mut task => joined,
+        () = tokio::time::sleep(limit) => {
+            halt.set(Ended::TimedOut);
+            task.await
+        }
+    };
+    match (joined, halt.ended()) {
+        (Ok(_), Ended::Cancelled) => Err(Outcome::failed("The search was interrupted before it finished.")),
+        (Ok(found), ended) => Ok((found, ended)),
+        (Err(error), _) => Err(Outcome::failed(format!("The search failed: {error}"))),
+    }
+}
+
+/// 20 s, 60 s on the slower file system of WSL, or what the environment says.
+pub(crate) fn time_limit(env: &Env) -> Duration {
+    let set = env.number::<f64>("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS").filter(|s| *s > 0.0);
+    match set.map(Duration::try_from_secs_f64) {
+        Some(Ok(limit)) => limit,
+        _ if env.non_empty("WSL_DISTRO_NAME").is_some() => Duration::from_secs(60),
+        _ => Duration::from_secs(20),
+    }
+}
+
+/// Finishes `builder` with what all walks have in common.
+pub(crate) fn parallel(builder: &mut WalkBuilder) -> WalkParallel {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    builder.threads(cores.min(MAX_THREADS)).filter_entry(|entry| !is_vcs_dir(entry)).build_parallel()
+}
+
+/// The root itself may be anything: it was named.
+fn is_vcs_dir(entry: &DirEntry) -> bool {
+    entry.depth() > 0 && entry.file_type().is_some_and(|t| t.is_dir()) && is_vcs_name(entry.file_name())
+}
+
+pub(crate) fn is_vcs_name(name: &std::ffi::OsStr) -> bool {
+    VCS_DIRS.iter().any(|dir| name == *dir)
+}
+
+/// Relative to the working directory when inside it, absolute otherwise.
+pub(crate) fn shown(path: &Path, at: &Workspace) -> String {
+    match path.strip_prefix(&at.cwd) {
+        Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+        Ok(rest) => rest.to_string_lossy().into_owned(),
+        Err(_) => path.to_string_lossy().into_owned(),
+    }
+}
+
+pub(crate) fn missing(what: &str, path: &Path, at: &Workspace) -> Outcome {
+    let (path, cwd) = (path.display(), at.cwd.display());
+    Outcome::invalid(format!("{what} does not exist: {path}. The current working directory is {cwd}."))
+}
+
+/// A closing remark when the result is not the whole answer.
+pub(crate) fn time_note(ended: Ended, limit: Duration) -> Option<String> {
+    (ended == Ended::TimedOut)
+        .then(|| format!("(The search stopped after {limit:?}; results are incomplete. Search a narrower path.)"))
+}
+
+/// The `keep` smallest of all items offered, and how many were offered: memory does not grow with the tree.
+#[derive(Debug)]
+pub(crate) struct Best<T> {
+    heap: BinaryHeap<T>,
+    keep: usize,
+    pub(crate) total: u64,
+}
+
+impl<T: Ord> Best<T> {
+    pub(crate) fn new(keep: usize) -> Self {
+        Self { heap: BinaryHeap::new(), keep, total: 0 }
+    }
+
+    pub(crate) fn add(&mut self, item: T) {
+        self.total += 1;
+        if self.heap.len() < self.keep {
+            self.heap.push(item);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && item < *worst
+        {
+            *worst = item;
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        let total = self.total + other.total;
+        other.heap.into_iter().for_each(|item| self.add(item));
+        self.total = total;
+    }
+
+    pub(crate) fn into_sorted(self) -> Vec<T> {
+        self.heap.into_sorted_vec()
+    }
+}
+
+/// A file's age; what cannot be told counts as oldest.
+pub(crate) fn modified(meta: std::io::Result<std::fs::Metadata>) -> SystemTime {
+    meta.and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn best_keeps_the_smallest_and_counts_all() {
+        let mut best = Best::new(3);
+        [5, 1, 9, 2].into_iter().for_each(|n| best.add(n));
+        let mut other = Best::new(3);
+        [0, 7, 8, 6].into_iter().for_each(|n| other.add(n));
+        best.merge(other);
+        assert_eq!(best.total, 8);
+        assert_eq!(best.into_sorted(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn time_limit_follows_the_environment() {
+        // [TST-77]
+        let empty = Env::default();
+        assert_eq!(time_limit(&empty), Duration::from_secs(20));
+        let set = |value: &str| time_limit(&empty.with([("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", value)]));
+        assert_eq!(set("5"), Duration::from_secs(5));
+        assert_eq!(set("0.25"), Duration::from_millis(250));
+        for bad in ["0", "-1", "soon", "1e300"] {
+            assert_eq!(set(bad), Duration::from_secs(20), "{bad}");
+        }
+        assert_eq!(time_limit(&empty.with([("WSL_DISTRO_NAME", "d")])), Duration::from_secs(60));
+    }
+}
