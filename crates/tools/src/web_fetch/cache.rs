@@ -45,13 +45,24 @@ struct Entry {
 }
 
 /// Oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Cache {
     entries: VecDeque<Entry>,
     bytes: usize,
+    max_bytes: usize,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self::bounded(MAX_BYTES)
+    }
 }
 
 impl Cache {
+    fn bounded(max_bytes: usize) -> Self {
+        Self { entries: VecDeque::new(), bytes: 0, max_bytes }
+    }
+
     pub(super) fn get(&mut self, url: &str, now: Instant, ttl: Duration) -> Option<Arc<Page>> {
         self.expire(now, ttl);
         self.entries.iter().find(|entry| entry.url == url).map(|entry| Arc::clone(&entry.page))
@@ -62,12 +73,12 @@ impl Cache {
         if let Some(old) = self.entries.iter().position(|entry| entry.url == url) {
             self.remove(old);
         }
-        if ttl.is_zero() || page.size() > MAX_BYTES {
+        if ttl.is_zero() || page.size() > self.max_bytes {
             return;
         }
         self.bytes += page.size();
         self.entries.push_back(Entry { url: url.to_owned(), at: now, page });
-        while self.bytes > MAX_BYTES {
+        while self.bytes > self.max_bytes {
             self.remove(0);
         }
     }
@@ -109,16 +120,16 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded() {
-        let (mut cache, ttl, now) = (Cache::default(), DEFAULT_TTL, Instant::now());
+        let (mut cache, ttl, now) = (Cache::bounded(10_000), DEFAULT_TTL, Instant::now());
         for i in 0..40 {
-            cache.put(&i.to_string(), page(1 << 20), now, ttl);
-            assert!(cache.bytes <= MAX_BYTES);
+            cache.put(&i.to_string(), page(1000), now, ttl);
+            assert!(cache.bytes <= 10_000);
         }
         assert!(cache.get("0", now, ttl).is_none());
         assert!(cache.get("39", now, ttl).is_some());
         cache.put("39", page(5), now, ttl);
         assert_eq!(cache.get("39", now, ttl).unwrap().bytes, 5);
-        cache.put("big", page(MAX_BYTES), now, ttl);
+        cache.put("big", page(10_000), now, ttl);
         assert!(cache.get("big", now, ttl).is_none());
     }
 }
