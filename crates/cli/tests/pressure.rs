@@ -13,6 +13,8 @@ use testkit::{Block, Finished, ModelServer, Reply, Sandbox, stream_lines};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
+/// Very large lines take their time in a debug build on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
 const LINE_LIMIT: usize = 1_000_000;
 const WARNING: &str = "Transcript writes are failing (";
 
@@ -355,7 +357,7 @@ fn lines_stay_within_what_clients_read() {
 fn a_huge_event_is_taken() {
     let server = ModelServer::script([Reply::text("h".repeat(32_000_000))]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let run = sandbox.gimlet(&args(&["-p", "go"], &[])).run().expect_clean();
+    let run = sandbox.gimlet(&args(&["-p", "go"], &[])).timeout(PATIENCE).run().expect_clean();
     assert_bounded(&run);
     assert_eq!(run.result()["is_error"], false);
 }
@@ -368,7 +370,7 @@ fn a_line_of_sixteen_mebibytes_is_accepted() {
     let frame = |text: &str| json!({"type": "user", "message": {"role": "user", "content": text}}).to_string();
     let line = frame(&"p".repeat((16 << 20) - frame("").len() - 1));
     assert_eq!(line.len() + 1, 16 << 20);
-    let run = sandbox.gimlet(&args(&[], &["--input-format", "stream-json"])).stdin(format!("{line}\n")).run();
+    let run = sandbox.gimlet(&args(&[], &["--input-format", "stream-json"])).stdin(format!("{line}\n")).timeout(PATIENCE).run();
     let run = run.expect_clean();
     assert_eq!(run.result()["result"], "Read it.");
     assert!(server.request(0).all_text().len() > 16_000_000);
