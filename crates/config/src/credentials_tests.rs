@@ -1,1 +1,105 @@
+use super::*;
+use crate::project::{Helper, Project, Selection};
+use std::path::Path;
 
+struct Home {
+    temp: tempfile::TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { temp: tempfile::tempdir().unwrap() }
+    }
+
+    fn env(&self, vars: &[(&str, &str)]) -> Env {
+        let dir = self.temp.path().to_str().unwrap();
+        Env::default().with([("HOME", dir), ("CLAUDE_CONFIG_DIR", dir)]).with(vars.iter().copied())
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.temp.path().join(name), text).unwrap();
+    }
+
+    fn resolve(
+        &self,
+        vars: &[(&str, &str)],
+        helper: Option<Source>,
+        options: CredentialOptions,
+    ) -> Result<Credential, NoCredential> {
+        let env = self.env(vars);
+        let selection = Selection { managed_dir: Some(self.temp.path().join("none")), ..Selection::default() };
+        let mut loaded = Project::open(self.temp.path(), &env, &selection).unwrap();
+        loaded.helper = helper.map(|source| Helper { command: "key".into(), source });
+        resolve(&env, &loaded, options)
+    }
+}
+
+const TOKEN: (&str, &str) = ("ANTHROPIC_AUTH_TOKEN", "t");
+const KEY: (&str, &str) = ("ANTHROPIC_API_KEY", "k");
+const OAUTH: (&str, &str) = ("CLAUDE_CODE_OAUTH_TOKEN", "o");
+const AT_100: CredentialOptions = CredentialOptions { bare: false, now_ms: 100 };
+const BARE: CredentialOptions = CredentialOptions { bare: true, now_ms: 100 };
+const LOGIN: &str = r#"{"claudeAiOauth": {"accessToken": "l", "expiresAt": 200, "scopes": ["user:inference"]}}"#;
+
+#[test]
+fn sources_outrank_each_other_in_the_documented_order() {
+    // [CLI-101]
+    let home = Home::new();
+    home.write(".credentials.json", LOGIN);
+    home.write(".claude.json", r#"{"primaryApiKey": "p"}"#);
+    let user = Some(Source::User);
+    assert_eq!(home.resolve(&[TOKEN, KEY, OAUTH], user, AT_100), Ok(Credential::AuthToken(Secret::new("t"))));
+    assert_eq!(home.resolve(&[KEY, OAUTH], user, AT_100), Ok(Credential::ApiKey(Secret::new("k"))));
+    let helper = home.resolve(&[OAUTH], user, AT_100).unwrap();
+    assert_eq!(helper, Credential::Helper { command: "key".into(), source: Source::User });
+    assert_eq!(home.resolve(&[OAUTH], None, AT_100), Ok(Credential::OauthToken(Secret::new("o"))));
+    let login = home.resolve(&[], None, AT_100).unwrap();
+    assert_eq!(login, Credential::Login { access_token: Secret::new("l"), expires_at: Some(200) });
+    std::fs::remove_file(home.temp.path().join(".credentials.json")).unwrap();
+    assert_eq!(home.resolve(&[], None, AT_100), Ok(Credential::StoredKey(Secret::new("p"))));
+}
+
+#[test]
+fn a_blank_token_counts_and_a_blank_key_does_not() {
+    let home = Home::new();
+    let blank = home.resolve(&[("ANTHROPIC_AUTH_TOKEN", ""), KEY], None, AT_100);
+    assert_eq!(blank, Ok(Credential::AuthToken(Secret::new(""))));
+    assert_eq!(home.resolve(&[("ANTHROPIC_API_KEY", "")], None, AT_100), Err(NoCredential::Missing));
+}
+
+#[test]
+fn bare_reads_no_login_and_only_explicit_helpers() {
+    // [CLI-47]
+    let home = Home::new();
+    home.write(".claude.json", r#"{"primaryApiKey": "p"}"#);
+    assert_eq!(home.resolve(&[OAUTH], Some(Source::User), BARE), Err(NoCredential::Missing));
+    assert!(home.resolve(&[OAUTH], Some(Source::Flag), BARE).is_ok());
+    assert!(home.resolve(&[KEY], None, BARE).is_ok());
+}
+
+#[test]
+fn expired_and_unusable_logins() {
+    let home = Home::new();
+    home.write(".credentials.json", &LOGIN.replace("200", "100"));
+    assert_eq!(home.resolve(&[], None, AT_100), Err(NoCredential::Expired));
+    home.write(".credentials.json", &LOGIN.replace("user:inference", "user:profile"));
+    assert_eq!(home.resolve(&[], None, AT_100), Err(NoCredential::Missing));
+    home.write(".credentials.json", "not json");
+    assert_eq!(home.resolve(&[], None, AT_100), Err(NoCredential::Missing));
+}
+
+#[test]
+fn secrets_do_not_show() {
+    let shown = format!("{:?}", Credential::ApiKey(Secret::new("sk-very-secret")));
+    assert!(!shown.contains("sk-very"), "{shown}");
+    assert!(NoCredential::Missing.to_string().contains("gimlet demo"));
+}
+
+#[test]
+fn a_corrupt_state_file_is_an_empty_one() {
+    let home = Home::new();
+    home.write(".claude.json", "{");
+    let state = GlobalState::read(&home.env(&[]));
+    assert!(state.problem.is_some());
+    assert!(!state.trusts(Path::new("/x")));
+}

@@ -9,6 +9,7 @@ pub const SECRET_VARIABLES: &[&str] = &[
 ];
 
 /// Identity that only the launching host may set.
+#[rustfmt::skip]
 const NEVER_FROM_FILES: &[&str] = &[
     "CLAUDE_CODE_REMOTE",
     "CLAUDE_CODE_REMOTE_SESSION_ID",
@@ -20,6 +21,7 @@ const NEVER_FROM_FILES: &[&str] = &[
     "CLAUDE_CONFIG_DIR",
 ];
 
+#[rustfmt::skip]
 const NEVER_FROM_PROJECT: &[&str] = &[
     "CLAUDE_CODE_PROCESS_WRAPPER",
     "CLAUDE_CODE_SYNC_SKILLS",
@@ -38,6 +40,7 @@ const STEERING: &[&str] = &[
     "_JAVA_OPTIONS", "RUSTC_WRAPPER", "RUSTC", "CLOUD_ML_REGION",
 ];
 
+#[rustfmt::skip]
 const STEERING_PREFIXES: &[&str] =
     &["LD_", "DYLD_", "GIT_", "AWS_", "GOOGLE_", "GCLOUD_", "AZURE_", "VERTEX_", "OTEL_", "NPM_CONFIG_", "CARGO_"];
 
@@ -85,6 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[rustfmt::skip]
     fn untrusted_folders_cannot_steer() {
         // SC-D03 [CLI-81]
         for name in [

@@ -9,7 +9,7 @@ use tokio::io::AsyncReadExt;
 /// Longest key a helper may print.
 const MAX_KEY: usize = 16_384;
 const MAX_STDERR: u64 = 4096;
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why no key came. The text starts the way users and tools know it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,6 +4,7 @@
 use jsonc_parser::{CollectOptions, ParseOptions, ast};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use wire::settings::{Permissions, Settings, Source};
 
@@ -166,7 +167,7 @@ impl Layer {
             env: keys.strings("env"),
             permissions: Permissions::default(),
             effort_level: keys.take("effortLevel"),
-            cleanup_period_days: keys.take("cleanupPeriodDays").filter(|&days: &u32| days > 0),
+            cleanup_period_days: keys.days("cleanupPeriodDays"),
             output_style: keys.take("outputStyle"),
             include_co_authored_by: keys.take("includeCoAuthoredBy"),
             always_thinking_enabled: keys.take("alwaysThinkingEnabled"),
@@ -209,6 +210,16 @@ impl Keys<'_> {
         }
     }
 
+    /// Zero would mean "delete at once", which nobody intends.
+    fn days(&mut self, key: &str) -> Option<u32> {
+        let days = self.take(key)?;
+        if days == 0 {
+            self.complain(key, "must be at least 1");
+            return None;
+        }
+        Some(days)
+    }
+
     /// A list of strings, entry by entry; a single string counts as a list of one.
     fn list(&mut self, key: &str) -> Option<Vec<String>> {
         match self.raw.get(key).filter(|value| !value.is_null())? {
@@ -230,13 +241,13 @@ impl Keys<'_> {
     }
 
     /// Name–value pairs; numbers and booleans are accepted as their text.
-    fn strings(&mut self, key: &str) -> std::collections::BTreeMap<String, String> {
-        let Some(value) = self.raw.get(key).filter(|value| !value.is_null()) else { return Default::default() };
+    fn strings(&mut self, key: &str) -> BTreeMap<String, String> {
+        let Some(value) = self.raw.get(key).filter(|value| !value.is_null()) else { return BTreeMap::new() };
         let Value::Object(pairs) = value else {
             self.complain(key, "must be an object of strings");
-            return Default::default();
+            return BTreeMap::new();
         };
-        let mut out = std::collections::BTreeMap::new();
+        let mut out = BTreeMap::new();
         for (name, value) in pairs {
             match value {
                 Value::String(text) => drop(out.insert(name.clone(), text.clone())),

@@ -29,7 +29,7 @@ pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
         settings: Settings::default(),
         rules: Vec::new(),
         directories: Vec::new(),
-        mode: None,
+        mode: Choice::Open,
         bypass_disabled: false,
         helper: None,
         provenance: BTreeMap::new(),
@@ -45,7 +45,10 @@ pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
         settings: fold.settings,
         rules: fold.rules,
         additional_directories: fold.directories,
-        default_mode: fold.mode.flatten(),
+        default_mode: match fold.mode {
+            Choice::Open | Choice::Void => None,
+            Choice::Made(mode) => Some(mode),
+        },
         bypass_disabled: fold.bypass_disabled,
         helper: fold.helper,
         layers,
@@ -111,14 +114,22 @@ impl Held {
     }
 }
 
+/// The starting mode, as far as layers have spoken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Open,
+    /// A layer spoke, but its value does not count; lower layers are not asked.
+    Void,
+    Made(PermissionMode),
+}
+
 struct Fold<'a> {
     cwd: &'a Path,
     home: Option<PathBuf>,
     settings: Settings,
     rules: Vec<RuleText>,
     directories: Vec<PathBuf>,
-    /// `Some(None)`: a layer spoke, but its value does not count; lower layers are not asked.
-    mode: Option<Option<PermissionMode>>,
+    mode: Choice,
     bypass_disabled: bool,
     helper: Option<Helper>,
     provenance: BTreeMap<&'static str, Source>,
@@ -209,7 +220,8 @@ impl Fold<'_> {
     }
 
     fn default_mode(&mut self, layer: &Layer, setter: Setter) {
-        let Some(text) = layer.settings.permissions.default_mode.as_deref().filter(|_| self.mode.is_none()) else {
+        let Some(text) = layer.settings.permissions.default_mode.as_deref().filter(|_| self.mode == Choice::Open)
+        else {
             return;
         };
         let Some(mode) = parse_mode(text) else {
@@ -229,7 +241,7 @@ impl Fold<'_> {
         } else if !accepted {
             self.complain(layer, format!("permissions.defaultMode {text:?} has no effect in a project file"));
         }
-        self.mode = Some(accepted.then_some(mode));
+        self.mode = if accepted { Choice::Made(mode) } else { Choice::Void };
         if accepted {
             self.provenance.insert("permissions.defaultMode", layer.source);
             self.settings.permissions.default_mode = Some(mode.as_str().to_owned());

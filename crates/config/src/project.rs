@@ -114,7 +114,7 @@ impl Reader<'_> {
         // Later files win, and layers are listed highest first.
         for path in files.into_iter().rev() {
             if self.spoofable(&path) {
-                let origin = self.origin(Source::Managed, &path, self.cwd);
+                let origin = origin(Source::Managed, &path, self.cwd);
                 let message = "is ignored: only an administrator may be able to write it";
                 self.diagnostics.push(origin.diagnostic(message));
                 continue;
@@ -181,12 +181,8 @@ impl Reader<'_> {
         }
     }
 
-    fn origin(&self, source: Source, path: &Path, root: &Path) -> Origin {
-        Origin { source, path: Some(path.to_path_buf()), root: root.to_path_buf() }
-    }
-
     fn file(&mut self, source: Source, path: &Path, root: &Path) {
-        let origin = self.origin(source, path, root);
+        let origin = origin(source, path, root);
         let text = match read_text(path) {
             Ok(text) => text,
             Err(ReadFailure::Missing) => return,
@@ -203,6 +199,10 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+fn origin(source: Source, path: &Path, root: &Path) -> Origin {
+    Origin { source, path: Some(path.to_path_buf()), root: root.to_path_buf() }
 }
 
 fn drop_ins(dir: &Path) -> Vec<PathBuf> {

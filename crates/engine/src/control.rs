@@ -16,7 +16,10 @@ pub(crate) struct Control {
     host: Host,
     turn: CancellationToken,
     interrupted: bool,
+    /// No more prompts will come; interrupts still may.
     closed: bool,
+    /// The command channel itself has ended.
+    hung_up: bool,
     shutdown: bool,
 }
 
@@ -36,6 +39,7 @@ impl Control {
             turn: CancellationToken::new(),
             interrupted: false,
             closed: false,
+            hung_up: false,
             shutdown: false,
         }
     }
@@ -71,7 +75,7 @@ impl Control {
             tokio::select! {
                 biased;
                 output = &mut phase => return Some(output),
-                command = self.commands.recv(), if !self.closed => self.handle(command).await,
+                command = self.commands.recv(), if !self.hung_up => self.handle(command).await,
             }
         }
     }
@@ -100,7 +104,11 @@ impl Control {
 
     async fn handle(&mut self, command: Option<Command>) {
         match command {
-            None | Some(Command::Close) => self.closed = true,
+            None => {
+                self.closed = true;
+                self.hung_up = true;
+            }
+            Some(Command::Close) => self.closed = true,
             Some(Command::Submit(prompt)) => self.queue.push_back(prompt),
             Some(Command::Interrupt) => self.interrupt(),
             Some(Command::Shutdown) => {

@@ -41,7 +41,7 @@ impl Link {
             return Ok(client.clone());
         }
         let endpoint = Endpoint::from_env(&self.env, self.auth().await?);
-        let timeouts = Timeouts::from_env(&self.env, endpoint.is_first_party());
+        let timeouts = Timeouts::from_env(&self.env, &endpoint);
         let client = Client::new(self.http.clone(), endpoint, timeouts, self.transport.clone());
         self.client = Some(client.clone());
         Ok(client)

@@ -35,7 +35,7 @@ fn raw(text: &str) -> Option<&RawValue> {
 
 fn user(entry: &LoadedEntry, loaded: &Loaded) -> Option<Turn> {
     let mut turn = Turn::from_content(Role::User, entry.message()?.content?);
-    if entry.is_tool_result && !loaded.replacements.is_empty() {
+    if entry.is_tool_result() && !loaded.replacements.is_empty() {
         for block in &mut turn.blocks {
             if let Some(short) = replaced(block, loaded) {
                 *block = short;

@@ -1,30 +1,22 @@
 //! One lazily built HTTP client: proxies, root certificates, streaming bodies, timeouts. It knows nothing of providers
-//! and retries nothing; the library underneath never shows in this surface.
+//! and retries nothing; the library underneath never shows in this surface. Proxies and certificates are taken from the
+//! given [`Env`] alone, never from the process environment.
+
+mod body;
+mod client;
+mod error;
+mod proxy;
+mod tls;
+
+pub use error::HttpError;
+
+pub mod guard;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
-use std::sync::{Arc, OnceLock};
+use client::Clients;
+use std::sync::Arc;
 use std::time::Duration;
 use sys::Env;
-
-/// What went wrong, by what the caller can do about it.
-#[derive(Debug, thiserror::Error)]
-pub enum HttpError {
-    /// No connection was made: refused, unreachable, DNS, handshake timeout. Worth another try.
-    #[error("could not connect: {0}")]
-    Connect(String),
-    /// The certificate was not accepted. Trying again will not help.
-    #[error("TLS certificate not accepted: {0}")]
-    Certificate(String),
-    /// The connection broke after it was made. Worth another try if nothing was consumed.
-    #[error("connection broke: {0}")]
-    Broken(String),
-    #[error("timed out after {0:?}")]
-    Timeout(Duration),
-    /// The request or the client's configuration cannot work.
-    #[error("invalid request: {0}")]
-    Invalid(String),
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -38,68 +30,79 @@ pub struct Request {
     pub method: Method,
     pub url: String,
     pub headers: Vec<(String, String)>,
-    /// Sent in order, without copying.
+    /// Sent in order, without copying, with a `content-length`.
     pub body: Vec<Bytes>,
     /// Time until the response's headers are here.
     pub timeout: Duration,
 }
 
 /// Cheap to clone; the client is built on first use. Redirects are never followed: a 3xx is a response like any other.
+/// Dropping a request's future, or a response, closes its connection (HTTP/2: its stream).
 #[derive(Clone, Debug)]
 pub struct Http {
-    env: Env,
-    client: Arc<OnceLock<Result<reqwest::Client, String>>>,
+    clients: Arc<Clients>,
 }
 
 impl Http {
     pub fn new(env: Env) -> Self {
-        Self { env, client: Arc::default() }
+        Self { clients: Arc::new(Clients::new(env)) }
+    }
+
+    /// Whether the proxy variables make sense, without any other work: for a clear message at start.
+    pub fn check(&self) -> Result<(), HttpError> {
+        self.clients.check()
+    }
+
+    /// Builds the client that `url` needs ahead of its first request. Reading certificates takes milliseconds.
+    pub async fn warm(&self, url: &str) -> Result<(), HttpError> {
+        self.clients.client_for(&parse(url)?).await.map(drop)
     }
 
     pub async fn send(&self, request: Request) -> Result<Response, HttpError> {
-        let client =
-            self.client.get_or_init(|| build(&self.env)).as_ref().map_err(|e| HttpError::Invalid(e.clone()))?;
-        let method = match request.method {
-            Method::Get => reqwest::Method::GET,
-            Method::Head => reqwest::Method::HEAD,
-            Method::Post => reqwest::Method::POST,
+        let url = parse(&request.url)?;
+        let origin = origin(&url);
+        let timeout = request.timeout;
+        let exchange = async {
+            let client = self.clients.client_for(&url).await?;
+            let method = match request.method {
+                Method::Get => reqwest::Method::GET,
+                Method::Head => reqwest::Method::HEAD,
+                Method::Post => reqwest::Method::POST,
+            };
+            let mut builder = client.request(method, url.clone());
+            for (name, value) in &request.headers {
+                builder = builder.header(name, value);
+            }
+            if !request.body.is_empty() {
+                builder = builder.body(body::from_parts(request.body));
+            }
+            builder.send().await.map_err(|source| error::classify(&source, &origin))
         };
-        let mut builder = client.request(method, &request.url);
-        for (name, value) in &request.headers {
-            builder = builder.header(name, value);
+        match tokio::time::timeout(timeout, exchange).await {
+            Ok(result) => Ok(Response { inner: result?, origin }),
+            Err(_) => Err(HttpError::Timeout(timeout)),
         }
-        if !request.body.is_empty() {
-            builder = builder.body(whole(request.body));
-        }
-        let sent = tokio::time::timeout(request.timeout, builder.send()).await;
-        let response = sent.map_err(|_| HttpError::Timeout(request.timeout))?.map_err(classify)?;
-        Ok(Response { inner: response })
     }
 }
 
-fn whole(parts: Vec<Bytes>) -> reqwest::Body {
-    // A sized body keeps content-length, which some gateways insist on.
-    reqwest::Body::from(parts.concat())
-}
-
-fn build(_env: &Env) -> Result<reqwest::Client, String> {
-    reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(Duration::from_secs(30))
-        .build()
-        .map_err(|e| e.to_string())
-}
-
-fn classify(error: reqwest::Error) -> HttpError {
-    if error.is_builder() {
-        return HttpError::Invalid(error.to_string());
+fn parse(url: &str) -> Result<reqwest::Url, HttpError> {
+    // The text itself may carry a secret in its query, so it is not repeated.
+    let parsed = reqwest::Url::parse(url).map_err(|e| HttpError::Invalid(format!("the URL cannot be read: {e}")))?;
+    match parsed.scheme() {
+        "http" | "https" if parsed.has_host() => Ok(parsed),
+        other => Err(HttpError::Invalid(format!("{other} URLs are not supported, only http and https"))),
     }
-    if error.is_connect() { HttpError::Connect(error.to_string()) } else { HttpError::Broken(error.to_string()) }
+}
+
+/// What an error may say about the target.
+fn origin(url: &reqwest::Url) -> String {
+    url.origin().ascii_serialization()
 }
 
 #[derive(Debug)]
 pub struct Response {
     inner: reqwest::Response,
+    origin: String,
 }
 
 impl Response {
@@ -117,15 +120,13 @@ impl Response {
 
     /// The next piece of the body, `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
-        self.inner.chunk().await.map_err(classify)
+        self.inner.chunk().await.map_err(|source| error::classify(&source, &self.origin))
     }
 
     /// The body up to `limit` bytes, and whether there was more.
-    pub async fn bytes(self, limit: usize) -> Result<(Vec<u8>, bool), HttpError> {
+    pub async fn bytes(mut self, limit: usize) -> Result<(Vec<u8>, bool), HttpError> {
         let mut body = Vec::new();
-        let mut stream = self.inner.bytes_stream();
-        while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(classify)?;
+        while let Some(chunk) = self.chunk().await? {
             let room = limit - body.len();
             if chunk.len() > room {
                 body.extend_from_slice(&chunk[..room]);

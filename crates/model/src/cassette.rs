@@ -1,38 +1,90 @@
-//! stub
-use crate::error::ModelError;
-use std::path::Path;
-use std::sync::Arc;
+//! Record and replay of model traffic, below framing: a replayed answer is decoded from bytes like a real one.
+//!
+//! A cassette is a JSONL file: a header line, then one line per exchange, in the order of the requests. It holds no
+//! request headers, no credential, and no path of the machine it was made on: those stand as placeholders and are put
+//! back on replay. What is compared on replay is the conversation (texts, calls, results), with everything that
+//! differs between runs taken out; system prompt, tool descriptions and reminders are not compared, so that a cassette
+//! survives changes of wording. A conversation that takes another way than the recorded one is an error that shows where.
 
-/// Paths of this machine and what stands for them in a cassette, e.g. `("/home/me/project", "{cwd}")`.
+mod normal;
+mod record;
+mod replay;
+mod tape;
+
+pub use record::{Recorder, Tap};
+pub use replay::{Player, Recorded};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// Paths of this machine and what stands for them in a cassette, e.g. `("/home/me/project", "<<cwd>>")`. Longer paths
+/// win over shorter ones.
 pub type Places = Vec<(String, String)>;
 
-/// Writes exchanges to a file.
-#[derive(Clone, Debug)]
-pub struct Recorder(#[expect(dead_code)] Arc<()>);
+/// What was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallKind {
+    Messages,
+    CountTokens,
+    Models,
+}
 
-impl Recorder {
-    /// Creates or truncates `path`.
-    pub fn create(_path: &Path, _places: Places) -> Result<Self, ModelError> {
-        Ok(Self(Arc::new(())))
+impl CallKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::CountTokens => "count_tokens",
+            Self::Models => "models",
+        }
     }
 }
 
-/// Answers from a file.
-#[derive(Clone, Debug)]
-pub struct Player(#[expect(dead_code)] Arc<()>);
+const FORMAT: u32 = 1;
 
-impl Player {
-    pub fn open(_path: &Path, _places: Places) -> Result<Self, ModelError> {
-        Ok(Self(Arc::new(())))
-    }
-
-    /// The same from text, for bundled cassettes.
-    pub fn from_text(_text: &str, _places: Places) -> Result<Self, ModelError> {
-        Ok(Self(Arc::new(())))
-    }
-
-    /// Exchanges not asked for yet.
-    pub fn remaining(&self) -> usize {
-        0
-    }
+#[derive(Serialize, Deserialize)]
+struct HeaderLine {
+    cassette: u32,
+    #[serde(default)]
+    made_by: String,
 }
+
+/// One line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Exchange {
+    call: CallKind,
+    /// How many messages at the beginning are those of the exchange before.
+    #[serde(default)]
+    kept: usize,
+    /// The messages after those.
+    #[serde(default)]
+    messages: Vec<Message>,
+    response: Answer,
+}
+
+/// A message as it is compared: one line of text per block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Message {
+    role: String,
+    blocks: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Answer {
+    status: u16,
+    #[serde(default)]
+    headers: Vec<(String, String)>,
+    /// The data of each event of a stream.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    events: Vec<Box<RawValue>>,
+    /// Any other body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    /// The connection broke, or the client left, before the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cut: bool,
+}
+
+#[cfg(test)]
+#[path = "cassette_tests.rs"]
+mod tests;

@@ -1,84 +1,25 @@
-//! stub
+//! Talks to a Messages endpoint. Guarantees: one request per call and no retries (the policy lives in `retry`); a
+//! silent stream ends in an error; no error text holds a credential; dropping a stream closes its connection.
+
+mod endpoint;
+mod reply;
+mod stream;
+mod whole;
+
+pub use endpoint::{Auth, Endpoint, FIRST_PARTY, Secret, Timeouts};
+pub use stream::Stream;
+
 use crate::assembly::{Assembly, Closed};
-use crate::cassette::{Player, Recorder};
+use crate::cassette::{CallKind, Player, Recorder};
 use crate::error::{ErrorKind, ModelError};
-use crate::event::StreamEvent;
+use crate::estimate;
+use crate::fragment::Turn;
 use crate::request::Request;
-use http::Http;
-use std::fmt;
-use std::sync::Arc;
+use bytes::Bytes;
+use http::{Http, Method};
+use reply::Reply;
+use serde::Deserialize;
 use std::time::Duration;
-use sys::Env;
-
-/// A credential. Never printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Arc<str>);
-
-impl Secret {
-    pub fn new(value: &str) -> Self {
-        Self(value.into())
-    }
-
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
-
-#[derive(Clone, Debug)]
-pub enum Auth {
-    /// `x-api-key`
-    ApiKey(Secret),
-    /// `Authorization: Bearer`
-    Bearer(Secret),
-    /// A helper's value: both headers.
-    Both(Secret),
-    None,
-}
-
-#[derive(Clone, Debug)]
-pub struct Endpoint {
-    /// Without a trailing slash.
-    pub base_url: String,
-    pub auth: Auth,
-    pub custom_headers: Vec<(String, String)>,
-}
-
-pub const FIRST_PARTY: &str = "https://api.anthropic.com";
-
-impl Endpoint {
-    /// `ANTHROPIC_BASE_URL` and `ANTHROPIC_CUSTOM_HEADERS`.
-    pub fn from_env(env: &Env, auth: Auth) -> Self {
-        let base_url = env.non_empty("ANTHROPIC_BASE_URL").unwrap_or(FIRST_PARTY).trim_end_matches('/').to_owned();
-        Self { base_url, auth, custom_headers: Vec::new() }
-    }
-
-    pub fn is_first_party(&self) -> bool {
-        false
-    }
-}
-
-/// How long to wait for what. `None` = for ever.
-#[derive(Clone, Copy, Debug)]
-pub struct Timeouts {
-    /// Until the response's headers.
-    pub headers: Duration,
-    /// Between bytes; pings count.
-    pub bytes: Option<Duration>,
-    /// Between events; pings do not count.
-    pub events: Option<Duration>,
-}
-
-impl Timeouts {
-    pub fn from_env(_env: &Env, _first_party: bool) -> Self {
-        Self { headers: Duration::from_secs(600), bytes: None, events: None }
-    }
-}
 
 /// Where answers come from.
 #[derive(Clone, Debug)]
@@ -88,10 +29,10 @@ pub enum Transport {
     Replay(Player),
 }
 
+/// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
-    #[expect(dead_code)]
-    http: Http,
+    pub http: Http,
     pub endpoint: Endpoint,
     pub timeouts: Timeouts,
     pub transport: Transport,
@@ -104,9 +45,10 @@ pub enum TokenCount {
     Estimate(u64),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ListedModel {
     pub id: String,
+    #[serde(default)]
     pub display_name: Option<String>,
 }
 
@@ -118,49 +60,142 @@ pub struct Completion {
     pub request_id: Option<String>,
 }
 
+/// What is sent, before credentials.
+struct Outgoing<'a> {
+    call: CallKind,
+    method: Method,
+    path: &'static str,
+    headers: Vec<(String, String)>,
+    body: Vec<Bytes>,
+    messages: &'a [Turn],
+    timeout: Duration,
+}
+
+const SMALL_ANSWER: usize = 8 * 1024 * 1024;
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(3);
+const COUNT_TIMEOUT: Duration = Duration::from_secs(30);
+
 impl Client {
     pub fn new(http: Http, endpoint: Endpoint, timeouts: Timeouts, transport: Transport) -> Self {
         Self { http, endpoint, timeouts, transport }
     }
 
     /// Sends the request; returns when the response's headers are here and good.
-    pub async fn stream(&self, _request: &Request) -> Result<Stream, ModelError> {
-        Err(ModelError::new(ErrorKind::Connect, "stub"))
+    pub async fn stream(&self, request: &Request) -> Result<Stream, ModelError> {
+        let outgoing = Outgoing {
+            call: CallKind::Messages,
+            method: Method::Post,
+            path: "/v1/messages?beta=true",
+            headers: base_headers(request, "text/event-stream"),
+            body: request.body(),
+            messages: &request.messages,
+            timeout: self.timeouts.headers,
+        };
+        let reply = self.send(outgoing, &self.endpoint.auth).await?;
+        Stream::open(reply, self.timeouts).await.map_err(|e| self.endpoint.scrub(e))
     }
 
     /// Sends the request and waits for the whole answer.
-    pub async fn complete(&self, _request: &Request) -> Result<Completion, ModelError> {
-        Err(ModelError::new(ErrorKind::Connect, "stub"))
+    pub async fn complete(&self, request: &Request) -> Result<Completion, ModelError> {
+        let mut stream = self.stream(request).await?;
+        let mut assembly = Assembly::default();
+        let mut blocks = Vec::new();
+        while let Some(event) = stream.next().await? {
+            blocks.extend(assembly.push(&event));
+        }
+        let request_id = stream.request_id().map(str::to_owned);
+        Ok(Completion { assembly, blocks, request_id })
     }
 
-    pub async fn count_tokens(&self, _request: &Request) -> Result<TokenCount, ModelError> {
-        Err(ModelError::new(ErrorKind::Connect, "stub"))
+    /// Asks the server; where it cannot count, a local estimate. Never costs a paid request.
+    pub async fn count_tokens(&self, request: &Request) -> Result<TokenCount, ModelError> {
+        #[derive(Deserialize)]
+        struct Counted {
+            input_tokens: u64,
+        }
+        let outgoing = Outgoing {
+            call: CallKind::CountTokens,
+            method: Method::Post,
+            path: "/v1/messages/count_tokens?beta=true",
+            headers: base_headers(request, "application/json"),
+            body: request.count_body(),
+            messages: &request.messages,
+            timeout: self.timeouts.headers.min(COUNT_TIMEOUT),
+        };
+        let mut reply = match self.send(outgoing, &self.endpoint.auth).await {
+            Ok(reply) => reply,
+            Err(e) if matches!(e.status, Some(404 | 405 | 501)) => {
+                return Ok(TokenCount::Estimate(estimate::request(request)));
+            }
+            Err(e) => return Err(e),
+        };
+        let body = reply.body(SMALL_ANSWER).await.map_err(|e| self.endpoint.scrub(e))?;
+        Ok(serde_json::from_slice::<Counted>(&body)
+            .map_or_else(|_| TokenCount::Estimate(estimate::request(request)), |c| TokenCount::Exact(c.input_tokens)))
     }
 
+    /// What the endpoint offers. Three seconds at most; a redirect is a failure; one credential header.
     pub async fn models(&self) -> Result<Vec<ListedModel>, ModelError> {
-        Err(ModelError::new(ErrorKind::Connect, "stub"))
+        #[derive(Deserialize)]
+        struct Page {
+            data: Vec<ListedModel>,
+        }
+        let outgoing = Outgoing {
+            call: CallKind::Models,
+            method: Method::Get,
+            path: "/v1/models?limit=1000",
+            headers: vec![("anthropic-version".to_owned(), "2023-06-01".to_owned())],
+            body: Vec::new(),
+            messages: &[],
+            timeout: DISCOVERY_TIMEOUT,
+        };
+        let read = async {
+            let mut reply = self.send(outgoing, &self.endpoint.single_auth()).await?;
+            reply.body(SMALL_ANSWER).await.map_err(|e| self.endpoint.scrub(e))
+        };
+        let late = |_| ModelError::new(ErrorKind::Stalled(DISCOVERY_TIMEOUT), "the model list did not come in time");
+        let body = tokio::time::timeout(DISCOVERY_TIMEOUT, read).await.map_err(late)??;
+        let page: Page = serde_json::from_slice(&body)
+            .map_err(|e| ModelError::new(ErrorKind::Malformed, format!("the model list is not valid: {e}")))?;
+        Ok(page.data)
+    }
+
+    /// One exchange. Only a 2xx comes back as a reply.
+    async fn send(&self, outgoing: Outgoing<'_>, auth: &Auth) -> Result<Reply, ModelError> {
+        let reply = self.exchange(outgoing, auth).await.map_err(|e| self.endpoint.scrub(e))?;
+        match reply.status() {
+            200..300 => Ok(reply),
+            _ => Err(reply.into_error().await),
+        }
+    }
+
+    async fn exchange(&self, outgoing: Outgoing<'_>, auth: &Auth) -> Result<Reply, ModelError> {
+        let tap = match &self.transport {
+            Transport::Replay(player) => {
+                let answer = player.answer(outgoing.call, outgoing.messages)?;
+                return Ok(Reply::recorded(answer, self.endpoint.clone()));
+            }
+            Transport::Record(recorder) => {
+                Some(recorder.begin(outgoing.call, outgoing.messages, &self.endpoint.secrets()))
+            }
+            Transport::Network => None,
+        };
+        let request = http::Request {
+            method: outgoing.method,
+            url: format!("{}{}", self.endpoint.base_url, outgoing.path),
+            headers: self.endpoint.headers(outgoing.headers, auth)?,
+            body: outgoing.body,
+            timeout: outgoing.timeout,
+        };
+        let response = self.http.send(request).await?;
+        Ok(Reply::network(response, tap, self.endpoint.clone()))
     }
 }
 
-/// A response being received. Dropping it closes the connection.
-#[derive(Debug)]
-pub struct Stream {
-    request_id: Option<String>,
-    rate_limits: Vec<(String, String)>,
-}
-
-impl Stream {
-    /// The next event, `None` at the end. A stream that breaks after its stop reason ends normally.
-    pub async fn next(&mut self) -> Result<Option<StreamEvent>, ModelError> {
-        Ok(None)
-    }
-
-    pub fn request_id(&self) -> Option<&str> {
-        self.request_id.as_deref()
-    }
-
-    /// `anthropic-ratelimit-*` headers, lower case.
-    pub fn rate_limits(&self) -> &[(String, String)] {
-        &self.rate_limits
-    }
+fn base_headers(request: &Request, accept: &str) -> Vec<(String, String)> {
+    let mut headers = request.headers();
+    headers.push(("content-type".to_owned(), "application/json".to_owned()));
+    headers.push(("accept".to_owned(), accept.to_owned()));
+    headers.push(("x-client-request-id".to_owned(), sys::id::uuid()));
+    headers
 }

@@ -14,8 +14,8 @@ pub struct ModelError {
     /// The API's own text where there is one.
     pub message: String,
     /// The API's `error.type`.
-    pub api_type: Option<String>,
-    pub request_id: Option<String>,
+    pub api_type: Option<Box<str>>,
+    pub request_id: Option<Box<str>>,
     pub retry_after: Option<Duration>,
     /// `x-should-retry`: overrides our own judgement.
     pub should_retry: Option<bool>,
@@ -116,8 +116,8 @@ impl ModelError {
             kind,
             status: Some(facts.status),
             message,
-            api_type: said.kind,
-            request_id: facts.request_id.or(said.request_id),
+            api_type: said.kind.map(Into::into),
+            request_id: facts.request_id.or(said.request_id).map(Into::into),
             retry_after: facts.retry_after,
             should_retry: facts.should_retry,
         }
@@ -129,7 +129,8 @@ impl ModelError {
         let status = said.kind.as_deref().and_then(status_of);
         let message = said.message.unwrap_or_else(|| plain(data.as_bytes(), status.unwrap_or(0)));
         let kind = classify(status.unwrap_or(500), said.kind.as_deref(), &message);
-        Self { status, api_type: said.kind, request_id: said.request_id, ..Self::new(kind, message) }
+        let (api_type, request_id) = (said.kind.map(Into::into), said.request_id.map(Into::into));
+        Self { status, api_type, request_id, ..Self::new(kind, message) }
     }
 
     pub fn dropped(what: impl Into<String>) -> Self {
@@ -159,25 +160,29 @@ impl ModelError {
         }
     }
 
-    /// Whether the same request may succeed a little later. `x-should-retry` has the last word.
+    /// Whether the same request may succeed a little later. `x-should-retry` has the last word, except where asking
+    /// again cannot help.
     pub fn is_retryable(&self) -> bool {
-        match &self.kind {
-            // Asking again cannot help, whatever a header says.
-            ErrorKind::Certificate | ErrorKind::Cassette | ErrorKind::Unsendable => false,
-            kind => self.should_retry.unwrap_or_else(|| {
-                matches!(self.status, Some(408 | 409))
-                    || matches!(
-                        kind,
-                        ErrorKind::RateLimit
-                            | ErrorKind::Overloaded
-                            | ErrorKind::Server
-                            | ErrorKind::Connect
-                            | ErrorKind::Dropped
-                            | ErrorKind::Stalled(_)
-                            | ErrorKind::Malformed
-                    )
-            }),
-        }
+        let usual = match &self.kind {
+            ErrorKind::Certificate | ErrorKind::Cassette | ErrorKind::Unsendable => return false,
+            ErrorKind::RateLimit
+            | ErrorKind::Overloaded
+            | ErrorKind::Server
+            | ErrorKind::Connect
+            | ErrorKind::Dropped
+            | ErrorKind::Stalled(_)
+            | ErrorKind::Malformed => true,
+            ErrorKind::InvalidRequest => matches!(self.status, Some(408 | 409)),
+            ErrorKind::Authentication
+            | ErrorKind::Forbidden
+            | ErrorKind::Billing
+            | ErrorKind::Quota { .. }
+            | ErrorKind::ModelNotFound
+            | ErrorKind::ContextOverflow
+            | ErrorKind::OutputRoom { .. }
+            | ErrorKind::Capability(_) => false,
+        };
+        self.should_retry.unwrap_or(usual)
     }
 
     /// The conversation must shrink before it can be sent.

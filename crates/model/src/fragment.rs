@@ -15,6 +15,7 @@ pub struct Fragment(Arc<Inner>);
 struct Inner {
     raw: Box<RawValue>,
     head: OnceLock<Head>,
+    marked: OnceLock<bool>,
 }
 
 /// What repair and cache marking need to know of a block.
@@ -97,7 +98,7 @@ fn is_blank(json: &str) -> bool {
 
 impl Fragment {
     pub fn new(raw: Box<RawValue>) -> Self {
-        Self(Arc::new(Inner { raw, head: OnceLock::new() }))
+        Self(Arc::new(Inner { raw, head: OnceLock::new(), marked: OnceLock::new() }))
     }
 
     /// `{"type":"text","text":…}`
@@ -138,6 +139,12 @@ impl Fragment {
     /// Read on first call, remembered after.
     pub fn head(&self) -> &Head {
         self.0.head.get_or_init(|| Head::read(self.get()))
+    }
+
+    /// Whether the block mentions a cache marker of its own. Looked up once.
+    pub(crate) fn has_marker(&self) -> bool {
+        let find = || memchr::memmem::find(self.get().as_bytes(), br#""cache_control""#).is_some();
+        *self.0.marked.get_or_init(find)
     }
 
     /// Whether both are the same allocation: an unchanged block.

@@ -1,16 +1,33 @@
-//! stub
-use crate::fragment::Turn;
+//! Makes a history acceptable to the API, whatever it went through: crashes, interrupts, other programs' lines, other
+//! models. It works on a copy made for the request; the history itself is never edited.
+//!
+//! Deterministic, and stable in its beginning: adding turns changes nothing in the repair of earlier ones, except
+//! where the API's rules depend on what follows (an answer that was missing has come; the body became too large).
+//! When nothing is wrong no block is parsed beyond its remembered head.
+
+mod media;
+mod pairs;
+
+use crate::catalog::canonical;
+use crate::fragment::{Fragment, Head, Role, Turn};
+use crate::object::string;
 
 /// What the request is made for.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs<'a> {
     /// The model that will read the history.
     pub model: &'a str,
-    /// `Drop` after the server refused thinking in this conversation.
     pub thinking: KeepThinking,
     pub limits: Limits,
 }
 
+impl<'a> Needs<'a> {
+    pub fn new(model: &'a str) -> Self {
+        Self { model, thinking: KeepThinking::default(), limits: Limits::default() }
+    }
+}
+
+/// `Drop` after the server refused thinking in this conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeepThinking {
     #[default]
@@ -22,13 +39,15 @@ pub enum KeepThinking {
 pub struct Limits {
     /// Longest base64 text of one image.
     pub image: usize,
-    /// Largest body.
+    /// Most bytes of conversation, tools and system prompt included when their size is given as `fixed`.
     pub body: usize,
+    /// Bytes of the body that are not conversation.
+    pub fixed: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { image: 5 * 1024 * 1024, body: 32 * 1024 * 1024 }
+        Self { image: 5 * 1024 * 1024, body: 32 * 1000 * 1000, fixed: 0 }
     }
 }
 
@@ -38,10 +57,126 @@ pub struct Repaired {
     pub turns: Vec<Turn>,
     /// What was done, for the debug log.
     pub notes: Vec<String>,
-    /// The conversation is too large even without media: its size in bytes.
+    /// The conversation is too large even without media: its size in bytes. It cannot be sent.
     pub oversize: Option<usize>,
 }
 
-pub fn repair(turns: &[Turn], _needs: &Needs<'_>) -> Repaired {
-    Repaired { turns: turns.to_vec(), ..Repaired::default() }
+/// Stands where the first message of a history was lost.
+const LOST_START: &str = "(The beginning of this conversation is missing.)";
+
+pub fn repair(turns: &[Turn], needs: &Needs<'_>) -> Repaired {
+    let mut notes = Vec::new();
+    let cleaned: Vec<Turn> = turns.iter().enumerate().map(|(i, t)| clean(i, t, needs, &mut notes)).collect();
+    let mut merged = merge(cleaned);
+    pairs::drop_repeated(&mut merged, &mut notes);
+    pairs::drop_half_calls(&mut merged, &mut notes);
+    drop_thinking_only(&mut merged, &mut notes);
+    let mut paired = pairs::pair(merge(merged), &mut notes);
+    start_with_user(&mut paired, &mut notes);
+    end_cleanly(&mut paired, &mut notes);
+    let oversize = media::fit(&mut paired, needs.limits, &mut notes);
+    Repaired { turns: paired, notes, oversize }
 }
+
+/// Drops what may not be sent at all, block by block.
+fn clean(index: usize, turn: &Turn, needs: &Needs<'_>, notes: &mut Vec<String>) -> Turn {
+    let foreign = turn.model.as_deref().is_some_and(|made_by| canonical(made_by) != canonical(needs.model));
+    let drop_thinking = foreign || needs.thinking == KeepThinking::Drop;
+    let mut note = |what: &str| notes.push(format!("turn {index}: {what}"));
+    let mut blocks = Vec::with_capacity(turn.blocks.len());
+    for block in &turn.blocks {
+        match block.head() {
+            Head::Invalid => note("dropped a block that is not one"),
+            Head::Text { blank: true } => note("dropped an empty text"),
+            Head::Thinking | Head::RedactedThinking if drop_thinking || turn.role == Role::User => {
+                note("dropped thinking that this model did not sign");
+            }
+            Head::ToolUse { .. } if turn.role == Role::User => note("dropped a call in a user turn"),
+            Head::ToolResult { .. } if turn.role == Role::Assistant => note("dropped a result in an assistant turn"),
+            Head::Image | Head::Document | Head::ToolResult { .. } => {
+                let checked = media::within(block, needs.limits.image);
+                if !checked.same(block) {
+                    note("replaced an image that is too large");
+                }
+                blocks.push(unmarked(&checked));
+            }
+            Head::Text { blank: false }
+            | Head::Thinking
+            | Head::RedactedThinking
+            | Head::ToolUse { .. }
+            | Head::ServerToolUse { .. }
+            | Head::ServerToolResult { .. }
+            | Head::Other => blocks.push(unmarked(block)),
+        }
+    }
+    Turn { role: turn.role, blocks, model: turn.model.clone() }
+}
+
+/// Cache markers are ours to place: a host's own would exceed the four allowed.
+fn unmarked(block: &Fragment) -> Fragment {
+    if !block.has_marker() {
+        return block.clone();
+    }
+    let Some(mut object) = block.object() else { return block.clone() };
+    match object.remove("cache_control") {
+        Some(_) => Fragment::new(object.to_raw()),
+        None => block.clone(),
+    }
+}
+
+/// Adjacent turns of one role become one; empty turns vanish.
+fn merge(turns: Vec<Turn>) -> Vec<Turn> {
+    let mut out = Vec::with_capacity(turns.len());
+    for turn in turns {
+        push(&mut out, turn);
+    }
+    out
+}
+
+fn push(out: &mut Vec<Turn>, turn: Turn) {
+    if turn.blocks.is_empty() {
+        return;
+    }
+    let Some(last) = out.last_mut().filter(|last| last.role == turn.role) else { return out.push(turn) };
+    // Of two makers neither can be named; what may not be sent to this model is gone already.
+    if last.model != turn.model {
+        last.model = None;
+    }
+    last.blocks.extend(turn.blocks);
+}
+
+/// An answer that was interrupted while thinking says nothing, and the API refuses it.
+fn drop_thinking_only(turns: &mut Vec<Turn>, notes: &mut Vec<String>) {
+    let before = turns.len();
+    turns.retain(|turn| turn.role == Role::User || !turn.blocks.iter().all(|b| b.head().is_thinking()));
+    let dropped = before - turns.len();
+    if dropped > 0 {
+        notes.push(format!("dropped {dropped} answers that only had thinking"));
+    }
+}
+
+fn start_with_user(turns: &mut Vec<Turn>, notes: &mut Vec<String>) {
+    if turns.first().is_some_and(|turn| turn.role == Role::Assistant) {
+        notes.push("added a first user turn".to_owned());
+        turns.insert(0, Turn::user_text(LOST_START));
+    }
+}
+
+/// The last text of a trailing assistant turn (a paused answer) may not end in white space.
+fn end_cleanly(turns: &mut [Turn], notes: &mut Vec<String>) {
+    let Some(last) = turns.last_mut().filter(|turn| turn.role == Role::Assistant) else { return };
+    let Some(block) = last.blocks.last_mut().filter(|b| matches!(b.head(), Head::Text { .. })) else { return };
+    let Some(mut object) = block.object() else { return };
+    let text = object.get("text").and_then(|t| serde_json::from_str::<String>(t.get()).ok()).unwrap_or_default();
+    let trimmed = text.trim_end();
+    if trimmed.len() == text.len() || trimmed.is_empty() {
+        return;
+    }
+    object.set("text", string(trimmed));
+    *block = Fragment::new(object.to_raw());
+    notes.push("trimmed the last text".to_owned());
+}
+
+#[cfg(test)]
+#[path = "repair_tests.rs"]
+mod tests;

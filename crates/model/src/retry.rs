@@ -144,7 +144,7 @@ impl RetryPolicy {
                 let again = std::mem::replace(&mut self.reauthenticated, true);
                 Some(if again { Verdict::GiveUp } else { Verdict::Reauthenticate })
             }
-            ErrorKind::Quota { .. } => Some(Verdict::GiveUp),
+            ErrorKind::Quota { .. } => (error.should_retry != Some(true)).then_some(Verdict::GiveUp),
             ErrorKind::Forbidden
             | ErrorKind::Billing
             | ErrorKind::RateLimit

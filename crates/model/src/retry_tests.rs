@@ -1,1 +1,140 @@
+use super::*;
+use crate::error::ResponseFacts;
+use proptest::prelude::*;
 
+fn status(status: u16) -> ModelError {
+    ModelError::from_response(ResponseFacts { status, ..ResponseFacts::default() }, b"{}")
+}
+
+fn policy() -> RetryPolicy {
+    RetryPolicy::default().with_random(|| 0.5)
+}
+
+fn delay(verdict: &Verdict) -> Duration {
+    match verdict {
+        Verdict::Retry { delay, .. } => *delay,
+        other => panic!("{other:?}"),
+    }
+}
+
+// [TST-107] ten attempts, doubling, then the end.
+#[test]
+fn backs_off_ten_times() {
+    let mut policy = policy();
+    let delays: Vec<f64> =
+        (0..10).map(|_| delay(&policy.next(&status(529), Progress::Nothing)).as_secs_f64()).collect();
+    assert_eq!(delays, [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 16.0, 32.0, 32.0, 32.0]);
+    assert_eq!(policy.next(&status(529), Progress::Nothing), Verdict::GiveUp);
+}
+
+// [TST-107] retry-after is a minimum, the backoff too.
+#[test]
+fn retry_after_is_a_minimum() {
+    let mut policy = policy();
+    let mut error = status(429);
+    error.retry_after = Some(Duration::from_secs(1));
+    assert_eq!(delay(&policy.next(&error, Progress::Nothing)), Duration::from_secs(1));
+    assert_eq!(delay(&policy.next(&error, Progress::Nothing)), Duration::from_secs(1));
+    assert_eq!(delay(&policy.next(&error, Progress::Nothing)), Duration::from_secs(2));
+}
+
+// [TST-107]
+#[test]
+fn should_retry_has_the_last_word() {
+    let mut error = status(529);
+    error.should_retry = Some(false);
+    assert_eq!(policy().next(&error, Progress::Nothing), Verdict::GiveUp);
+    let mut error = status(400);
+    error.should_retry = Some(true);
+    assert!(matches!(policy().next(&error, Progress::Nothing), Verdict::Retry { attempt: 1, .. }));
+}
+
+// [TST-108]
+#[test]
+fn by_status_and_fault() {
+    for code in [408, 409, 429, 500, 502, 503, 504, 529] {
+        assert!(matches!(policy().next(&status(code), Progress::Nothing), Verdict::Retry { .. }), "{code}");
+        assert!(matches!(policy().next(&status(code), Progress::Partial), Verdict::Retry { .. }), "{code}");
+    }
+    for code in [400, 402, 403, 404] {
+        assert_eq!(policy().next(&status(code), Progress::Nothing), Verdict::GiveUp, "{code}");
+    }
+    let fault = |kind| policy().next(&ModelError::new(kind, ""), Progress::Nothing);
+    assert!(matches!(fault(ErrorKind::Dropped), Verdict::Retry { .. }));
+    assert!(matches!(fault(ErrorKind::Connect), Verdict::Retry { .. }));
+    // [TST-110]
+    assert_eq!(fault(ErrorKind::Certificate), Verdict::GiveUp);
+    // [TST-109]
+    assert_eq!(fault(ErrorKind::Quota { resets_at: None }), Verdict::GiveUp);
+    assert_eq!(policy().next(&status(413), Progress::Nothing), Verdict::Compact);
+}
+
+// [TST-108] nothing is repeated once a block is complete.
+#[test]
+fn completed_blocks_are_kept() {
+    assert_eq!(policy().next(&ModelError::dropped(""), Progress::Completed), Verdict::KeepCompleted);
+    assert_eq!(policy().next(&status(529), Progress::Completed), Verdict::KeepCompleted);
+    assert_eq!(policy().next(&ModelError::dropped(""), Progress::Stopped), Verdict::Complete);
+}
+
+#[test]
+fn a_drop_after_thinking_is_reissued_twice() {
+    let mut policy = policy();
+    let dropped = ModelError::dropped("");
+    assert_eq!(policy.next(&dropped, Progress::ThinkingOnly), Verdict::Reissue);
+    assert_eq!(policy.next(&dropped, Progress::ThinkingOnly), Verdict::Reissue);
+    assert_eq!(policy.next(&dropped, Progress::ThinkingOnly), Verdict::GiveUp);
+}
+
+// [TST-111] one re-issue outside the budget.
+#[test]
+fn a_stall_is_reissued_once() {
+    let mut policy = policy();
+    let stalled = ModelError::new(ErrorKind::Stalled(Duration::from_secs(300)), "");
+    assert_eq!(policy.next(&stalled, Progress::Nothing), Verdict::Reissue);
+    assert!(matches!(policy.next(&stalled, Progress::Nothing), Verdict::Retry { attempt: 1, .. }));
+}
+
+// [TST-116]
+#[test]
+fn remedies_are_tried_once() {
+    let mut policy = policy();
+    let thinking = ModelError::new(ErrorKind::Capability(Capability::Thinking), "");
+    assert_eq!(policy.next(&thinking, Progress::Nothing), Verdict::Disable(Capability::Thinking));
+    assert_eq!(policy.next(&thinking, Progress::Nothing), Verdict::GiveUp);
+    let effort = ModelError::new(ErrorKind::Capability(Capability::Effort), "");
+    assert_eq!(policy.next(&effort, Progress::Nothing), Verdict::Disable(Capability::Effort));
+    assert_eq!(policy.next(&status(401), Progress::Nothing), Verdict::Reauthenticate);
+    assert_eq!(policy.next(&status(401), Progress::Nothing), Verdict::GiveUp);
+    let room = |input| ModelError::new(ErrorKind::OutputRoom { input, max_tokens: 64_000, limit: 200_000 }, "");
+    assert_eq!(policy.next(&room(150_000), Progress::Nothing), Verdict::LowerMaxTokens(49_000));
+    assert_eq!(policy.next(&room(150_000), Progress::Nothing), Verdict::Compact);
+    assert_eq!(RetryPolicy::default().next(&room(199_000), Progress::Nothing), Verdict::Compact);
+}
+
+#[test]
+fn environment() {
+    let env = |vars: &[(&str, &str)]| RetryPolicy::from_env(&Env::default().with(vars.iter().copied()));
+    assert_eq!(env(&[]).max_retries, 10);
+    assert_eq!(env(&[("CLAUDE_CODE_MAX_RETRIES", "3")]).max_retries, 3);
+    assert_eq!(env(&[("CLAUDE_CODE_MAX_RETRIES", "99")]).max_retries, 15);
+    let mut patient = env(&[("CLAUDE_CODE_RETRY_WATCHDOG", "1")]).with_random(|| 0.5);
+    for _ in 0..400 {
+        assert!(delay(&patient.next(&status(529), Progress::Nothing)) <= Duration::from_secs(300));
+    }
+    assert_eq!(patient.next(&status(500), Progress::Nothing), Verdict::GiveUp);
+}
+
+proptest! {
+    #[test]
+    fn jitter_is_a_quarter(attempt in 0u32..10) {
+        let mut low = RetryPolicy::default().with_random(|| 0.0);
+        let mut high = RetryPolicy::default().with_random(|| 1.0);
+        let mut last = (Duration::ZERO, Duration::ZERO);
+        for _ in 0..=attempt {
+            last = (delay(&low.next(&status(500), Progress::Nothing)), delay(&high.next(&status(500), Progress::Nothing)));
+        }
+        let ratio = last.1.as_secs_f64() / last.0.as_secs_f64();
+        prop_assert!((ratio - 1.25 / 0.75).abs() < 1e-9);
+    }
+}

@@ -1,5 +1,7 @@
 //! The decision: one order for every tool and mode. Refuses to guess: what is not resolved or not understood asks.
 
+mod command;
+
 use crate::access::Access;
 use crate::decision::{Decision, Reason, Refusal, Wish, never_asks, not_granted};
 use crate::path::{Spelled, inside, normalise};
@@ -48,8 +50,12 @@ impl Facts {
         Self { cwd, real }
     }
 
+    fn real(&self, path: &Path) -> Option<&Path> {
+        self.real.get(path).map(PathBuf::as_path)
+    }
+
     fn spelled<'a>(&'a self, given: &'a Path) -> Spelled<'a> {
-        Spelled { given, real: self.real.get(given).map(PathBuf::as_path) }
+        Spelled { given, real: self.real(given) }
     }
 }
 
@@ -83,12 +89,13 @@ impl Policy {
     }
 
     /// The paths whose real location `decide` will want to know.
-    pub fn needs(&self, request: &Request<'_>, _cwd: &Path) -> Vec<PathBuf> {
+    pub fn needs(&self, request: &Request<'_>, cwd: &Path) -> Vec<PathBuf> {
         let mut needs = Vec::new();
         for access in request.accesses {
             match access {
                 Access::ReadPath(path) | Access::WritePath(path) => needs.push(path.clone()),
-                Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => {}
+                Access::Run(command) => needs.extend(self.command_needs(command, cwd)),
+                Access::Reach { .. } | Access::Use | Access::Harmless => {}
             }
         }
         needs
@@ -151,13 +158,13 @@ impl Policy {
 
     fn path_rule(&self, behaviour: Behaviour, kind: Kind, path: Spelled<'_>) -> Option<&Rule> {
         self.rules.iter().filter(|rule| rule.behaviour == behaviour).find(|rule| {
-            let pattern = match (&rule.target, kind, behaviour) {
-                (Target::Read(pattern), Kind::Read, _)
-                | (Target::Edit(pattern), Kind::Write, _)
-                // Who may edit a file may read it; who may not read it may not write it either.
-                | (Target::Edit(pattern), Kind::Read, Behaviour::Allow)
-                | (Target::Read(pattern), Kind::Write, Behaviour::Deny) => pattern,
-                _ => return false,
+            // Who may edit a file may read it; who may not read it may not write it either.
+            let ((Target::Read(pattern), Kind::Read, _)
+            | (Target::Edit(pattern), Kind::Write, _)
+            | (Target::Edit(pattern), Kind::Read, Behaviour::Allow)
+            | (Target::Read(pattern), Kind::Write, Behaviour::Deny)) = (&rule.target, kind, behaviour)
+            else {
+                return false;
             };
             match behaviour {
                 Behaviour::Allow => path.both(|p| pattern.matches(p)),
@@ -170,12 +177,6 @@ impl Policy {
         self.rules.iter().find(|rule| {
             rule.behaviour == behaviour
                 && matches!(&rule.target, Target::Domain(pattern) if crate::domain::matches(pattern, host))
-        })
-    }
-
-    fn command_rule(&self, behaviour: Behaviour, command: &str, _facts: &Facts) -> Option<&Rule> {
-        self.rules.iter().find(|rule| {
-            rule.behaviour == behaviour && matches!(&rule.target, Target::Command(pattern) if pattern.matches(command))
         })
     }
 
@@ -204,6 +205,11 @@ impl Policy {
 
     /// What no allow rule approves (and, critical removals apart, only bypass does).
     fn hard_check(&self, asked: &Asked<'_>) -> Option<Reason> {
+        if let Access::Run(command) = asked.access
+            && self.is_critical(command, asked.facts)
+        {
+            return Some(Reason::SafetyCheck("a removal of a root, home or working directory"));
+        }
         if self.mode == PermissionMode::BypassPermissions {
             return None;
         }
@@ -217,7 +223,8 @@ impl Policy {
                 let named = secret && self.path_rule(Behaviour::Allow, Kind::Read, path).is_some();
                 (secret && !named).then_some(Reason::SafetyCheck("a private key or credential file"))
             }
-            Access::WritePath(_) | Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
+            Access::Run(command) => self.unsafe_redirection(command, asked.facts).map(Reason::SafetyCheck),
+            Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
         }
     }
 
@@ -256,14 +263,6 @@ impl Policy {
             Access::Run(command) => self.decide_command(command, asked),
             Access::WritePath(_) | Access::Reach { .. } | Access::Use => self.ask(asked, Reason::NoRule),
         }
-    }
-
-    fn decide_command(&self, _command: &str, asked: &Asked<'_>) -> Decision {
-        self.ask(asked, Reason::NotUnderstood("commands are not judged yet"))
-    }
-
-    fn only_reads(&self, _command: &str, _facts: &Facts) -> bool {
-        false
     }
 
     fn may_see(&self, path: Spelled<'_>) -> bool {

@@ -113,11 +113,14 @@ fn target(text: &RuleText, anchors: Anchors<'_>, warn: &mut dyn FnMut(String)) -
     let name = wire::names::canonical(name);
     let allow = text.behaviour == Behaviour::Allow;
     let Some(spec) = spec else { return whole_tool(name, allow) };
+    if matches!(name, "Read" | "Edit") {
+        warn_if_absolute(spec, warn);
+    }
     let path = |spec: &str| PathPattern::compile(spec, text.behaviour, anchors);
     match name {
         "Bash" | "Monitor" => Ok(Target::Command(CommandPattern::parse(&unescape(spec)))),
-        "Read" => absolute_looking(spec, warn).and_then(|()| path(spec)).map(Target::Read),
-        "Edit" => absolute_looking(spec, warn).and_then(|()| path(spec)).map(Target::Edit),
+        "Read" => path(spec).map(Target::Read),
+        "Edit" => path(spec).map(Target::Edit),
         "Write" | "NotebookEdit" | "MultiEdit" if allow => Err(format!("paths are matched by Edit({spec}) only")),
         "Glob" | "Grep" if allow => Err(format!("paths are matched by Read({spec}) only")),
         "Write" | "NotebookEdit" | "MultiEdit" => {
@@ -149,12 +152,11 @@ fn whole_tool(name: &str, allow: bool) -> Result<Target, String> {
 }
 
 /// A single leading slash is not the file-system root; users who meant it deserve a word.
-fn absolute_looking(spec: &str, warn: &mut dyn FnMut(String)) -> Result<(), String> {
+fn warn_if_absolute(spec: &str, warn: &mut dyn FnMut(String)) {
     let suspicious = ["/Users/", "/home/", "/etc/", "/var/", "/tmp/", "/usr/", "/opt/", "/root/"];
     if !spec.starts_with("//") && suspicious.iter().any(|start| spec.starts_with(start)) {
         warn(format!("a single leading slash means the directory of the settings; write /{spec} for an absolute path"));
     }
-    Ok(())
 }
 
 fn unescape(spec: &str) -> String {

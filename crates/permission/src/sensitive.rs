@@ -3,8 +3,10 @@
 
 use std::path::Path;
 
-const PROTECTED_DIRS: &[&str] =
-    &[".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude"];
+#[rustfmt::skip]
+const PROTECTED_DIRS: &[&str] = &[
+    ".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude",
+];
 
 #[rustfmt::skip]
 const PROTECTED_FILES: &[&str] = &[
@@ -51,7 +53,7 @@ const HARMLESS_ENV: &[&str] = &["example", "sample", "template", "dist", "defaul
 pub(crate) fn is_secret(path: &Path) -> bool {
     let parts = folded(path);
     let Some((name, dirs)) = parts.split_last() else { return false };
-    let public = name.ends_with(".pub") || matches!(name.as_str(), "known_hosts" | "authorized_keys");
+    let public = extension(name) == Some("pub") || matches!(name.as_str(), "known_hosts" | "authorized_keys");
     if public {
         return false;
     }
@@ -62,8 +64,11 @@ fn is_secret_name(name: &str) -> bool {
     if let Some(kind) = name.strip_prefix(".env.") {
         return !HARMLESS_ENV.iter().any(|harmless| kind.split('.').any(|part| part == *harmless));
     }
-    let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension);
-    SECRET_FILES.contains(&name) || extension.is_some_and(|extension| SECRET_EXTENSIONS.contains(&extension))
+    SECRET_FILES.contains(&name) || extension(name).is_some_and(|extension| SECRET_EXTENSIONS.contains(&extension))
+}
+
+fn extension(name: &str) -> Option<&str> {
+    name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension)
 }
 
 fn below_secret_dir(dirs: &[String], name: &str) -> bool {
@@ -99,25 +104,13 @@ mod tests {
     use super::*;
 
     #[test]
+    #[rustfmt::skip]
     fn protected_paths() {
         // [CLI-168] SC-C08 SC-C09
         for path in [
-            ".git/hooks/pre-commit",
-            ".git/config",
-            ".claude/settings.json",
-            ".CLAUDE/settings.json",
-            ".mcp.json",
-            ".vscode/tasks.json",
-            ".idea/x",
-            ".envrc",
-            ".husky/a",
-            ".devcontainer/a/b",
-            ".bashrc",
-            ".npmrc",
-            ".gitconfig",
-            ".config/git/config",
-            "sub/.git",
-            "gradle/wrapper/gradle-wrapper.properties",
+            ".git/hooks/pre-commit", ".git/config", ".claude/settings.json", ".CLAUDE/settings.json", ".mcp.json",
+            ".vscode/tasks.json", ".idea/x", ".envrc", ".husky/a", ".devcontainer/a/b", ".bashrc", ".npmrc", ".gitconfig",
+            ".config/git/config", "sub/.git", "gradle/wrapper/gradle-wrapper.properties",
         ] {
             assert!(is_protected(&Path::new("/w").join(path)), "{path}");
         }
@@ -127,38 +120,18 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip]
     fn secret_files() {
         for path in [
-            ".ssh/id_rsa",
-            ".ssh/config",
-            "deploy/server.pem",
-            "a/tls.key",
-            ".netrc",
-            ".aws/credentials",
-            ".env",
-            ".env.local",
-            ".ENV",
-            ".config/gcloud/x.json",
-            ".docker/config.json",
-            ".claude/.credentials.json",
-            "id_ed25519",
-            ".cargo/credentials.toml",
-            ".config/gh/hosts.yml",
-            ".ssh",
+            ".ssh/id_rsa", ".ssh/config", "deploy/server.pem", "a/tls.key", ".netrc", ".aws/credentials", ".env",
+            ".env.local", ".ENV", ".config/gcloud/x.json", ".docker/config.json", ".claude/.credentials.json", "id_ed25519",
+            ".cargo/credentials.toml", ".config/gh/hosts.yml", ".ssh",
         ] {
             assert!(is_secret(&Path::new("/w").join(path)), "{path}");
         }
         for path in [
-            ".env.example",
-            "src/env.rs",
-            ".ssh/id_rsa.pub",
-            "id_generator.rs",
-            "config.json",
-            "key.rs",
-            "a.keys",
-            ".environment",
-            "pem/readme.md",
-            ".envoy",
+            ".env.example", "src/env.rs", ".ssh/id_rsa.pub", "id_generator.rs", "config.json", "key.rs", "a.keys",
+            ".environment", "pem/readme.md", ".envoy",
         ] {
             assert!(!is_secret(&Path::new("/w").join(path)), "{path}");
         }

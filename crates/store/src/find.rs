@@ -1,8 +1,12 @@
 //! Which transcript a user means: by id, title or path, or the newest of a directory. Never another directory's
 //! session by accident: project directories are shared by paths with similar names, so the recorded `cwd` decides.
 
+use crate::backward::BackwardLines;
 use crate::error::StoreError;
-use crate::layout::Layout;
+use crate::head::Head;
+use crate::layout::{self, Layout};
+use crate::list::{self, SessionInfo};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Which sessions `--continue` considers.
@@ -16,7 +20,7 @@ pub enum LatestScope {
 
 /// `--resume <target>`: a session id, a `.jsonl` path or a title.
 pub fn target(layout: &Layout, cwd: &Path, target: &str) -> Result<PathBuf, StoreError> {
-    if target.ends_with(".jsonl") {
+    if Path::new(target).extension().is_some_and(|e| e == "jsonl") {
         return by_path(cwd, target);
     }
     if sys::id::is_uuid(target) {
@@ -25,25 +29,163 @@ pub fn target(layout: &Layout, cwd: &Path, target: &str) -> Result<PathBuf, Stor
     by_title(layout, cwd, target)
 }
 
+/// In this project, then in the repository's other worktrees, then anywhere if exactly one place holds messages.
 pub fn by_id(layout: &Layout, cwd: &Path, id: &str) -> Result<PathBuf, StoreError> {
-    let path = layout.transcript(cwd, id);
-    if path.is_file() { Ok(path) } else { Err(StoreError::NotFound { id: id.to_owned() }) }
+    let not_found = || StoreError::NotFound { id: id.to_owned() };
+    if !sys::id::is_uuid(id) {
+        return Err(not_found());
+    }
+    let name = format!("{id}.jsonl");
+    let near = near_dirs(layout, cwd).into_iter().map(|dir| dir.join(&name)).find(|p| is_filled(p));
+    if let Some(path) = near {
+        return Ok(path);
+    }
+    let dirs = std::fs::read_dir(layout.projects()).map_err(|_| not_found())?;
+    let mut far = dirs.flatten().map(|d| d.path().join(&name)).filter(|p| is_filled(p) && last_message_at(p).is_some());
+    match (far.next(), far.next()) {
+        (Some(path), None) => Ok(path),
+        (None, _) | (Some(_), Some(_)) => Err(not_found()),
+    }
 }
 
-pub fn by_title(_layout: &Layout, _cwd: &Path, title: &str) -> Result<PathBuf, StoreError> {
-    Err(StoreError::NotFound { id: title.to_owned() })
+/// Exact custom or generated title, in this repository.
+pub fn by_title(layout: &Layout, cwd: &Path, title: &str) -> Result<PathBuf, StoreError> {
+    let places = near_places(cwd);
+    let mut found: Vec<PathBuf> = Vec::new();
+    for row in near_dirs(layout, cwd).iter().flat_map(|dir| list::rows(dir)) {
+        let Some(info) = row.info() else { continue };
+        let titled = info.titles.iter().flatten().any(|t| t == title);
+        if titled && places.iter().any(|place| is_at(&info, place)) && !found.contains(&row.path) {
+            found.push(row.path);
+        }
+    }
+    if found.len() > 1 {
+        let id = |p: &PathBuf| p.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        return Err(StoreError::Ambiguous { title: title.to_owned(), ids: found.iter().map(id).collect() });
+    }
+    found.pop().ok_or_else(|| StoreError::NotFound { id: title.to_owned() })
 }
 
 pub fn by_path(cwd: &Path, path: &str) -> Result<PathBuf, StoreError> {
-    Ok(cwd.join(path))
+    let path = cwd.join(path);
+    if is_filled(&path) { Ok(path) } else { Err(StoreError::NotFound { id: path.display().to_string() }) }
 }
 
 /// The newest conversation of this directory, by its last message.
-pub fn latest(_layout: &Layout, _cwd: &Path, _scope: LatestScope) -> Option<PathBuf> {
+pub fn latest(layout: &Layout, cwd: &Path, scope: LatestScope) -> Option<PathBuf> {
+    let place = layout::resolved(cwd);
+    let mut best: Option<(u64, PathBuf)> = None;
+    for row in list::project(layout, cwd) {
+        // A message is never younger than its file, and files come newest first.
+        if best.as_ref().is_some_and(|(time, _)| *time >= row.modified_at) {
+            break;
+        }
+        let Some(info) = row.info() else { continue };
+        if !is_at(&info, &place) || !in_scope(&info, scope) {
+            continue;
+        }
+        let Some(time) = last_message_at(&row.path) else { continue };
+        if best.as_ref().is_none_or(|(newest, _)| time > *newest) {
+            best = Some((time, row.path));
+        }
+    }
+    best.map(|(_, path)| path)
+}
+
+fn in_scope(info: &SessionInfo, scope: LatestScope) -> bool {
+    if info.kind.as_deref() == Some("bg") {
+        return false;
+    }
+    match scope {
+        LatestScope::Headless => true,
+        LatestScope::Interactive => {
+            let program = info.entrypoint.as_deref().is_some_and(|e| e.starts_with("sdk"));
+            let looped = info.first_prompt.as_deref().is_some_and(|p| p == "/loop" || p.starts_with("/loop "));
+            !program && !looped
+        }
+    }
+}
+
+/// Whether a new session may take this id in this project.
+pub fn id_is_free(layout: &Layout, cwd: &Path, id: &str) -> bool {
+    let name = format!("{id}.jsonl");
+    !layout.readable_dirs(cwd).iter().any(|dir| is_filled(&dir.join(&name)))
+}
+
+/// An empty file is no session.
+fn is_filled(path: &Path) -> bool {
+    path.metadata().is_ok_and(|m| m.is_file() && m.len() > 0)
+}
+
+/// A file that recorded no directory belongs to the one it lies in.
+fn is_at(info: &SessionInfo, place: &str) -> bool {
+    let Some(cwd) = info.cwd.as_deref() else { return true };
+    layout::nfc(cwd) == place || layout::resolved(Path::new(cwd)) == place
+}
+
+/// When the last thing was said, in milliseconds since the epoch.
+fn last_message_at(path: &Path) -> Option<u64> {
+    let file = File::open(path).ok()?;
+    let mut lines = BackwardLines::new(&file, file.metadata().ok()?.len());
+    while let Ok(Some((_, line))) = lines.next_line() {
+        let Some(head) = Head::read(line).filter(Head::is_message) else { continue };
+        if let Some(time) = head.timestamp.as_str().and_then(sys::clock::parse_iso) {
+            return Some(time);
+        }
+    }
     None
 }
 
-/// Whether a new session may take this id: no project holds a transcript of it.
-pub fn id_is_free(layout: &Layout, cwd: &Path, id: &str) -> bool {
-    !layout.transcript(cwd, id).exists()
+/// Project directories of this directory and of the same place in the repository's other worktrees.
+fn near_dirs(layout: &Layout, cwd: &Path) -> Vec<PathBuf> {
+    let mut dirs = layout.readable_dirs(cwd);
+    for place in near_places(cwd).iter().skip(1) {
+        dirs.extend(layout.readable_dirs(Path::new(place)));
+    }
+    dirs.dedup();
+    dirs
 }
+
+fn near_places(cwd: &Path) -> Vec<String> {
+    let here = layout::resolved(cwd);
+    let mut places = vec![here.clone()];
+    let Some(root) = sys::git::root(Path::new(&here)) else { return places };
+    let below = Path::new(&here).strip_prefix(&root).map(Path::to_path_buf).unwrap_or_default();
+    for tree in worktrees(&root) {
+        for place in [tree.join(&below), tree] {
+            let place = layout::resolved(&place);
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    places
+}
+
+/// The repository's working trees, from its files: no child process.
+fn worktrees(root: &Path) -> Vec<PathBuf> {
+    let Some(common) = common_dir(root) else { return Vec::new() };
+    let mut trees: Vec<PathBuf> = common.parent().map(Path::to_path_buf).into_iter().collect();
+    let Ok(linked) = std::fs::read_dir(common.join("worktrees")) else { return trees };
+    for entry in linked.flatten() {
+        let Ok(text) = std::fs::read_to_string(entry.path().join("gitdir")) else { continue };
+        trees.extend(entry.path().join(text.trim()).parent().map(Path::to_path_buf));
+    }
+    trees.sort();
+    trees
+}
+
+fn common_dir(root: &Path) -> Option<PathBuf> {
+    let dot_git = root.join(".git");
+    if dot_git.is_dir() {
+        return Some(dot_git);
+    }
+    let text = std::fs::read_to_string(&dot_git).ok()?;
+    let own = root.join(text.trim().strip_prefix("gitdir:")?.trim());
+    let common = std::fs::read_to_string(own.join("commondir")).ok()?;
+    std::fs::canonicalize(own.join(common.trim())).ok()
+}
+
+#[cfg(test)]
+#[path = "find_tests.rs"]
+mod tests;

@@ -73,6 +73,20 @@ impl Layout {
         self.same_prefix(&path).into_iter().find(|dir| holds_cwd(dir, &path)).unwrap_or(exact)
     }
 
+    /// Every directory that may hold sessions of `cwd`.
+    pub(crate) fn readable_dirs(&self, cwd: &Path) -> Vec<PathBuf> {
+        if let Some(name) = &self.project_name {
+            return vec![self.projects().join(name)];
+        }
+        let path = resolved(cwd);
+        let mut dirs = vec![self.projects().join(project_name(&path))];
+        if units(&path) > NAME_LIMIT {
+            dirs.extend(self.same_prefix(&path));
+            dirs.dedup();
+        }
+        dirs
+    }
+
     pub fn transcript(&self, cwd: &Path, session_id: &str) -> PathBuf {
         self.project_dir(cwd).join(format!("{session_id}.jsonl"))
     }
@@ -171,7 +185,7 @@ fn base36(mut number: u32) -> String {
     }
 }
 
-fn nfc(text: &str) -> String {
+pub(crate) fn nfc(text: &str) -> String {
     text.nfc().collect()
 }
 

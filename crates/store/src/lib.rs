@@ -1,9 +1,11 @@
 //! Sessions on disk. Guarantees: whole lines only, in order, never rewritten; what was written by others is kept; what
 //! is read is bounded by what is live. Refuses: policy, network, and any opinion on what a message means.
 
+mod backward;
 pub mod error;
 pub mod find;
 pub mod fork;
+mod head;
 pub mod history;
 pub mod layout;
 pub mod list;

@@ -1,8 +1,26 @@
-//! What session pickers show, from the first and last 64 KiB of a file.
+//! What session pickers show. A directory costs one `readdir` and one `stat` per file; a row costs its first and last
+//! 64 KiB, read only when it is looked at.
 
+use crate::backward::ReadAt;
+use crate::head::{self, Head};
+use crate::layout::Layout;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
-/// One row.
+const EDGE: u64 = 64 << 10;
+const PROMPT_LIMIT: usize = 200;
+
+/// A transcript file, unread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub id: String,
+    pub path: PathBuf,
+    /// Milliseconds since the epoch, of the file.
+    pub modified_at: u64,
+}
+
+/// What a row says when it is looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionInfo {
     pub id: String,
@@ -10,6 +28,7 @@ pub struct SessionInfo {
     pub title: Option<String>,
     pub first_prompt: Option<String>,
     pub last_prompt: Option<String>,
+    pub summary: Option<String>,
     pub cwd: Option<String>,
     pub branch: Option<String>,
     /// Milliseconds since the epoch.
@@ -18,8 +37,181 @@ pub struct SessionInfo {
     pub modified_at: u64,
     pub entrypoint: Option<String>,
     pub tag: Option<String>,
+    /// `bg` for background sessions.
+    pub kind: Option<String>,
+    pub(crate) is_sidechain: bool,
+    pub(crate) titles: [Option<String>; 2],
 }
 
-pub(crate) fn recorded_cwd(_path: &Path) -> Option<String> {
-    None
+/// Sessions started in `cwd`, newest file first.
+pub fn project(layout: &Layout, cwd: &Path) -> Vec<Row> {
+    let mut all: Vec<Row> = layout.readable_dirs(cwd).iter().flat_map(|dir| rows(dir)).collect();
+    sort(&mut all);
+    all
 }
+
+/// Sessions of every project, newest file first.
+pub fn everywhere(layout: &Layout) -> Vec<Row> {
+    let Ok(dirs) = std::fs::read_dir(layout.projects()) else { return Vec::new() };
+    let mut all: Vec<Row> = dirs.flatten().flat_map(|dir| rows(&dir.path())).collect();
+    sort(&mut all);
+    all
+}
+
+fn sort(rows: &mut [Row]) {
+    rows.sort_by(|a, b| b.modified_at.cmp(&a.modified_at).then_with(|| a.id.cmp(&b.id)));
+}
+
+/// Transcripts in one directory: names that are session ids, files that are not empty.
+pub(crate) fn rows(dir: &Path) -> Vec<Row> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let row = |entry: std::fs::DirEntry| {
+        let name = entry.file_name();
+        let id = name.to_str()?.strip_suffix(".jsonl").filter(|id| sys::id::is_uuid(id))?;
+        let meta = entry.path().metadata().ok().filter(|m| m.is_file() && m.len() > 0)?;
+        let modified = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(Row { id: id.to_owned(), path: entry.path(), modified_at: modified.as_millis() as u64 })
+    };
+    entries.flatten().filter_map(row).collect()
+}
+
+impl Row {
+    /// `None` for what listings do not show: side chains, and sessions in which nothing was said.
+    pub fn info(&self) -> Option<SessionInfo> {
+        let mut info = read(&self.path)?;
+        info.id.clone_from(&self.id);
+        info.modified_at = self.modified_at;
+        let shown = [&info.title, &info.last_prompt, &info.summary, &info.first_prompt].iter().any(|t| t.is_some());
+        (shown && !info.is_sidechain).then_some(info)
+    }
+}
+
+/// Everything the two ends of a file say.
+pub(crate) fn read(path: &Path) -> Option<SessionInfo> {
+    let file = File::open(path).ok()?;
+    let len = file.metadata().ok()?.len();
+    let mut head = vec![0; len.min(EDGE) as usize];
+    file.read_at(&mut head, 0).ok()?;
+    // The end of the file, as far as the head does not cover it.
+    let rest = (len - head.len() as u64).min(EDGE);
+    let mut tail = vec![0; rest as usize];
+    file.read_at(&mut tail, len - rest).ok()?;
+    let mut info = SessionInfo { path: path.to_path_buf(), ..SessionInfo::default() };
+    let mut command = None;
+    for (at, line) in head.split(|b| *b == b'\n').enumerate() {
+        let Some(line) = Head::read(line) else { continue };
+        info.is_sidechain |= at == 0 && line.is_sidechain.0;
+        info.take_first(&line, &mut command);
+        info.take_last(&line);
+    }
+    for line in tail.split(|b| *b == b'\n').filter_map(Head::read) {
+        if info.cwd.is_none() {
+            info.cwd = line.cwd.owned();
+        }
+        info.take_last(&line);
+    }
+    info.first_prompt = info.first_prompt.or(command);
+    let [custom, ai] = &info.titles;
+    info.title = custom.clone().or_else(|| ai.clone());
+    info.tag = info.tag.filter(|t| !t.is_empty());
+    Some(info)
+}
+
+/// Where the session in `path` was started.
+pub(crate) fn recorded_cwd(path: &Path) -> Option<String> {
+    if path.extension().is_none_or(|e| e != "jsonl") {
+        return None;
+    }
+    read(path)?.cwd
+}
+
+impl SessionInfo {
+    /// The first line that has a value decides.
+    fn take_first(&mut self, line: &Head<'_>, command: &mut Option<String>) {
+        keep(&mut self.cwd, || line.cwd.owned());
+        keep(&mut self.entrypoint, || line.entrypoint.owned());
+        keep(&mut self.kind, || line.session_kind.owned());
+        if self.created_at.is_none() {
+            self.created_at = line.timestamp.as_str().and_then(sys::clock::parse_iso);
+        }
+        if self.first_prompt.is_none()
+            && line.kind.as_str() == Some("user")
+            && line.is_message()
+            && !line.is_compact_summary.0
+        {
+            match prompt(line) {
+                Some(Prompt::Text(text)) => self.first_prompt = Some(text),
+                Some(Prompt::Command(name)) => keep(command, || Some(name)),
+                None => {}
+            }
+        }
+    }
+
+    /// The last line that has a value decides.
+    fn take_last(&mut self, line: &Head<'_>) {
+        replace(&mut self.branch, line.branch.owned());
+        match line.kind.as_str() {
+            Some("custom-title") => replace(&mut self.titles[0], line.custom_title.owned()),
+            Some("ai-title") => replace(&mut self.titles[1], line.ai_title.owned()),
+            Some("last-prompt") => replace(&mut self.last_prompt, line.last_prompt.owned()),
+            Some("summary") => replace(&mut self.summary, line.summary.owned()),
+            Some("tag") => replace(&mut self.tag, line.tag.owned()),
+            _ => {}
+        }
+    }
+}
+
+fn keep(slot: &mut Option<String>, value: impl FnOnce() -> Option<String>) {
+    if slot.is_none() {
+        *slot = value();
+    }
+}
+
+fn replace(slot: &mut Option<String>, value: Option<String>) {
+    if value.is_some() {
+        *slot = value;
+    }
+}
+
+enum Prompt {
+    Text(String),
+    /// A slash command: shown when nothing better comes.
+    Command(String),
+}
+
+/// The text of a user line if a person wrote it.
+fn prompt(line: &Head<'_>) -> Option<Prompt> {
+    let message = head::message(line.message?);
+    if message.content.blocks.iter().any(|b| b.kind.as_str() == Some("tool_result")) {
+        return None;
+    }
+    let blocks = message.content.blocks.iter().filter_map(|b| b.text.as_str());
+    message.content.text.as_deref().into_iter().chain(blocks).find_map(classify)
+}
+
+fn classify(text: &str) -> Option<Prompt> {
+    let text = text.replace('\n', " ");
+    let text = text.trim();
+    if let Some(name) = text.split_once("<command-name>").and_then(|(_, r)| r.split_once("</command-name>")) {
+        return Some(Prompt::Command(name.0.to_owned()));
+    }
+    const INJECTED: [&str; 5] =
+        ["<local-command-stdout>", "<session-start-hook>", "<tick>", "<goal>", "[Request interrupted by user"];
+    let only = |tag: &str| text.starts_with(&format!("<{tag}>")) && text.ends_with(&format!("</{tag}>"));
+    let skip = text.is_empty()
+        || INJECTED.iter().any(|p| text.starts_with(p))
+        || only("ide_opened_file")
+        || only("ide_selection");
+    (!skip).then(|| Prompt::Text(shorten(text)))
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(PROMPT_LIMIT) {
+        Some((at, _)) => format!("{}…", text[..at].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "list_tests.rs"]
+mod tests;

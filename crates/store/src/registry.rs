@@ -1,10 +1,13 @@
-//! `sessions/<pid>.json`: which processes hold which sessions now. A record lives exactly as long as its handle.
+//! `sessions/<pid>.json`: which processes hold which sessions now. A record lives exactly as long as its handle; one
+//! left behind by a crash is recognised by the process start time and never believed.
 
 use crate::error::StoreError;
 use crate::layout::Layout;
-use std::path::PathBuf;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Status {
     Busy,
     Idle,
@@ -22,23 +25,95 @@ pub struct Facts {
     pub name: Option<String>,
 }
 
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Record {
+    pid: u32,
+    session_id: String,
+    cwd: String,
+    started_at: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proc_start: Option<String>,
+    version: &'static str,
+    peer_protocol: u8,
+    kind: &'static str,
+    entrypoint: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    status: Status,
+    updated_at: u64,
+    status_updated_at: u64,
+}
+
 /// This process's record; dropping it removes the file.
 #[derive(Debug)]
 pub struct LiveRecord {
     path: PathBuf,
+    record: Record,
 }
 
 impl LiveRecord {
-    pub fn register(layout: &Layout, _facts: Facts) -> Result<Self, StoreError> {
-        Ok(Self { path: layout.sessions_dir().join(format!("{}.json", std::process::id())) })
+    pub fn register(layout: &Layout, facts: Facts) -> Result<Self, StoreError> {
+        let dir = layout.sessions_dir();
+        let pid = std::process::id();
+        let path = dir.join(format!("{pid}.json"));
+        crate::layout::create_private(&dir).map_err(|e| StoreError::write(&path, e))?;
+        let now = sys::clock::now_ms();
+        let record = Record {
+            pid,
+            session_id: facts.session_id,
+            cwd: facts.cwd,
+            started_at: now,
+            proc_start: sys::user::process_start(pid),
+            version: facts.version,
+            peer_protocol: 1,
+            kind: facts.kind,
+            entrypoint: facts.entrypoint,
+            name: facts.name,
+            status: Status::Idle,
+            updated_at: now,
+            status_updated_at: now,
+        };
+        let this = Self { path, record };
+        this.write()?;
+        Ok(this)
     }
 
-    pub fn set_status(&mut self, _status: Status) {}
+    /// A failure is logged only: the record is a courtesy to other processes.
+    pub fn set_status(&mut self, status: Status) {
+        if self.record.status != status {
+            self.record.status = status;
+            self.record.status_updated_at = sys::clock::now_ms();
+            self.update();
+        }
+    }
 
     /// The process moved on to another session.
-    pub fn set_session(&mut self, _session_id: &str) {}
+    pub fn set_session(&mut self, session_id: &str) {
+        session_id.clone_into(&mut self.record.session_id);
+        self.update();
+    }
 
-    pub fn remove(self) {}
+    pub fn set_name(&mut self, name: Option<String>) {
+        self.record.name = name;
+        self.update();
+    }
+
+    pub fn remove(self) {
+        drop(self);
+    }
+
+    fn update(&mut self) {
+        self.record.updated_at = sys::clock::now_ms();
+        if let Err(error) = self.write() {
+            tracing::debug!(%error, "live record");
+        }
+    }
+
+    fn write(&self) -> Result<(), StoreError> {
+        let bytes = serde_json::to_vec(&self.record).unwrap_or_default();
+        sys::fs::atomic_write(&self.path, &bytes, 0o600).map_err(|e| StoreError::write(&self.path, e))
+    }
 }
 
 impl Drop for LiveRecord {
@@ -47,17 +122,136 @@ impl Drop for LiveRecord {
     }
 }
 
-/// Another live process that holds this session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Another live process that holds a session.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Owner {
     pub pid: u32,
+    pub session_id: String,
+    #[serde(default)]
     pub kind: String,
+    #[serde(default)]
     pub cwd: String,
+    #[serde(default)]
+    proc_start: Option<String>,
 }
 
-pub fn live_owner(_layout: &Layout, _session_id: &str) -> Option<Owner> {
-    None
+impl Owner {
+    fn is_live(&self) -> bool {
+        let same = match (&self.proc_start, sys::user::process_start(self.pid)) {
+            (Some(then), Some(now)) => *then == now,
+            (Some(_), None) | (None, _) => true,
+        };
+        same && sys::user::is_alive(self.pid)
+    }
+}
+
+/// Another process that has this session open now.
+pub fn live_owner(layout: &Layout, session_id: &str) -> Option<Owner> {
+    let found = records(&layout.sessions_dir()).into_iter().filter_map(|(_, owner)| owner);
+    found.into_iter().find(|o| o.session_id == session_id && o.pid != std::process::id() && o.is_live())
 }
 
 /// Removes records of processes that are gone. Not needed for correctness: readers check each record they use.
-pub fn clear_stale(_layout: &Layout) {}
+pub fn clear_stale(layout: &Layout) {
+    for (path, owner) in records(&layout.sessions_dir()) {
+        let pid = path.file_stem().and_then(|s| s.to_str()).and_then(|s| s.parse().ok());
+        let live = match (owner, pid) {
+            (Some(owner), _) => owner.is_live(),
+            // Unreadable: another build's, or being written. Kept while its process lives.
+            (None, Some(pid)) => sys::user::is_alive(pid),
+            (None, None) => true,
+        };
+        if !live {
+            std::fs::remove_file(&path).ok();
+        }
+    }
+}
+
+fn records(dir: &Path) -> Vec<(PathBuf, Option<Owner>)> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let paths = entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json"));
+    paths
+        .map(|p| (std::fs::read(&p).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()), p))
+        .map(|(o, p)| (p, o))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sys::Env;
+
+    fn layout(dir: &Path) -> Layout {
+        Layout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir)]))
+    }
+
+    fn facts() -> Facts {
+        Facts {
+            session_id: "S".into(),
+            cwd: "/repo".into(),
+            version: "2.1.325",
+            kind: "interactive",
+            entrypoint: "sdk-cli".into(),
+            name: None,
+        }
+    }
+
+    #[test]
+    fn a_record_follows_its_handle() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = layout(dir.path());
+        let mut record = LiveRecord::register(&layout, facts()).unwrap();
+        let path = layout.sessions_dir().join(format!("{}.json", std::process::id()));
+        record.set_status(Status::Busy);
+        let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        let expected = [
+            "pid",
+            "sessionId",
+            "cwd",
+            "startedAt",
+            "procStart",
+            "version",
+            "peerProtocol",
+            "kind",
+            "entrypoint",
+            "status",
+            "updatedAt",
+            "statusUpdatedAt",
+        ];
+        assert_eq!(keys, expected);
+        assert_eq!((json["status"].as_str(), json["peerProtocol"].as_u64()), (Some("busy"), Some(1)));
+        assert!(json["procStart"].is_string());
+        // Ourselves is nobody else.
+        assert_eq!(live_owner(&layout, "S"), None);
+        record.remove();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn records_of_the_dead_are_cleared_and_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = layout(dir.path());
+        let sessions = layout.sessions_dir();
+        std::fs::create_dir_all(&sessions).unwrap();
+        // A parent process is alive, is not us, and did not start at tick 1.
+        let parent = std::os::unix::process::parent_id();
+        let reused = sessions.join(format!("{parent}.json"));
+        std::fs::write(&reused, format!(r#"{{"pid":{parent},"sessionId":"S","procStart":"1"}}"#)).unwrap();
+        let gone = sessions.join("4194399.json");
+        std::fs::write(&gone, r#"{"pid":4194399,"sessionId":"S"}"#).unwrap();
+        assert_eq!(live_owner(&layout, "S"), None);
+        clear_stale(&layout);
+        assert!(!reused.exists() && !gone.exists());
+        let start = sys::user::process_start(parent).unwrap();
+        std::fs::write(
+            &reused,
+            format!(r#"{{"pid":{parent},"sessionId":"S","procStart":"{start}","kind":"interactive"}}"#),
+        )
+        .unwrap();
+        assert_eq!(live_owner(&layout, "S").unwrap().pid, parent);
+        clear_stale(&layout);
+        assert!(reused.exists());
+    }
+}

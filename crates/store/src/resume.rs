@@ -1,9 +1,23 @@
 //! Loading a conversation: backwards from the end, heads only, along parent links to the root or the last compaction,
 //! and no further. Lines that cannot be read are stepped over, never fatal. Nothing is written.
 
+mod chain;
+mod index;
+
+use crate::backward::{BackwardLines, ReadAt, Span};
 use crate::error::StoreError;
+use chain::Resolved;
+use index::{Added, Index, Node, NodeKind};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use wire::entry::{MessageHead, Replacement};
+
+/// How much of the file's start is looked at for what the tail does not say.
+const HEAD: u64 = 64 << 10;
+/// Attempts to end the pass before they are rationed.
+const FREE_TRIES: usize = 8;
 
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
@@ -11,6 +25,8 @@ pub struct LoadOptions {
     pub at: Option<String>,
     /// `--resume-drops-turn`: everything that `at` drops must belong to the turn of this prompt.
     pub drops_turn: Option<String>,
+    /// The file belongs to a subagent: its lines are side chains.
+    pub sidechain: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,19 +52,12 @@ pub struct LoadedEntry {
     pub prompt_id: Option<Box<str>>,
     /// System entries.
     pub subtype: Option<Box<str>>,
+    /// Ids of the calls an assistant entry makes, or a user entry answers.
+    pub calls: Vec<Box<str>>,
     pub is_meta: bool,
     pub is_compact_summary: bool,
     pub is_api_error: bool,
-    /// A user entry that answers tool calls.
-    pub is_tool_result: bool,
     pub(crate) span: Span,
-}
-
-/// Where a line lies in its file, without its newline.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) offset: u64,
-    pub(crate) len: usize,
 }
 
 impl LoadedEntry {
@@ -57,6 +66,11 @@ impl LoadedEntry {
             EntryKind::User | EntryKind::Assistant => serde_json::from_str(self.body.as_deref()?).ok(),
             EntryKind::System | EntryKind::Attachment => None,
         }
+    }
+
+    /// A user entry that answers calls.
+    pub fn is_tool_result(&self) -> bool {
+        self.kind == EntryKind::User && !self.calls.is_empty()
     }
 }
 
@@ -92,23 +106,195 @@ pub struct Loaded {
     /// Metadata lines to hand to `Transcript::remember`.
     pub sticky: Vec<Box<str>>,
     pub skipped_lines: usize,
-    /// How much of the file was looked at.
-    pub bytes_read: u64,
+    /// The conversation was cut by `LoadOptions::at`.
+    pub truncated: bool,
+    /// Length of the file when it was read.
+    pub(crate) len: u64,
 }
 
 impl Loaded {
     /// The whole line of an entry, read again from the file.
-    pub fn raw_line(&self, _entry: &LoadedEntry) -> Result<String, StoreError> {
-        Err(StoreError::Empty { path: self.path.clone() })
+    pub fn raw_line(&self, entry: &LoadedEntry) -> Result<String, StoreError> {
+        let read = || text(&File::open(&self.path)?, entry.span);
+        read().map(String::from).map_err(|e| StoreError::read(&self.path, e))
     }
 }
 
 /// Loads the conversation in `path`. An existing file without any message is `StoreError::Empty`.
-pub fn load(path: &Path, _options: &LoadOptions) -> Result<Loaded, StoreError> {
-    Err(StoreError::Empty { path: path.to_path_buf() })
+pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, StoreError> {
+    let opened = File::open(path).and_then(|file| file.metadata().map(|m| (file, m.len())));
+    let (file, len) = opened.map_err(|e| StoreError::read(path, e))?;
+    let mut loaded = load_from(&file, len, path, options)?;
+    if let Some(stem) = path.file_stem().and_then(|s| s.to_str()).filter(|s| sys::id::is_uuid(s)) {
+        stem.clone_into(&mut loaded.session_id);
+    }
+    Ok(loaded)
 }
 
 /// The same for a transcript in memory.
-pub fn load_bytes(_bytes: &[u8], _options: &LoadOptions) -> Result<Loaded, StoreError> {
-    Err(StoreError::Empty { path: PathBuf::new() })
+pub fn load_bytes(bytes: &[u8], options: &LoadOptions) -> Result<Loaded, StoreError> {
+    load_from(&bytes, bytes.len() as u64, Path::new(""), options)
 }
+
+fn load_from<R: ReadAt>(source: &R, len: u64, path: &Path, options: &LoadOptions) -> Result<Loaded, StoreError> {
+    let fail = |e| StoreError::read(path, e);
+    let (mut index, found) = scan(source, len, options).map_err(fail)?;
+    let found = match (found, &options.at) {
+        (Some(found), _) => found,
+        (None, Some(uuid)) if !index.nodes.is_empty() => {
+            return Err(StoreError::UnknownEntry { uuid: uuid.clone() });
+        }
+        (None, _) => return Err(StoreError::Empty { path: path.to_path_buf() }),
+    };
+    if let Some(prompt) = &options.drops_turn {
+        check_dropped(&index, &found, prompt)?;
+    }
+    if !index.complete {
+        let mut head = vec![0; HEAD.min(len) as usize];
+        source.read_at(&mut head, 0).map_err(fail)?;
+        index.add_file_head(&head);
+    }
+    let mut loaded = assemble(source, index, &found).map_err(fail)?;
+    loaded.path = path.to_path_buf();
+    loaded.len = len;
+    loaded.truncated = options.at.is_some();
+    Ok(loaded)
+}
+
+/// The conversation to load and, when turns are to be checked, the whole one.
+struct Found {
+    order: Vec<usize>,
+    leaf: usize,
+    whole: Option<Vec<usize>>,
+}
+
+/// Reads backwards until the conversation is complete. It can only become so at certain lines, so only there it is
+/// tried, and less often as the pass gets longer.
+fn scan<R: ReadAt>(source: &R, len: u64, options: &LoadOptions) -> io::Result<(Index, Option<Found>)> {
+    let mut index = Index { sidechain: options.sidechain, ..Index::default() };
+    let mut lines = BackwardLines::new(source, len);
+    let (mut tries, mut next_try) = (0, 0);
+    while let Some((span, line)) = lines.next_line()? {
+        let may_end = index.add(span, line) == Added::MayEnd;
+        if !may_end || (tries >= FREE_TRIES && index.nodes.len() < next_try) {
+            continue;
+        }
+        if let Some(found) = try_resolve(&index, options) {
+            return Ok((index, Some(found)));
+        }
+        tries += 1;
+        next_try = index.nodes.len() * 3 / 2;
+    }
+    index.complete = true;
+    let found = try_resolve(&index, options);
+    Ok((index, found))
+}
+
+fn try_resolve(index: &Index, options: &LoadOptions) -> Option<Found> {
+    let Resolved::Chain { order, leaf } = chain::resolve(index, options.at.as_deref()) else { return None };
+    if options.drops_turn.is_none() {
+        return Some(Found { order, leaf, whole: None });
+    }
+    let Resolved::Chain { order: whole, .. } = chain::resolve(index, None) else { return None };
+    Some(Found { order, leaf, whole: Some(whole) })
+}
+
+/// Every dropped entry must belong to the turn that `prompt` began.
+fn check_dropped(index: &Index, found: &Found, prompt: &str) -> Result<(), StoreError> {
+    let reject = |reason: String| Err(StoreError::DropsTurn { reason });
+    if prompt.is_empty() {
+        return reject("no prompt uuid was given".into());
+    }
+    let whole = found.whole.as_deref().unwrap_or(&found.order);
+    let Some(start) = whole.iter().position(|&at| *index.nodes[at].uuid == *prompt) else {
+        return reject(format!("no entry {prompt} in this conversation"));
+    };
+    let first = &index.nodes[whole[start]];
+    let end = whole[start + 1..].iter().position(|&at| begins_turn(&index.nodes[at], first));
+    let turn = start..end.map_or(whole.len(), |n| start + 1 + n);
+    let kept: HashSet<usize> = found.order.iter().copied().collect();
+    let stray = whole.iter().enumerate().find(|(at, node)| !kept.contains(node) && !turn.contains(at));
+    match stray {
+        None => Ok(()),
+        Some((_, &at)) => {
+            reject(format!("entry {} would be dropped but is not part of the turn of {prompt}", index.nodes[at].uuid))
+        }
+    }
+}
+
+fn begins_turn(node: &Node, current: &Node) -> bool {
+    let prompt = node.kind == NodeKind::User && node.calls.is_empty() && !node.is_meta && !node.is_compact_summary;
+    prompt && (node.prompt_id.is_none() || node.prompt_id != current.prompt_id)
+}
+
+/// Reads the bodies of the chosen nodes and puts everything together.
+fn assemble<R: ReadAt>(source: &R, index: Index, found: &Found) -> io::Result<Loaded> {
+    let leaf_uuid = index.nodes[found.leaf].uuid.clone();
+    let mut nodes: Vec<Option<Node>> = index.nodes.into_iter().map(Some).collect();
+    let mut loaded = Loaded {
+        session_id: index.session_id.unwrap_or_default(),
+        leaf_uuid: Some(leaf_uuid),
+        custom_title: index.custom_title,
+        ai_title: index.ai_title,
+        last_prompt: index.last_prompt,
+        permission_mode: index.permission_mode,
+        cwd: index.cwd,
+        entrypoint: index.entrypoint,
+        replacements: index.replacements.into_iter().rev().collect(),
+        sticky: index.sticky.into_iter().rev().map(|(_, line)| line).collect(),
+        skipped_lines: index.skipped,
+        ..Loaded::default()
+    };
+    for &at in &found.order {
+        let Some(node) = nodes[at].take() else { continue };
+        if let Some(facts) = &node.boundary {
+            loaded.boundary = Some(Boundary {
+                uuid: node.uuid.clone(),
+                logical_parent: facts.logical_parent.clone(),
+                metadata: facts.metadata.clone(),
+            });
+        }
+        if node.kind == NodeKind::Assistant && node.model.as_deref().is_some_and(|m| m != "<synthetic>") {
+            loaded.model = node.model.as_deref().map(str::to_owned);
+        }
+        loaded.entries.extend(entry(source, node)?);
+    }
+    Ok(loaded)
+}
+
+fn entry<R: ReadAt>(source: &R, node: Node) -> io::Result<Option<LoadedEntry>> {
+    let kind = match node.kind {
+        NodeKind::User => EntryKind::User,
+        NodeKind::Assistant => EntryKind::Assistant,
+        NodeKind::System => EntryKind::System,
+        NodeKind::Attachment => EntryKind::Attachment,
+        NodeKind::Progress => return Ok(None),
+    };
+    Ok(Some(LoadedEntry {
+        kind,
+        uuid: node.uuid,
+        parent: node.parent,
+        timestamp: node.timestamp,
+        body: node.body.map(|span| text(source, span)).transpose()?,
+        message_id: node.message_id,
+        model: node.model,
+        prompt_id: node.prompt_id,
+        subtype: node.subtype,
+        calls: node.calls,
+        is_meta: node.is_meta,
+        is_compact_summary: node.is_compact_summary,
+        is_api_error: node.is_api_error,
+        span: node.span,
+    }))
+}
+
+fn text<R: ReadAt>(source: &R, span: Span) -> io::Result<Box<str>> {
+    let mut bytes = vec![0; span.len];
+    source.read_at(&mut bytes, span.offset)?;
+    let text = String::from_utf8(bytes).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+    Ok(text.into_boxed_str())
+}
+
+#[cfg(test)]
+#[path = "resume_tests.rs"]
+mod tests;

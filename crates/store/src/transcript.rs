@@ -2,12 +2,24 @@
 //! the file appears with the first message. A failing disk never loses order: lines wait and are tried again, and
 //! everyone who asks is told. Refuses to rewrite or truncate, and to touch a file without a new message.
 
-use crate::error::{Failure, StoreError};
-use std::path::{Path, PathBuf};
-use tokio::sync::watch;
+mod disk;
+mod sticky;
+mod writer;
 
-/// Bytes that may wait for a failing disk.
+use crate::error::{Failure, StoreError};
+use disk::OpenDisk;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use writer::Writer;
+
+pub(crate) use sticky::kind_of;
+
+/// Bytes that may wait for the disk.
 pub const QUEUE_LIMIT: usize = 8 << 20;
+/// How long an append waits for room while the disk is merely slow.
+const SLOW_DISK: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persist {
@@ -15,65 +27,289 @@ pub enum Persist {
     No,
 }
 
-/// A handle on the writer of one transcript. Clones share it.
-#[derive(Clone, Debug)]
+/// A handle on the writer of one transcript. Clones share it; when the last one goes, the queue is still written.
+#[derive(Clone)]
 pub struct Transcript {
-    path: PathBuf,
+    /// `None` when nothing is persisted.
+    shared: Option<Arc<Shared>>,
+    path: Arc<Path>,
+    _last: Arc<CloseWithLast>,
+}
+
+impl std::fmt::Debug for Transcript {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transcript")
+            .field("path", &self.path)
+            .field("persist", &self.shared.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+struct Shared {
+    path: Arc<Path>,
+    state: Mutex<State>,
+    /// The writer waits here for work.
+    work: Condvar,
+    /// Threads without a runtime wait here for progress.
+    moved: Condvar,
+    progress: watch::Sender<Progress>,
+    health: watch::Sender<Option<Failure>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Metadata lines waiting for the first message.
+    held: Lines,
+    queue: Lines,
+    /// Taken by the writer, not yet in the file.
+    in_flight: usize,
+    in_flight_lines: usize,
+    /// A message came, so that the file may be written.
+    begun: bool,
+    /// Bytes ever queued; a flush waits until as many are written.
+    queued_total: u64,
+    remembered: Vec<String>,
+    /// Someone waits: try again at once.
+    poked: bool,
+    closing: bool,
+    running: bool,
+    /// The writer's own state while no thread runs.
+    writer: Option<Writer>,
+}
+
+/// Whole lines, each with its newline.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Lines {
+    fn push(&mut self, line: &str) {
+        self.bytes.extend_from_slice(line.as_bytes());
+        self.bytes.push(b'\n');
+        self.count += 1;
+    }
+
+    fn take_from(&mut self, other: &mut Self) {
+        self.bytes.append(&mut other.bytes);
+        self.count += std::mem::take(&mut other.count);
+    }
+}
+
+#[derive(Clone, Default)]
+struct Progress {
+    written_total: u64,
+    /// Failed attempts so far.
+    failures: u64,
+    closed: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    WithFirstMessage,
+    Now,
 }
 
 impl Transcript {
     /// Nothing happens on disk before the first message is appended.
-    pub fn open(path: PathBuf, _persist: Persist) -> Self {
-        Self { path }
+    pub fn open(path: PathBuf, persist: Persist) -> Self {
+        Self::with_disk(path, persist, Box::new(disk::open_file))
+    }
+
+    fn with_disk(path: PathBuf, persist: Persist, open: OpenDisk) -> Self {
+        let path: Arc<Path> = path.into();
+        let shared = (persist == Persist::Yes).then(|| {
+            let writer = Writer::new(Arc::clone(&path), open);
+            Arc::new(Shared {
+                path: Arc::clone(&path),
+                state: Mutex::new(State { writer: Some(writer), ..State::default() }),
+                work: Condvar::new(),
+                moved: Condvar::new(),
+                progress: watch::channel(Progress::default()).0,
+                health: watch::channel(None).0,
+            })
+        });
+        Self { _last: Arc::new(CloseWithLast(shared.clone())), shared, path }
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Queues whole lines (without newlines), to be written together. Metadata lines wait for the first message.
+    /// Queues whole lines (without newlines), to be written together. Metadata lines wait for the first message of
+    /// this process. Fails only when the disk refuses and the queue is full: then nothing more may run.
     pub fn append(&self, lines: Vec<String>) -> Result<(), StoreError> {
-        use std::io::Write;
-        let fail = |e| StoreError::write(&self.path, e);
-        if let Some(dir) = self.path.parent() {
-            crate::layout::create_private(dir).map_err(fail)?;
-        }
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&self.path).map_err(fail)?;
-        let text: String = lines.into_iter().flat_map(|l| [l, "\n".into()]).collect();
-        file.write_all(text.as_bytes()).map_err(fail)
+        self.enqueue(lines, When::WithFirstMessage)
     }
 
     /// Like `append`, for metadata that must be kept even when no message follows.
     pub fn append_now(&self, lines: Vec<String>) -> Result<(), StoreError> {
-        self.append(lines)
+        self.enqueue(lines, When::Now)
+    }
+
+    fn enqueue(&self, lines: Vec<String>, when: When) -> Result<(), StoreError> {
+        let Some(shared) = &self.shared else { return Ok(()) };
+        let size: usize = lines.iter().map(|l| l.len() + 1).sum();
+        let mut state = shared.room_for(size)?;
+        state.begun |= when == When::Now || lines.iter().any(|l| !sticky::is_metadata(l));
+        let begun = state.begun;
+        let target = if begun { &mut state.queue } else { &mut state.held };
+        for line in lines {
+            target.push(&line);
+        }
+        if !begun {
+            return Ok(());
+        }
+        if state.held.count > 0 {
+            let mut all = std::mem::take(&mut state.held);
+            all.take_from(&mut state.queue);
+            state.queued_total += (all.bytes.len() - size) as u64;
+            state.queue = all;
+        }
+        state.queued_total += size as u64;
+        Shared::start(shared, &mut state)?;
+        shared.work.notify_one();
+        Ok(())
     }
 
     /// Metadata lines that a resumed file already holds, so that they stay near its end.
-    pub fn remember(&self, _lines: &[impl AsRef<str>]) {}
+    pub fn remember(&self, lines: &[impl AsRef<str>]) {
+        if let Some(shared) = &self.shared {
+            shared.lock().remembered.extend(lines.iter().map(|l| l.as_ref().to_owned()));
+        }
+    }
 
     /// Returns when everything queued before is in the file, or with the reason it is not (the lines stay queued).
     pub async fn flush(&self) -> Result<(), StoreError> {
-        Ok(())
+        let Some(shared) = &self.shared else { return Ok(()) };
+        let Some((target, before)) = shared.poke() else { return Ok(()) };
+        let mut progress = shared.progress.subscribe();
+        let reached = |p: &Progress| p.written_total >= target || p.failures > before || p.closed;
+        // The sender lives in `shared`, so waiting cannot fail.
+        progress.wait_for(reached).await.ok();
+        shared.outcome(target)
     }
 
-    /// `flush` for places without a runtime.
-    pub fn flush_blocking(&self) -> Result<(), StoreError> {
-        Ok(())
+    /// `flush` for places without a runtime; gives up after `limit`.
+    pub fn flush_blocking(&self, limit: Duration) -> Result<(), StoreError> {
+        let Some(shared) = &self.shared else { return Ok(()) };
+        let Some((target, before)) = shared.poke() else { return Ok(()) };
+        let waits = |_: &mut State| {
+            let now = shared.progress.borrow();
+            now.written_total < target && now.failures <= before && !now.closed
+        };
+        let guard = shared.moved.wait_timeout_while(shared.lock(), limit, waits);
+        drop(guard.unwrap_or_else(PoisonError::into_inner));
+        shared.outcome(target)
     }
 
     /// The present failure, if any; changes are announced.
     pub fn health(&self) -> watch::Receiver<Option<Failure>> {
-        watch::channel(None).1
+        self.shared.as_ref().map_or_else(|| watch::channel(None).1, |s| s.health.subscribe())
     }
 
-    /// Lines that are not in the file yet.
+    /// Lines that should be in the file and are not yet.
     pub fn pending(&self) -> usize {
-        0
+        self.shared.as_ref().map_or(0, |s| s.lock().pending_lines())
     }
 
     /// Writes what is queued and fresh copies of the metadata, then stops the writer. With a failing disk it tries
-    /// once and says how many lines were lost.
+    /// once and says how many lines were lost. Appending later starts it again.
     pub async fn close(&self) -> Result<(), StoreError> {
-        Ok(())
+        let Some(shared) = &self.shared else { return Ok(()) };
+        let target = {
+            let mut state = shared.lock();
+            if !state.running {
+                return Ok(());
+            }
+            state.closing = true;
+            state.queued_total
+        };
+        shared.work.notify_one();
+        shared.progress.subscribe().wait_for(|p| p.closed).await.ok();
+        shared.outcome(target)
     }
 }
+
+/// Lets the writer finish and end when nobody holds the transcript any more.
+struct CloseWithLast(Option<Arc<Shared>>);
+
+impl Drop for CloseWithLast {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.0 {
+            shared.lock().closing = true;
+            shared.work.notify_one();
+        }
+    }
+}
+
+impl State {
+    fn pending_lines(&self) -> usize {
+        self.queue.count + self.in_flight_lines
+    }
+
+    fn pending_bytes(&self) -> usize {
+        self.held.bytes.len() + self.queue.bytes.len() + self.in_flight
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a slow disk, not for a failing one. A single line may be of any size.
+    fn room_for(&self, size: usize) -> Result<MutexGuard<'_, State>, StoreError> {
+        let fits = |s: &State| s.pending_bytes() == 0 || s.pending_bytes() + size <= QUEUE_LIMIT;
+        let waits = |s: &mut State| !fits(s) && self.health.borrow().is_none();
+        let guard = self.moved.wait_timeout_while(self.lock(), SLOW_DISK, waits);
+        let (state, _) = guard.unwrap_or_else(PoisonError::into_inner);
+        if fits(&state) { Ok(state) } else { Err(StoreError::Full { limit: QUEUE_LIMIT }) }
+    }
+
+    fn start(shared: &Arc<Self>, state: &mut State) -> Result<(), StoreError> {
+        if state.running {
+            return Ok(());
+        }
+        let Some(writer) = state.writer.take() else { return Ok(()) };
+        let this = Arc::clone(shared);
+        let thread = std::thread::Builder::new().name("transcript".into()).spawn(move || writer::run(&this, writer));
+        // The join handle is not kept: `closed` says when the thread is done.
+        thread.map(drop).map_err(|e| StoreError::write(&shared.path, e))?;
+        state.running = true;
+        state.closing = false;
+        shared.progress.send_modify(|p| p.closed = false);
+        Ok(())
+    }
+
+    /// Asks for an attempt now. `None` when nothing is waiting, else what to wait for.
+    fn poke(&self) -> Option<(u64, u64)> {
+        let mut state = self.lock();
+        let now = self.progress.borrow();
+        if now.written_total >= state.queued_total {
+            return None;
+        }
+        state.poked = true;
+        self.work.notify_one();
+        Some((state.queued_total, now.failures))
+    }
+
+    fn outcome(&self, target: u64) -> Result<(), StoreError> {
+        if self.progress.borrow().written_total >= target {
+            return Ok(());
+        }
+        let lines = self.lock().pending_lines();
+        let failure = self.health.borrow().clone();
+        let failure = failure.unwrap_or_else(|| Failure {
+            cause: "the disk does not answer".into(),
+            code: "ETIMEDOUT".into(),
+            warn: true,
+        });
+        Err(StoreError::Failing { failure, lines })
+    }
+}
+
+#[cfg(test)]
+#[path = "transcript_tests.rs"]
+mod tests;

@@ -13,6 +13,7 @@ pub use output::{DRAIN, Drained, Finished, RunOptions, drain, run};
 
 use self::registry::{CHILD_VARIABLE, RUN_VARIABLE};
 use self::tree::{Leader, Tree};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
@@ -163,13 +164,19 @@ impl Child {
     /// SIGTERM to the whole tree, up to `grace` for it to go, then SIGKILL. Returns how the child ended.
     pub async fn stop(&mut self, grace: Duration) -> io::Result<Exit> {
         let deadline = tokio::time::Instant::now() + grace;
-        self.tree.signal(self.leader(), libc::SIGTERM);
-        // A stopped process sees the first signal only once it runs again.
-        self.tree.signal(self.leader(), libc::SIGCONT);
-        tokio::time::timeout_at(deadline, self.wait()).await.ok();
+        let mut asked = BTreeSet::new();
         let mut pause = Duration::from_millis(1);
-        while tokio::time::Instant::now() < deadline && !self.tree.live(self.leader()).is_empty() {
-            tokio::time::sleep(pause).await;
+        let mut empty_looks = 0;
+        while empty_looks < 2 {
+            empty_looks = if self.tree.ask(self.leader(), &mut asked) { 0 } else { empty_looks + 1 };
+            let pause_end = (tokio::time::Instant::now() + pause).min(deadline);
+            // The exit of the child itself is noticed at once, that of its descendants at the next look.
+            if self.leader() == Leader::Reaped || tokio::time::timeout_at(pause_end, self.wait()).await.is_err() {
+                tokio::time::sleep_until(pause_end).await;
+            }
+            if tokio::time::Instant::now() >= deadline {
+                break;
+            }
             pause = (pause * 2).min(Duration::from_millis(20));
         }
         self.kill_tree();

@@ -77,7 +77,25 @@ fn numbered(dir: &Path) -> Vec<i32> {
 
 /// Whether the environment `pid` was started with has `token` among the colon-separated values of `name`.
 pub(crate) fn carries(pid: i32, name: &str, token: &str) -> bool {
-    std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| has_token(&environ, name, token))
+    environ(pid).is_some_and(|environ| has_token(&environ, name, token))
+}
+
+/// In the middle of an `exec` the kernel shows an empty environment, which must not be taken for a clean one.
+fn environ(pid: i32) -> Option<Vec<u8>> {
+    let read = |file: &str| std::fs::read(format!("/proc/{pid}/{file}"));
+    for _ in 0..100 {
+        let environ = read("environ").ok()?;
+        // Kernel threads have no executable.
+        if !environ.is_empty() || !is_live(pid) || std::fs::read_link(format!("/proc/{pid}/exe")).is_err() {
+            return Some(environ);
+        }
+        if !read("cmdline").ok()?.is_empty() {
+            // Settled by now: what it shows is what it has.
+            return read("environ").ok();
+        }
+        std::thread::sleep(std::time::Duration::from_micros(100));
+    }
+    None
 }
 
 fn has_token(environ: &[u8], name: &str, token: &str) -> bool {

@@ -3,6 +3,7 @@
 //! call returns. No call waits for a grandchild.
 
 mod capture;
+mod directory;
 mod git;
 pub(crate) mod launch;
 mod meaning;
@@ -25,13 +26,14 @@ use running::{Pause, Running};
 use serde_json::value::RawValue;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 use std::time::Duration;
 use sys::Env;
 use tokio::time::Instant;
 use wire::block::Content;
 
 pub(crate) use capture::read_end;
+
+const INTERRUPTED: &str = "[The user interrupted this command before it finished.]";
 
 pub struct Bash;
 
@@ -76,20 +78,18 @@ impl Call for BashCall {
     }
 }
 
-/// The directory a command starts in, and the notice when it is not where the last one left the shell.
-struct Place {
-    cwd: PathBuf,
-    reset: Option<String>,
-}
-
 impl BashCall {
     async fn execute(&self, cx: &CallCx) -> io::Result<Outcome> {
-        let place = place(cx).await;
+        if cx.cancel.is_cancelled() {
+            let mut nothing = Capture::new(limits(&cx.state.facts.env), PathBuf::new());
+            return Ok(report::ended(&mut nothing, INTERRUPTED, Structured::default()).await);
+        }
+        let place = directory::place(cx);
         let mut running = self.start(cx, &place.cwd).await?;
         let env = &cx.state.facts.env;
         if self.background && meaning::background_allowed(env) {
             let limit = background_timeout(self.timeout_ms);
-            return Ok(self.into_background(cx, running, limit).await);
+            return Ok(self.in_background(cx, running, limit).await);
         }
         let timeout = foreground_timeout(env, self.timeout_ms);
         let pause = running.until(&cx.cancel, Instant::now() + timeout).await?;
@@ -108,9 +108,7 @@ impl BashCall {
                 );
                 self.end(running, &why, Some(timeout)).await
             }
-            Pause::Cancelled => {
-                self.end(running, "[The user interrupted this command before it finished.]", None).await
-            }
+            Pause::Cancelled => self.end(running, INTERRUPTED, None).await,
             Pause::Excess => self.end(running, "[Terminated: the command printed more than 5 GB.]", None).await,
         })
     }
@@ -149,7 +147,7 @@ impl BashCall {
         if let Some(pipe) = running.leftover() {
             cx.state.tasks.read_on(pipe);
         }
-        let moved = settle_directory(cx, std::mem::take(&mut running.scratch)).await;
+        let moved = directory::settle(cx, std::mem::take(&mut running.scratch)).await;
         let notices: Vec<String> = moved.or(reset).into_iter().collect();
         let report = Finished { command: &self.command, unsandboxed: self.unsandboxed, code, notices: &notices };
         let outcome = report.outcome(&mut running.capture).await;
@@ -179,7 +177,7 @@ impl BashCall {
             format!(
                 "Session cwd remains {}; directory changes made by the backgrounded command do not apply to \
                  subsequent commands.",
-                current_directory(cx).display()
+                directory::current(cx).display()
             )
         });
         let moved = format!(
@@ -201,7 +199,7 @@ impl BashCall {
         .outcome(Content::Text(text), false)
     }
 
-    async fn into_background(&self, cx: &CallCx, running: Running, limit: Duration) -> Outcome {
+    async fn in_background(&self, cx: &CallCx, running: Running, limit: Duration) -> Outcome {
         let task = self.adopt(cx, running, limit).await;
         let text = format!(
             "Running in the background as task {}. Output goes to {}; read that file to look at it. You will be told \
@@ -261,68 +259,6 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn current_directory(cx: &CallCx) -> PathBuf {
-    cx.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-fn set_directory(cx: &CallCx, dir: PathBuf) {
-    *cx.state.cwd.lock().unwrap_or_else(PoisonError::into_inner) = dir;
-}
-
-fn reset_notice(dir: &Path) -> String {
-    format!("Shell cwd was reset to {}", dir.display())
-}
-
-/// Where to start. A directory that is gone is replaced by the project's.
-async fn place(cx: &CallCx) -> Place {
-    let cwd = current_directory(cx);
-    if cwd.is_dir() || cwd == cx.workspace.project {
-        return Place { cwd, reset: None };
-    }
-    let project = cx.workspace.project.clone();
-    set_directory(cx, project.clone());
-    Place { reset: Some(reset_notice(&project)), cwd: project }
-}
-
-/// Takes over the directory the shell ended in, or says that it was reset.
-async fn settle_directory(cx: &CallCx, scratch: Vec<PathBuf>) -> Option<String> {
-    let before = current_directory(cx);
-    let workspace = cx.workspace.clone();
-    let reported = tokio::task::spawn_blocking(move || {
-        let text = scratch.first().and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
-        remove_files(&scratch);
-        let now = reported_directory(text)?;
-        let changed = now != before && before.canonicalize().is_ok_and(|before| before != now);
-        changed.then(|| (inside(&now, &workspace), now))
-    });
-    let (inside, now) = reported.await.ok()??;
-    let project = &cx.workspace.project;
-    if cx.state.facts.env.is_on("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR") {
-        set_directory(cx, project.clone());
-        return None;
-    }
-    if inside {
-        set_directory(cx, now);
-        return None;
-    }
-    set_directory(cx, project.clone());
-    Some(reset_notice(project))
-}
-
-fn reported_directory(mut text: Vec<u8>) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStringExt;
-    if text.pop() != Some(b'\n') || !text.starts_with(b"/") {
-        return None;
-    }
-    Some(PathBuf::from(std::ffi::OsString::from_vec(text)))
-}
-
-fn inside(dir: &Path, workspace: &Workspace) -> bool {
-    std::iter::once(&workspace.project)
-        .chain(&workspace.additional)
-        .any(|root| dir.starts_with(root) || root.canonicalize().is_ok_and(|root| dir.starts_with(root)))
-}
-
 /// `cat file` shows a file as well as Read does, when what was printed is what is there.
 async fn note_shown(cx: &CallCx, command: &str, output: &[u8]) {
     let Some((path, shown)) = meaning::shown_file(command, &cx.workspace) else { return };
@@ -374,7 +310,7 @@ mod tests {
 
     #[test]
     fn seconds_are_short() {
-        assert_eq!(seconds(Duration::from_millis(120_000)), "120s");
+        assert_eq!(seconds(Duration::from_mins(2)), "120s");
         assert_eq!(seconds(Duration::from_millis(250)), "0.25s");
     }
 }

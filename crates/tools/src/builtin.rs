@@ -32,11 +32,17 @@ pub fn table() -> Vec<Builtin> {
         offered(crate::write::Write),
         offered(crate::notebook_edit::NotebookEdit),
         // Search.
-        //
+        offered(crate::glob::Glob),
+        offered(crate::grep::Grep),
         // Web.
-        //
+        offered(crate::web_fetch::WebFetch),
+        offered(crate::web_search::WebSearch),
         // Lists.
-        //
+        offered(crate::todo_write::TodoWrite),
+        offered(crate::task_list::TaskCreate),
+        offered(crate::task_list::TaskGet),
+        offered(crate::task_list::TaskUpdate),
+        offered(crate::task_list::TaskList),
     ]
 }
 

@@ -4,7 +4,7 @@
 
 use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
 use crate::input::Input;
-use crate::walk::{self, Ended, Halt};
+use crate::walk::{self, Best, Ended, Halt};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use globset::{GlobBuilder, GlobMatcher};
@@ -12,8 +12,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::collections::BinaryHeap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 use sys::Env;
@@ -82,25 +81,19 @@ impl GlobCall {
         let started = Instant::now();
         let scope = self.scope(&cx.workspace);
         let matcher = compile(&scope.pattern)?;
-        if let Some(path) = &self.path {
-            let base = cx.workspace.absolute(path);
-            match std::fs::metadata(&base) {
-                Ok(meta) if meta.is_dir() => {}
-                Ok(_) => return Err(Outcome::invalid(format!("Path is not a directory: {}", base.display()))),
-                Err(_) => return Err(walk::missing("Directory", &base, &cx.workspace)),
-            }
-        }
         let env = &cx.state.facts.env;
         let limit = walk::time_limit(env);
         let (builder, may_read) = (walker(&scope.root, env), cx.may_read.clone());
-        let root = scope.root;
+        let (root, at) = (scope.root, cx.workspace.clone());
+        let base = self.path.as_ref().map(|p| at.absolute(p));
         let (found, ended) = walk::run(&cx, limit, move |halt| {
-            collect(builder, halt, |path| {
+            base.map_or(Ok(()), |base| check_directory(&base, &at))?;
+            Ok(collect(builder, halt, |path| {
                 path.strip_prefix(&root).is_ok_and(|rest| matcher.is_match(rest)) && may_read(path)
-            })
+            }))
         })
         .await?;
-        Ok(report(found, &cx.workspace, ended, started).outcome(walk::time_note(ended, limit)))
+        Ok(report(found?, &cx.workspace, ended, started).outcome(walk::time_note(ended, limit)))
     }
 }
 
@@ -131,6 +124,19 @@ impl Scope {
     }
 }
 
+fn check_directory(path: &Path, at: &Workspace) -> Result<(), Outcome> {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(_) => Err(Outcome::invalid(format!("Path is not a directory: {}", path.display()))),
+        Err(_) => Err(walk::missing("Directory", path, at)),
+    }
+}
+
+/// Links to files are names like any other; links to directories are not followed.
+fn is_file(entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|t| t.is_file() || (t.is_symlink() && entry.path().is_file()))
+}
+
 fn compile(pattern: &str) -> Result<GlobMatcher, Outcome> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
     glob.map(|g| g.compile_matcher()).map_err(|e| Outcome::invalid(format!("Invalid glob pattern: {e}")))
@@ -145,67 +151,35 @@ fn walker(root: &Path, env: &Env) -> WalkBuilder {
 }
 
 /// Ordered by age, then by path, so that equal times still give one answer.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Hit {
-    modified: SystemTime,
-    path: PathBuf,
-}
-
-/// The best `LIMIT` hits so far and the number of all of them: memory does not grow with the tree.
-#[derive(Default)]
-struct Found {
-    oldest: BinaryHeap<Hit>,
-    total: u64,
-}
-
-impl Found {
-    fn add(&mut self, entry: DirEntry) {
-        self.total += 1;
-        let modified = entry.metadata().ok().and_then(|m| m.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
-        if self.oldest.len() < LIMIT {
-            self.oldest.push(Hit { modified, path: entry.into_path() });
-        } else if let Some(mut newest) = self.oldest.peek_mut()
-            && (modified, entry.path()) < (newest.modified, newest.path.as_path())
-        {
-            *newest = Hit { modified, path: entry.into_path() };
-        }
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.total += other.total;
-        self.oldest.extend(other.oldest);
-        while self.oldest.len() > LIMIT {
-            self.oldest.pop();
-        }
-    }
-}
+type Hits = Best<(SystemTime, PathBuf)>;
 
 /// Hands one thread's finds over when the walk drops its visitor.
 struct Share<'a> {
-    mine: Found,
-    all: &'a Mutex<Found>,
+    mine: Hits,
+    all: &'a Mutex<Hits>,
 }
 
 impl Drop for Share<'_> {
     fn drop(&mut self) {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).merge(std::mem::take(&mut self.mine));
+        let mine = std::mem::replace(&mut self.mine, Hits::new(0));
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).merge(mine);
     }
 }
 
-fn collect(mut builder: WalkBuilder, halt: &Halt, wanted: impl Fn(&Path) -> bool + Sync) -> Found {
-    let all = Mutex::new(Found::default());
+fn collect(mut builder: WalkBuilder, halt: &Halt, wanted: impl Fn(&Path) -> bool + Sync) -> Hits {
+    let all = Mutex::new(Hits::new(LIMIT));
     walk::parallel(&mut builder).run(|| {
-        let mut share = Share { mine: Found::default(), all: &all };
+        let mut share = Share { mine: Hits::new(LIMIT), all: &all };
         let wanted = &wanted;
         Box::new(move |entry| {
             if halt.is_set() {
                 return WalkState::Quit;
             }
             if let Ok(entry) = entry
-                && entry.file_type().is_some_and(|t| !t.is_dir())
                 && wanted(entry.path())
+                && is_file(&entry)
             {
-                share.mine.add(entry);
+                share.mine.add((walk::modified(entry.metadata().map_err(std::io::Error::other)), entry.into_path()));
             }
             WalkState::Continue
         })
@@ -226,14 +200,14 @@ struct Report {
     timed_out: Option<bool>,
 }
 
-fn report(found: Found, at: &Workspace, ended: Ended, started: Instant) -> Report {
-    let hits = found.oldest.into_sorted_vec();
-    let filenames: Vec<String> = hits.iter().map(|hit| walk::shown(&hit.path, at)).collect();
+fn report(found: Hits, at: &Workspace, ended: Ended, started: Instant) -> Report {
+    let total = found.total;
+    let filenames: Vec<String> = found.into_sorted().iter().map(|(_, path)| walk::shown(path, at)).collect();
     Report {
         duration_ms: started.elapsed().as_millis() as u64,
         num_files: filenames.len(),
-        truncated: found.total > filenames.len() as u64,
-        total_matches: found.total,
+        truncated: total > filenames.len() as u64,
+        total_matches: total,
         count_is_complete: ended == Ended::Complete,
         timed_out: (ended == Ended::TimedOut).then_some(true),
         filenames,
@@ -260,12 +234,8 @@ mod tests {
     use super::*;
 
     fn scope(base: &str, pattern: &str) -> (String, String) {
-        let at = Workspace {
-            cwd: "/w".into(),
-            project: "/w".into(),
-            additional: Vec::new(),
-            home: Some("/home/u".into()),
-        };
+        let at =
+            Workspace { cwd: "/w".into(), project: "/w".into(), additional: Vec::new(), home: Some("/home/u".into()) };
         let scope = Scope::of(Path::new(base), pattern, &at);
         (scope.root.display().to_string(), scope.pattern)
     }

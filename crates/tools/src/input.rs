@@ -119,7 +119,7 @@ fn decode_json<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
 
 /// A lone surrogate escape cannot be a Rust string; it becomes U+FFFD instead of failing the call.
 fn decode_string(raw: &RawValue) -> Option<String> {
-    decode_json(raw).or_else(|| decode_json(&*wire::raw::compact(raw.get()).ok()?))
+    decode_json(raw).or_else(|| decode_json(&wire::raw::compact(raw.get()).ok()?))
 }
 
 fn decode_number(raw: &RawValue) -> Option<u64> {

@@ -5,8 +5,12 @@ pub mod bash;
 pub mod builtin;
 pub mod contract;
 pub mod edit;
+mod file_work;
+pub mod glob;
+pub mod grep;
 pub mod input;
 pub mod multi_edit;
+mod notebook;
 pub mod notebook_edit;
 pub mod patch;
 pub mod read;
@@ -15,10 +19,15 @@ pub mod registry;
 mod shell_snapshot;
 pub mod spill;
 pub mod state;
+pub mod task_list;
 pub mod task_output;
 pub mod task_stop;
 pub mod tasks;
 pub mod text_file;
+pub mod todo_write;
+mod walk;
+pub mod web_fetch;
+pub mod web_search;
 pub mod write;
 
 pub use contract::{

@@ -1,7 +1,19 @@
-//! Placeholder.
+//! NotebookEdit: changes one cell of a notebook the model has read. Every other byte of the file stays.
 
-use crate::contract::{Call, InputError, Spec, Tool};
+use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::file_work::{self, At, HELD_LIMIT, structured};
+use crate::input::Input;
+use crate::notebook::Notebook;
+use crate::read_state::{Coverage, Standing};
+use crate::text_file::TextFile;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use permission::Access;
+use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::path::Path;
 
 pub struct NotebookEdit;
 
@@ -13,7 +25,217 @@ impl Tool for NotebookEdit {
         &SPEC
     }
 
-    fn parse(&self, _: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        Err(InputError("NotebookEdit: not available yet".into()))
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+        let input = Input::of("NotebookEdit", input)?;
+        let mode = match input.opt_choice("edit_mode", &["replace", "insert", "delete"])? {
+            Some("insert") => Mode::Insert,
+            Some("delete") => Mode::Delete,
+            _ => Mode::Replace,
+        };
+        let cell_type = input.opt_choice("cell_type", &["code", "markdown"])?;
+        let cell_id = input.opt_string("cell_id")?.filter(|id| !id.is_empty());
+        match mode {
+            Mode::Insert if cell_type.is_none() => return Err(input.refuse("cell_type", "is required for an insert")),
+            Mode::Replace | Mode::Delete if cell_id.is_none() => return Err(input.missing("cell_id")),
+            Mode::Insert | Mode::Replace | Mode::Delete => {}
+        }
+        let new_source = match mode {
+            Mode::Delete => input.opt_string("new_source")?.unwrap_or_default(),
+            Mode::Insert | Mode::Replace => input.string("new_source")?,
+        };
+        let notebook_path = input.string("notebook_path")?;
+        Ok(Box::new(NotebookEditCall { notebook_path, cell_id, new_source, cell_type, mode }))
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    Replace,
+    Insert,
+    Delete,
+}
+
+struct NotebookEditCall {
+    notebook_path: String,
+    cell_id: Option<String>,
+    new_source: String,
+    cell_type: Option<&'static str>,
+    mode: Mode,
+}
+
+impl Call for NotebookEditCall {
+    fn access(&self, at: &Workspace) -> Vec<Access> {
+        vec![Access::WritePath(at.absolute(&self.notebook_path))]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Exclusive
+    }
+
+    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+        file_work::to_the_end(move || {
+            let path = cx.workspace.absolute(&self.notebook_path);
+            self.edit(&cx, &path).unwrap_or_else(|refused| refused)
+        })
+        .boxed()
+    }
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    new_source: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_source: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell_id: Option<String>,
+    cell_type: String,
+    language: String,
+    edit_mode: Mode,
+    notebook_path: Cow<'a, str>,
+    original_file: &'a str,
+    updated_file: &'a str,
+}
+
+/// What became of the cell.
+struct Changed {
+    text: String,
+    cell_id: Option<String>,
+    cell_type: String,
+    old_source: Option<String>,
+}
+
+impl NotebookEditCall {
+    fn edit(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
+        let file = open(cx, path)?;
+        let broken = |why: &str| Outcome::failed(format!("{} is not a readable notebook: {why}", path.display()));
+        let before = file.text.as_deref().ok_or_else(|| broken("it is not UTF-8 text"))?;
+        let notebook = Notebook::parse(before).map_err(|e| broken(&e.to_string()))?;
+        let changed = self.change(&notebook, path)?;
+        let bytes = file.save(&changed.text).map_err(|e| file_work::io_failed("write", path, &e))?;
+        cx.state.reads.rewritten(path, &bytes);
+        let output = Output {
+            new_source: &self.new_source,
+            old_source: changed.old_source,
+            cell_id: changed.cell_id.clone(),
+            cell_type: changed.cell_type,
+            language: notebook.language.clone(),
+            edit_mode: self.mode,
+            notebook_path: path.to_string_lossy(),
+            original_file: before,
+            updated_file: &changed.text,
+        };
+        let verb = match self.mode {
+            Mode::Replace => "replaced",
+            Mode::Insert => "inserted",
+            Mode::Delete => "deleted",
+        };
+        let cell = changed.cell_id.unwrap_or_default();
+        Ok(Outcome::text(format!("Cell {cell} has been {verb} in {}.", path.display()), structured(&output)))
+    }
+
+    fn change(&self, notebook: &Notebook<'_>, path: &Path) -> Result<Changed, Outcome> {
+        let at = match &self.cell_id {
+            None => None,
+            Some(id) => Some(notebook.find(id).ok_or_else(|| {
+                Outcome::invalid(format!("There is no cell `{id}` in {}. Read it for its cells.", path.display()))
+            })?),
+        };
+        match (self.mode, at) {
+            (Mode::Insert, after) => Ok(self.insert(notebook, after.map_or(0, |i| i + 1))),
+            (Mode::Replace, Some(index)) => self.replace(notebook, index),
+            (Mode::Delete, Some(index)) => self.delete(notebook, index),
+            (Mode::Replace | Mode::Delete, None) => Err(Outcome::invalid("`cell_id` is required.")),
+        }
+    }
+
+    fn insert(&self, notebook: &Notebook<'_>, index: usize) -> Changed {
+        let cell_type = self.cell_type.unwrap_or("code");
+        let id = notebook.has_ids.then(|| sys::id::base36(8));
+        let mut cell = json!({ "cell_type": cell_type });
+        if cell_type == "code" {
+            cell["execution_count"] = Value::Null;
+        }
+        if let Some(id) = &id {
+            cell["id"] = json!(id);
+        }
+        cell["metadata"] = json!({});
+        if cell_type == "code" {
+            cell["outputs"] = json!([]);
+        }
+        cell["source"] = source_lines(&self.new_source);
+        let cell_id = Some(id.unwrap_or_else(|| format!("cell-{index}")));
+        Changed { text: notebook.inserted(index, &cell), cell_id, cell_type: cell_type.into(), old_source: None }
+    }
+
+    fn replace(&self, notebook: &Notebook<'_>, index: usize) -> Result<Changed, Outcome> {
+        let old = notebook.cell(index).map_err(|e| unreadable(index, &e))?;
+        let mut cell: Value = serde_json::from_str(notebook.raw_cell(index)).map_err(|e| unreadable(index, &e))?;
+        let cell_type = self.cell_type.map_or(old.cell_type.clone(), str::to_owned);
+        cell["source"] =
+            if cell["source"].is_string() { json!(self.new_source) } else { source_lines(&self.new_source) };
+        cell["cell_type"] = json!(cell_type);
+        if cell_type == "code" {
+            cell["execution_count"] = Value::Null;
+            cell["outputs"] = json!([]);
+        } else if let Some(fields) = cell.as_object_mut() {
+            fields.shift_remove("execution_count");
+            fields.shift_remove("outputs");
+        }
+        Ok(Changed {
+            text: notebook.replaced(index, &cell),
+            cell_id: Some(old.id.unwrap_or_else(|| format!("cell-{index}"))),
+            cell_type,
+            old_source: Some(old.source.join()),
+        })
+    }
+
+    fn delete(&self, notebook: &Notebook<'_>, index: usize) -> Result<Changed, Outcome> {
+        let old = notebook.cell(index).map_err(|e| unreadable(index, &e))?;
+        Ok(Changed {
+            text: notebook.deleted(index),
+            cell_id: self.cell_id.clone(),
+            cell_type: old.cell_type,
+            old_source: Some(old.source.join()),
+        })
+    }
+}
+
+fn unreadable(index: usize, error: &serde_json::Error) -> Outcome {
+    Outcome::failed(format!("Cell {index} of the notebook cannot be read: {error}"))
+}
+
+/// The notebook, if it is one and the model knows what is in it.
+fn open(cx: &CallCx, path: &Path) -> Result<TextFile, Outcome> {
+    if !(cx.may_read)(path) {
+        return Err(file_work::denied(path));
+    }
+    if !file_work::is_notebook(path) {
+        return Err(Outcome::invalid(format!("{} is not a notebook (.ipynb). Use Edit.", path.display())));
+    }
+    let meta = match file_work::look(path).map_err(|e| file_work::io_failed("read", path, &e))? {
+        At::File(meta) => meta,
+        At::Nothing => return Err(Outcome::invalid(file_work::missing_text(path, cx))),
+        At::Directory => return Err(Outcome::invalid(format!("{} is a directory.", path.display()))),
+        At::Special(kind) => return Err(file_work::special(path, kind)),
+    };
+    if meta.len() > HELD_LIMIT {
+        return Err(Outcome::invalid(format!("{} is too large to edit.", path.display())));
+    }
+    if let Some(refused) = file_work::perforce_refusal(path, &meta, cx) {
+        return Err(refused);
+    }
+    let file = TextFile::load(path).map_err(|e| file_work::io_failed("read", path, &e))?;
+    let why = match cx.state.reads.standing(path, &file.bytes, &file.meta) {
+        Standing::Current(Coverage::Whole | Coverage::Range) => return Ok(file),
+        Standing::Unseen => "has not been read yet. Read it",
+        Standing::Current(Coverage::Clipped) => "has been read only in part. Read all of it",
+        Standing::Stale => "has changed since you read it. Read it again",
+    };
+    Err(Outcome::invalid(format!("{} {why} before you edit it.", path.display())))
+}
+
+/// The form notebooks have on disk: lines, each with its newline.
+fn source_lines(source: &str) -> Value {
+    source.split_inclusive('\n').collect::<Vec<_>>().into()
 }

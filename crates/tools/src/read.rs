@@ -1,7 +1,23 @@
-//! Placeholder.
+//! Read: shows one file. What kind of file it is follows from its bytes, not its name. Devices and FIFOs are refused
+//! unopened, memory is bounded whatever the size, and media that cannot be processed become text, never a broken
+//! request.
 
-use crate::contract::{Call, InputError, Spec, Tool};
+mod image;
+mod notebook;
+mod pdf;
+mod text;
+
+use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::file_work::{self, At};
+use crate::input::Input;
+use crate::text_file;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use permission::Access;
 use serde_json::value::RawValue;
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _, Seek};
+use std::path::{Path, PathBuf};
 
 pub struct Read;
 
@@ -12,7 +28,151 @@ impl Tool for Read {
         &SPEC
     }
 
-    fn parse(&self, _: &RawValue) -> Result<Box<dyn Call>, InputError> {
-        Err(InputError("Read: not available yet".into()))
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+        let input = Input::of("Read", input)?;
+        let limit = input.opt_number("limit")?;
+        if limit == Some(0) {
+            return Err(input.refuse("limit", "must be 1 or more"));
+        }
+        let pages = match input.opt_string("pages")?.filter(|p| !p.trim().is_empty()) {
+            Some(text) => Some(pdf::PageRange::parse(&text).map_err(|why| input.refuse("pages", &why))?),
+            None => None,
+        };
+        Ok(Box::new(ReadCall {
+            file_path: input.string("file_path")?,
+            offset: input.opt_number("offset")?,
+            limit,
+            pages,
+            allow_large: input.opt_bool("allow_large")?.unwrap_or(false),
+        }))
     }
+}
+
+#[derive(Clone, Debug)]
+struct ReadCall {
+    file_path: String,
+    offset: Option<u64>,
+    limit: Option<u64>,
+    pages: Option<pdf::PageRange>,
+    allow_large: bool,
+}
+
+impl Call for ReadCall {
+    fn access(&self, at: &Workspace) -> Vec<Access> {
+        vec![Access::ReadPath(at.absolute(&self.file_path))]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Shared
+    }
+
+    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+        async move {
+            let path = cx.workspace.absolute(&self.file_path);
+            let work = {
+                let cx = cx.clone();
+                move || self.read(&cx, &path)
+            };
+            match file_work::until_cancelled(&cx, work).await {
+                Ok(Step::Done(outcome)) => outcome,
+                Ok(Step::Render(job)) => pdf::render(&cx, job).await.unwrap_or_else(|failed| failed),
+                Err(refused) => refused,
+            }
+        }
+        .boxed()
+    }
+}
+
+/// Where the blocking part of a read leaves off.
+enum Step {
+    Done(Outcome),
+    /// PDF pages wait for an installed program.
+    Render(pdf::RenderJob),
+}
+
+/// A regular file that is open, with its first bytes.
+struct Source {
+    path: PathBuf,
+    file: File,
+    meta: Metadata,
+    head: Vec<u8>,
+}
+
+/// Enough to tell what a file is.
+const HEAD: u64 = 8 * 1024;
+
+impl Source {
+    fn open(path: PathBuf, meta: Metadata) -> io::Result<Self> {
+        let mut file = File::open(&path)?;
+        let mut head = Vec::new();
+        file.by_ref().take(HEAD).read_to_end(&mut head)?;
+        file.rewind()?;
+        Ok(Self { path, file, meta, head })
+    }
+
+    /// All bytes, but an error above `limit`: a file may grow, and `/proc` files state no size.
+    fn all(&mut self, limit: u64) -> Result<Vec<u8>, Outcome> {
+        let mut bytes = Vec::with_capacity(self.meta.len().min(limit) as usize);
+        let taken = self.file.by_ref().take(limit + 1).read_to_end(&mut bytes);
+        taken.map_err(|e| file_work::io_failed("read", &self.path, &e))?;
+        if bytes.len() as u64 > limit {
+            let path = self.path.display();
+            return Err(Outcome::failed(format!("{path} is larger than {} MB and cannot be read whole.", limit >> 20)));
+        }
+        Ok(bytes)
+    }
+}
+
+impl ReadCall {
+    fn read(&self, cx: &CallCx, path: &Path) -> Result<Step, Outcome> {
+        if !(cx.may_read)(path) {
+            return Err(file_work::denied(path));
+        }
+        let meta = match file_work::look(path).map_err(|e| file_work::io_failed("read", path, &e))? {
+            At::File(meta) => meta,
+            At::Nothing => return Err(Outcome::failed(file_work::missing_text(path, cx))),
+            At::Special(kind) => return Err(file_work::special(path, kind)),
+            At::Directory => {
+                return Err(Outcome::failed(format!(
+                    "EISDIR: {} is a directory. List it with Glob or `ls`.",
+                    path.display()
+                )));
+            }
+        };
+        let source = Source::open(path.to_path_buf(), meta).map_err(|e| file_work::io_failed("read", path, &e))?;
+        self.show(cx, source)
+    }
+
+    fn show(&self, cx: &CallCx, source: Source) -> Result<Step, Outcome> {
+        if let Some(kind) = image::Kind::sniff(&source.head) {
+            return image::show(cx, source, kind).map(Step::Done);
+        }
+        if source.head.starts_with(b"%PDF-") {
+            return pdf::show(cx, source, self.pages);
+        }
+        if source.head.is_empty() && source.meta.len() == 0 && has_image_name(&source.path) {
+            return Err(Outcome::failed(format!("{} is an empty file, not an image.", source.path.display())));
+        }
+        if file_work::is_notebook(&source.path) && !source.head.is_empty() {
+            let cap = text::token_cap(&cx.state.facts.env, self.allow_large);
+            return notebook::show(cx, source, cap).map(Step::Done);
+        }
+        if text_file::looks_binary(&source.head) {
+            return Err(binary(&source.path));
+        }
+        text::show(cx, source, self).map(Step::Done)
+    }
+}
+
+fn binary(path: &Path) -> Outcome {
+    let kind = path.extension().map_or("no extension".into(), |e| format!("extension .{}", e.to_string_lossy()));
+    Outcome::invalid(format!(
+        "{} is a binary file ({kind}) and cannot be shown as text. Use a program that understands it.",
+        path.display()
+    ))
+}
+
+fn has_image_name(path: &Path) -> bool {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    matches!(extension.as_str(), "png" | "jpg" | "jpeg" | "gif" | "webp")
 }

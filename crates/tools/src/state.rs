@@ -38,6 +38,11 @@ pub struct ToolState {
     /// Background tasks.
     pub tasks: Tasks,
     pub shell: Shell,
+    /// The model's checklist.
+    pub todos: crate::todo_write::Todos,
+    /// Pages seen, and the client that fetches them.
+    pub web: crate::web_fetch::Web,
+    pub searches: crate::web_search::Searches,
 }
 
 impl ToolState {
@@ -48,6 +53,9 @@ impl ToolState {
             reads: ReadState::default(),
             tasks: Tasks::default(),
             shell: Shell::default(),
+            todos: crate::todo_write::Todos::default(),
+            web: crate::web_fetch::Web::default(),
+            searches: crate::web_search::Searches::default(),
         }
     }
 
@@ -55,5 +63,11 @@ impl ToolState {
     pub async fn shutdown(&self) {
         self.tasks.stop_all().await;
         self.shell.shutdown();
+        // Succeeds only when no task left output there.
+        if std::fs::remove_dir(&self.facts.tasks_dir).is_ok()
+            && let Some(session) = self.facts.tasks_dir.parent()
+        {
+            std::fs::remove_dir(session).ok();
+        }
     }
 }

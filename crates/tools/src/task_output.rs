@@ -92,20 +92,15 @@ impl TaskOutputCall {
         };
         let limit = cx.state.facts.env.number("TASK_MAX_OUTPUT_LENGTH").unwrap_or(32_000).min(160_000);
         let output = end_of_output(&task, limit).await;
-        let mut text = format!(
+        let exit_code = task.exit_code.map_or_else(String::new, |code| format!("<exit_code>{code}</exit_code>\n\n"));
+        let note = task.note.as_ref().map_or_else(String::new, |note| format!("<note>{note}</note>\n\n"));
+        let text = format!(
             "<retrieval_status>{retrieval}</retrieval_status>\n\n<task_id>{}</task_id>\n\n<task_type>{}</task_type>\n\n\
-             <status>{}</status>\n\n",
+             <status>{}</status>\n\n{exit_code}{note}<output>\n{output}\n</output>",
             task.id,
             task.kind,
             task.status.as_str(),
         );
-        if let Some(code) = task.exit_code {
-            text += &format!("<exit_code>{code}</exit_code>\n\n");
-        }
-        if let Some(note) = &task.note {
-            text += &format!("<note>{note}</note>\n\n");
-        }
-        text += &format!("<output>\n{output}\n</output>");
         let shown = Shown {
             task_id: &task.id,
             task_type: task.kind,

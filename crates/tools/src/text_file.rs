@@ -1,1 +1,260 @@
-//! Placeholder.
+//! Text files that go back to disk the way they came: encoding, BOM, line endings, mode, owner and symlinks are kept.
+//! A failed write leaves the old bytes in place. Bytes that are not valid text are never rewritten.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Encodings we can read and write back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    Utf8,
+    Utf8Bom,
+    /// With BOM; without one the bytes count as binary.
+    Utf16Le,
+    Utf16Be,
+}
+
+const UTF8_BOM: &[u8] = b"\xEF\xBB\xBF";
+const UTF16_LE_BOM: &[u8] = b"\xFF\xFE";
+const UTF16_BE_BOM: &[u8] = b"\xFE\xFF";
+
+impl Encoding {
+    /// From the first bytes of a file.
+    pub fn sniff(head: &[u8]) -> Self {
+        if head.starts_with(UTF8_BOM) {
+            Self::Utf8Bom
+        } else if head.starts_with(UTF16_LE_BOM) {
+            Self::Utf16Le
+        } else if head.starts_with(UTF16_BE_BOM) {
+            Self::Utf16Be
+        } else {
+            Self::Utf8
+        }
+    }
+
+    fn bom(self) -> &'static [u8] {
+        match self {
+            Self::Utf8 => b"",
+            Self::Utf8Bom => UTF8_BOM,
+            Self::Utf16Le => UTF16_LE_BOM,
+            Self::Utf16Be => UTF16_BE_BOM,
+        }
+    }
+
+    /// The text without its BOM, line endings untouched. `None` when the bytes are not valid in this encoding.
+    pub fn decode(self, bytes: &[u8]) -> Option<String> {
+        let body = bytes.get(self.bom().len()..)?;
+        let decoder = match self {
+            Self::Utf8 | Self::Utf8Bom => return std::str::from_utf8(body).ok().map(str::to_owned),
+            Self::Utf16Le => encoding_rs::UTF_16LE,
+            Self::Utf16Be => encoding_rs::UTF_16BE,
+        };
+        decoder.decode_without_bom_handling_and_without_replacement(body).map(std::borrow::Cow::into_owned)
+    }
+
+    /// The bytes of `text`, BOM included.
+    pub fn encode(self, text: &str) -> Vec<u8> {
+        let mut bytes = self.bom().to_vec();
+        match self {
+            Self::Utf8 | Self::Utf8Bom => bytes.extend_from_slice(text.as_bytes()),
+            Self::Utf16Le => text.encode_utf16().for_each(|unit| bytes.extend_from_slice(&unit.to_le_bytes())),
+            Self::Utf16Be => text.encode_utf16().for_each(|unit| bytes.extend_from_slice(&unit.to_be_bytes())),
+        }
+        bytes
+    }
+}
+
+/// The style most lines of a text end in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineEnding {
+    Lf,
+    CrLf,
+}
+
+impl LineEnding {
+    pub fn of(text: &str) -> Self {
+        let all = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        let crlf = memchr::memmem::find_iter(text.as_bytes(), "\r\n").count();
+        if crlf * 2 > all { Self::CrLf } else { Self::Lf }
+    }
+
+    /// `text`, which has LF endings only, in this style.
+    pub fn apply(self, text: &str) -> String {
+        match self {
+            Self::Lf => text.to_owned(),
+            Self::CrLf => text.replace('\n', "\r\n"),
+        }
+    }
+}
+
+/// Whether the first bytes of a file say it is not text.
+pub fn looks_binary(head: &[u8]) -> bool {
+    if matches!(Encoding::sniff(head), Encoding::Utf16Le | Encoding::Utf16Be) {
+        return Encoding::sniff(head).decode(&head[..head.len() & !1]).is_none_or(|text| text.contains('\0'));
+    }
+    if head.contains(&0)
+        || head.starts_with(b"%PDF-")
+        || head.starts_with(b"PK\x03\x04")
+        || head.starts_with(b"\x1f\x8b")
+    {
+        return true;
+    }
+    let control = head.iter().filter(|b| matches!(b, 0x01..=0x07 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f)).count();
+    control * 10 > head.len()
+}
+
+/// A whole text file in memory.
+#[derive(Debug)]
+pub struct TextFile {
+    /// Where the bytes really are: symlinks resolved.
+    pub target: PathBuf,
+    pub bytes: Vec<u8>,
+    pub meta: Metadata,
+    pub encoding: Encoding,
+    /// Without BOM, line endings untouched. `None` when the bytes are not text in a known encoding.
+    pub text: Option<String>,
+}
+
+impl TextFile {
+    /// Loads a regular file.
+    pub fn load(path: &Path) -> io::Result<Self> {
+        let target = path.canonicalize()?;
+        let mut file = File::open(&target)?;
+        let meta = file.metadata()?;
+        let mut bytes = Vec::with_capacity(meta.len() as usize);
+        file.read_to_end(&mut bytes)?;
+        let encoding = Encoding::sniff(&bytes);
+        let text = encoding.decode(&bytes);
+        Ok(Self { target, bytes, meta, encoding, text })
+    }
+
+    /// Replaces the file's text; returns the bytes now on disk.
+    pub fn save(&self, text: &str) -> io::Result<Vec<u8>> {
+        let bytes = self.encoding.encode(text);
+        replace(&self.target, &self.meta, &self.bytes, &bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Creates `path` with its directories; the umask decides the mode. A dangling symlink is written through.
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let target = follow(path);
+    if let Some(dir) = target.parent() {
+        std::fs::create_dir_all(dir)?;
+    }
+    sys::fs::atomic_write(&target, bytes, 0o666)
+}
+
+/// Replaces an existing regular file that holds `old`.
+pub fn replace(target: &Path, meta: &Metadata, old: &[u8], new: &[u8]) -> io::Result<()> {
+    // Renaming over a file asks only the directory's leave; this asks the file's own.
+    if let Err(error) = OpenOptions::new().write(true).open(target)
+        && error.kind() != io::ErrorKind::ExecutableFileBusy
+    {
+        return Err(error);
+    }
+    match sys::fs::atomic_write(target, new, meta.mode()) {
+        Ok(()) => keep_owner(target, meta),
+        Err(error) if rename_refused(&error) => write_in_place(target, old, new),
+        Err(error) => Err(error),
+    }
+}
+
+/// Errors that say "not this way" (a directory we may not write to, a bind-mounted file), not "no room".
+fn rename_refused(error: &io::Error) -> bool {
+    use io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem, ResourceBusy, Unsupported};
+    matches!(error.kind(), CrossesDevices | PermissionDenied | ReadOnlyFilesystem | ResourceBusy | Unsupported)
+}
+
+/// Writes, reads back, and puts the old bytes back when the new ones did not arrive.
+fn write_in_place(target: &Path, old: &[u8], new: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().read(true).write(true).open(target)?;
+    let written = overwrite(&mut file, new).and_then(|()| verify(&mut file, new));
+    if written.is_err() {
+        overwrite(&mut file, old)?;
+    }
+    written
+}
+
+fn overwrite(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    file.rewind()?;
+    file.write_all(bytes)?;
+    file.set_len(bytes.len() as u64)?;
+    file.sync_data()
+}
+
+fn verify(file: &mut File, expected: &[u8]) -> io::Result<()> {
+    file.rewind()?;
+    let mut found = Vec::with_capacity(expected.len());
+    file.read_to_end(&mut found)?;
+    if found == expected { Ok(()) } else { Err(io::Error::other("the file does not hold what was written")) }
+}
+
+/// A rename leaves the file to whoever we are. Giving it back is allowed to root only, so failing is normal.
+fn keep_owner(target: &Path, before: &Metadata) -> io::Result<()> {
+    let now = std::fs::metadata(target)?;
+    if (now.uid(), now.gid()) != (before.uid(), before.gid()) {
+        std::os::unix::fs::chown(target, Some(before.uid()), Some(before.gid())).ok();
+    }
+    Ok(())
+}
+
+/// The path a dangling chain of symlinks ends at; `path` itself when it is no link.
+fn follow(path: &Path) -> PathBuf {
+    let mut at = path.to_path_buf();
+    for _ in 0..40 {
+        let Ok(next) = std::fs::read_link(&at) else { break };
+        at = at.parent().map_or_else(|| next.clone(), |dir| dir.join(&next));
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodings_round_trip() {
+        // [TST-29]
+        for encoding in [Encoding::Utf8, Encoding::Utf8Bom, Encoding::Utf16Le, Encoding::Utf16Be] {
+            let bytes = encoding.encode("a\r\nß😀");
+            assert_eq!(Encoding::sniff(&bytes), encoding);
+            assert_eq!(encoding.decode(&bytes).as_deref(), Some("a\r\nß😀"));
+        }
+        assert_eq!(Encoding::Utf8.decode(b"\xff\x00"), None);
+        assert_eq!(Encoding::Utf16Le.decode(b"\xff\xfea"), None);
+    }
+
+    #[test]
+    fn binary_is_told_from_text() {
+        assert!(looks_binary(b"\x7fELF\x02\x01\x01\0\0"));
+        assert!(looks_binary(b"\x1f\x8b\x08\x08abc"));
+        assert!(looks_binary(&[1, 2, 3, 4, b'a']));
+        assert!(!looks_binary(b"\x1b[31mred\x1b[0m\n"));
+        assert!(!looks_binary("naïve café".as_bytes()));
+        assert!(!looks_binary(b"caf\xe9 latin-1"));
+        assert!(!looks_binary(b"\xff\xfea\0b\0"));
+        assert!(!looks_binary(b""));
+    }
+
+    #[test]
+    fn a_write_that_cannot_finish_leaves_the_old_bytes() {
+        // [TST-39]
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, "old").unwrap();
+        let file = TextFile::load(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert!(file.save("new").is_err());
+        std::fs::remove_dir(&path).unwrap();
+        std::fs::write(&path, "old").unwrap();
+        write_in_place(&path, b"old", b"longer than before").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"longer than before");
+        write_in_place(&path, b"longer than before", b"s").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"s");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary files stay behind");
+    }
+}

@@ -4,10 +4,11 @@
 
 use crate::contract::{CallCx, Outcome, Workspace};
 use ignore::{DirEntry, WalkBuilder, WalkParallel};
+use std::collections::BinaryHeap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use sys::Env;
 
 const VCS_DIRS: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".sl"];
@@ -54,11 +55,12 @@ where
     let flag = Arc::clone(&halt);
     let mut task = tokio::task::spawn_blocking(move || work(&flag));
     let joined = tokio::select! {
-        joined = &mut task => joined,
+        biased;
         () = cx.cancel.cancelled() => {
             halt.set(Ended::Cancelled);
             task.await
         }
+        joined = &mut task => joined,
         () = tokio::time::sleep(limit) => {
             halt.set(Ended::TimedOut);
             task.await
@@ -76,7 +78,7 @@ pub(crate) fn time_limit(env: &Env) -> Duration {
     let set = env.number::<f64>("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS").filter(|s| *s > 0.0);
     match set.map(Duration::try_from_secs_f64) {
         Some(Ok(limit)) => limit,
-        _ if env.non_empty("WSL_DISTRO_NAME").is_some() => Duration::from_secs(60),
+        _ if env.non_empty("WSL_DISTRO_NAME").is_some() => Duration::from_mins(1),
         _ => Duration::from_secs(20),
     }
 }
@@ -116,9 +118,64 @@ pub(crate) fn time_note(ended: Ended, limit: Duration) -> Option<String> {
         .then(|| format!("(The search stopped after {limit:?}; results are incomplete. Search a narrower path.)"))
 }
 
+/// The `keep` smallest of all items offered, and how many were offered: memory does not grow with the tree.
+#[derive(Debug)]
+pub(crate) struct Best<T> {
+    heap: BinaryHeap<T>,
+    keep: usize,
+    pub(crate) total: u64,
+}
+
+impl<T: Ord> Best<T> {
+    pub(crate) fn new(keep: usize) -> Self {
+        Self { heap: BinaryHeap::new(), keep, total: 0 }
+    }
+
+    pub(crate) fn add(&mut self, item: T) {
+        self.total += 1;
+        if self.heap.len() < self.keep {
+            self.heap.push(item);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && item < *worst
+        {
+            *worst = item;
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        let total = self.total + other.total;
+        other.heap.into_iter().for_each(|item| self.add(item));
+        self.total = total;
+    }
+
+    pub(crate) fn into_sorted(self) -> Vec<T> {
+        self.heap.into_sorted_vec()
+    }
+}
+
+/// A file's age; what cannot be told counts as oldest.
+pub(crate) fn modified(meta: std::io::Result<std::fs::Metadata>) -> SystemTime {
+    meta.and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn best_keeps_the_smallest_and_counts_all() {
+        let mut best = Best::new(3);
+        for n in [5, 1, 9, 2] {
+            best.add(n);
+        }
+        let mut other = Best::new(3);
+        for n in [0, 7, 8, 6] {
+            other.add(n);
+        }
+        best.merge(other);
+        assert_eq!(best.total, 8);
+        assert_eq!(best.into_sorted(), [0, 1, 2]);
+    }
 
     #[test]
     fn time_limit_follows_the_environment() {
@@ -131,6 +188,6 @@ mod tests {
         for bad in ["0", "-1", "soon", "1e300"] {
             assert_eq!(set(bad), Duration::from_secs(20), "{bad}");
         }
-        assert_eq!(time_limit(&empty.with([("WSL_DISTRO_NAME", "d")])), Duration::from_secs(60));
+        assert_eq!(time_limit(&empty.with([("WSL_DISTRO_NAME", "d")])), Duration::from_mins(1));
     }
 }

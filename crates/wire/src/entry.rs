@@ -222,8 +222,11 @@ pub struct EntryHead<'a> {
     pub parent_uuid: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub logical_parent_uuid: Option<Cow<'a, str>>,
-    #[serde(borrow, alias = "session_id")]
+    #[serde(borrow)]
     pub session_id: Option<Cow<'a, str>>,
+    /// The other spelling; newer lines may carry both, so it cannot be an alias.
+    #[serde(borrow, rename = "session_id")]
+    pub session_id_snake: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub timestamp: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -325,6 +328,12 @@ mod tests {
     fn meta_lines_put_type_first() {
         let tag = MetaEntry::Tag { tag: "x".into(), session_id: "S".into() };
         assert_eq!(Entry::Meta(tag).to_line().unwrap(), r#"{"type":"tag","tag":"x","sessionId":"S"}"#);
+    }
+
+    #[test]
+    fn both_spellings_of_the_session_id_may_stand_in_one_line() {
+        let head = EntryHead::read(r#"{"type":"user","sessionId":"S","session_id":"S"}"#).unwrap();
+        assert_eq!(head.session_id.as_deref(), Some("S"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub struct Usage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens_details: Option<OutputDetails>,
     pub server_tool_use: ServerToolUse,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub service_tier: String,
     pub cache_creation: CacheCreation,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,7 +94,9 @@ impl Usage {
         if let Some(d) = &other.output_tokens_details {
             self.output_tokens_details.get_or_insert_default().thinking_tokens += d.thinking_tokens;
         }
-        self.service_tier.clone_from(&other.service_tier);
+        if !other.service_tier.is_empty() {
+            self.service_tier.clone_from(&other.service_tier);
+        }
         self.inference_geo.clone_from(&other.inference_geo);
         self.speed.clone_from(&other.speed);
     }

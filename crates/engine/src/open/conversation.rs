@@ -61,7 +61,11 @@ fn continued(
     fork: Option<&Fork>,
     (layout, cwd): (&Layout, &Path),
 ) -> Result<Conversation, StartError> {
-    let wanted = LoadOptions { at: options.resume_at.clone(), drops_turn: options.resume_drops_turn.clone() };
+    let wanted = LoadOptions {
+        at: options.resume_at.clone(),
+        drops_turn: options.resume_drops_turn.clone(),
+        ..LoadOptions::default()
+    };
     let loaded = load(path, &wanted).map_err(|e| refusal(&e))?;
     let Some(fork) = fork else {
         let session_id = loaded.session_id.clone();

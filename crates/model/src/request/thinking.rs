@@ -65,7 +65,8 @@ impl Thinking {
                 display
             }
             Self::Enabled { budget, display } => {
-                out.push_str(&format!(r#"{{"type":"enabled","budget_tokens":{budget}"#));
+                out.push_str(r#"{"type":"enabled","budget_tokens":"#);
+                out.push_str(&budget.to_string());
                 display
             }
         };

@@ -40,7 +40,7 @@ async fn dropping_a_running_child_takes_its_whole_tree() {
     assert!(pids.iter().all(|pid| crate::is_alive(*pid)));
     drop(child);
     // [TST-57]
-    assert!(pids.iter().all(|pid| !crate::is_alive(*pid)), "{pids:?}");
+    assert_gone(&pids);
 }
 
 #[cfg(target_os = "linux")]
@@ -51,7 +51,7 @@ async fn dropping_after_the_exit_still_takes_what_was_left_behind() {
     assert_eq!(child.wait().await.unwrap(), Exit { code: Some(3), signal: None });
     assert!(pids.iter().all(|pid| crate::is_alive(*pid)));
     drop(child);
-    assert!(pids.iter().all(|pid| !crate::is_alive(*pid)), "{pids:?}");
+    assert_gone(&pids);
 }
 
 #[cfg(target_os = "linux")]
@@ -80,7 +80,10 @@ async fn stop_asks_first_and_lets_the_tree_finish() {
     assert_eq!(lines(&mut child, 1).await, ["up"]);
     let exit = child.stop(Duration::from_secs(10)).await.unwrap();
     assert_eq!(exit.signal, Some(libc::SIGTERM));
-    assert_eq!(lines(&mut child, 1).await, ["bye"]);
+    // The inner shell may add a remark about its own sleep.
+    let mut rest = String::new();
+    child.stdout.as_mut().unwrap().read_to_string(&mut rest).await.unwrap();
+    assert!(rest.ends_with("bye\n"), "{rest}");
 }
 
 #[tokio::test]
@@ -191,13 +194,23 @@ async fn a_program_that_does_not_exist_is_an_error() {
 #[tokio::test]
 #[ignore = "measurement"]
 async fn cost_of_a_child() {
-    for _ in 0..3 {
-        let started = Instant::now();
-        for _ in 0..100 {
-            let spec = Spawn { program: "/bin/true".into(), args: vec![], ..shell("") };
-            let mut child = spawn(spec).unwrap();
-            child.wait().await.unwrap();
-        }
-        println!("{:?} for each child", started.elapsed() / 100);
+    let mut spent = [Duration::ZERO; 3];
+    for _ in 0..300 {
+        let spec = Spawn { program: "/bin/true".into(), args: vec![], ..shell("") };
+        let mut started = Instant::now();
+        let mut lap = || std::mem::replace(&mut started, Instant::now()).elapsed();
+        let mut child = spawn(spec).unwrap();
+        spent[0] += lap();
+        child.wait().await.unwrap();
+        spent[1] += lap();
+        drop(child);
+        spent[2] += lap();
     }
+    println!("each child: spawn, wait, drop {:?}", spent.map(|time| time / 300));
+}
+
+#[cfg(target_os = "linux")]
+fn assert_gone(pids: &[i32]) {
+    let alive: Vec<&i32> = pids.iter().filter(|pid| crate::is_alive(**pid)).collect();
+    assert!(alive.is_empty(), "{alive:?} of {pids:?}");
 }

@@ -25,14 +25,32 @@ pub(crate) enum Leader {
     Reaped,
 }
 
+/// What one look at the process table showed.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) live: Vec<i32>,
+    /// Nothing was there to look at. Otherwise a process may have slipped from a parent that was about to die to us
+    /// just behind the look, and only a second empty one in a row is proof.
+    pub(crate) certain: bool,
+}
+
+impl Look {
+    fn below(roots: Vec<i32>) -> Self {
+        Self { certain: roots.is_empty(), live: closure(roots) }
+    }
+}
+
 impl Tree {
     /// Every live process of this tree.
-    pub(crate) fn live(&self, leader: Leader) -> Vec<i32> {
-        let mut roots: Vec<i32> = strays().into_iter().filter(|pid| self.owns(*pid)).collect();
-        if leader == Leader::Unreaped {
-            roots.push(self.leader);
-        }
-        closure(roots)
+    pub(crate) fn look(&self, leader: Leader) -> Look {
+        let mut live = match leader {
+            Leader::Unreaped => closure(vec![self.leader]),
+            Leader::Reaped => Vec::new(),
+        };
+        // After the leader's own tree, because processes move from there to us and never back.
+        let orphans = Look::below(strays().into_iter().filter(|pid| self.owns(*pid)).collect());
+        live.extend(orphans.live);
+        Look { live, certain: orphans.certain && leader == Leader::Reaped }
     }
 
     fn owns(&self, pid: i32) -> bool {
@@ -40,14 +58,20 @@ impl Tree {
             || procfs::stat(pid).is_some_and(|stat| stat.group == self.leader && stat.session == own_session())
     }
 
-    /// Signals the group and every live process of the tree, once.
-    pub(crate) fn signal(&self, leader: Leader, signal: i32) {
-        if leader == Leader::Unreaped || cfg!(not(target_os = "linux")) {
-            send_group(self.leader, signal);
+    /// Asks everyone who has not been `asked` yet to end, and returns whether anybody is left.
+    pub(crate) fn ask(&self, leader: Leader, asked: &mut BTreeSet<i32>) -> bool {
+        let look = self.look(leader);
+        for pid in &look.live {
+            if asked.insert(*pid) {
+                send(*pid, libc::SIGTERM);
+                // A stopped process sees the signal only once it runs again.
+                send(*pid, libc::SIGCONT);
+            }
         }
-        for pid in self.live(leader) {
-            send(pid, signal);
+        if cfg!(not(target_os = "linux")) && asked.insert(-self.leader) {
+            send_group(self.leader, libc::SIGTERM);
         }
+        !look.live.is_empty()
     }
 
     /// SIGKILL until nothing is left, bounded.
@@ -55,7 +79,7 @@ impl Tree {
         if leader == Leader::Unreaped || cfg!(not(target_os = "linux")) {
             send_group(self.leader, libc::SIGKILL);
         }
-        kill_until_none(|| self.live(leader));
+        kill_until_none(|| self.look(leader));
     }
 }
 
@@ -70,14 +94,13 @@ pub(crate) fn kill_everything() {
         (registry.run().to_owned(), registry.is_subreaper(), registry.owns_unmarked())
     };
     kill_until_none(|| {
-        let orphans = strays().into_iter().filter(|pid| owns_unmarked || procfs::carries(*pid, RUN_VARIABLE, &run));
-        let mut roots: Vec<i32> = orphans.collect();
         let children: BTreeSet<i32> = own_children().into_iter().collect();
-        roots.extend(registry::lock().direct().filter(|pid| children.contains(pid)));
+        let mut roots: Vec<i32> = registry::lock().direct().filter(|pid| children.contains(pid)).collect();
+        roots.extend(strays().into_iter().filter(|pid| owns_unmarked || procfs::carries(*pid, RUN_VARIABLE, &run)));
         if !subreaper {
             roots.extend(marked(&run));
         }
-        closure(roots)
+        Look::below(roots)
     });
 }
 
@@ -86,23 +109,28 @@ pub(crate) fn marked(run: &str) -> Vec<i32> {
     procfs::pids().into_iter().filter(|pid| *pid > 1 && procfs::carries(*pid, RUN_VARIABLE, run)).collect()
 }
 
-/// SIGKILLs what `find` finds until it finds nothing, or time is up. True when nothing was left.
-pub(crate) fn kill_until_none(mut find: impl FnMut() -> Vec<i32>) -> bool {
+/// SIGKILLs what `look` finds until it surely finds nothing, or time is up.
+fn kill_until_none(mut look: impl FnMut() -> Look) {
     let deadline = Instant::now() + KILL_LIMIT;
     let mut pause = Duration::from_micros(100);
+    let mut was_empty = false;
+    let mut killed = BTreeSet::new();
     loop {
-        let live = find();
-        if live.is_empty() {
-            return true;
+        let Look { live, certain } = look();
+        // A dying process loses its environment before it is gone, and with it the proof that it is ours.
+        killed.extend(live);
+        let live: Vec<i32> = killed.iter().copied().filter(|pid| procfs::is_live(*pid)).collect();
+        if live.is_empty() && (certain || was_empty) || Instant::now() >= deadline {
+            return;
         }
+        was_empty = live.is_empty();
         for pid in live {
             send(pid, libc::SIGKILL);
         }
-        if Instant::now() >= deadline {
-            return false;
+        if !was_empty {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(10));
         }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(10));
     }
 }
 

@@ -156,7 +156,7 @@ impl Capture {
         if let Sink::Unopened(_) = self.sink {
             self.sink = Sink::Unopened(path);
             if self.pending.is_empty() {
-                self.pending = self.head.clone();
+                self.pending.clone_from(&self.head);
             }
         }
         self.write().await;

@@ -4,6 +4,7 @@
 
 use crate::spill;
 use crate::state::SessionFacts;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -33,7 +34,7 @@ impl Program {
     /// `CLAUDE_CODE_SHELL`, else `$SHELL`, when bash or zsh; else an installed bash, zsh, sh.
     pub(crate) fn choose(env: &Env) -> Self {
         let named =
-            ["CLAUDE_CODE_SHELL", "SHELL"].into_iter().filter_map(|name| env.non_empty(name)).map(PathBuf::from);
+            ["CLAUDE_CODE_SHELL", "SHELL"].into_iter().filter_map(|name| env.non_empty(name)).map(|v| on_path(env, v));
         let usual = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/zsh"].into_iter().map(PathBuf::from);
         named
             .chain(usual)
@@ -41,8 +42,19 @@ impl Program {
                 let kind = kind_of(&path)?;
                 path.is_file().then_some(Self { path, kind })
             })
+            .or_else(|| {
+                let path = on_path(env, "bash");
+                path.is_absolute().then_some(Self { path, kind: Kind::Bash })
+            })
             .unwrap_or_else(|| Self { path: "/bin/sh".into(), kind: Kind::Posix })
     }
+}
+
+/// A bare name is looked up in PATH.
+fn on_path(env: &Env, name: &str) -> PathBuf {
+    let folders = env.get("PATH").unwrap_or(DEFAULT_PATH).split(':').filter(|dir| dir.starts_with('/'));
+    let found = folders.map(|dir| Path::new(dir).join(name)).find(|path| !name.contains('/') && path.is_file());
+    found.unwrap_or_else(|| name.into())
 }
 
 fn kind_of(path: &Path) -> Option<Kind> {
@@ -139,19 +151,19 @@ impl Launch<'_> {
     }
 
     fn script(&self, body: &str, command: &str) -> String {
-        let mut script = String::new();
-        for file in [self.snapshot.map(Path::to_string_lossy), self.env_file.map(Into::into)].into_iter().flatten() {
-            let file = quote(&file);
-            script += &format!("[ -r {file} ] && . {file}; ");
-        }
-        let Some(cwd_file) = self.cwd_file else { return script + body };
+        let source = |file: Cow<'_, str>| format!("[ -r {0} ] && . {0}; ", quote(&file));
+        let sourced = self.snapshot.map(Path::to_string_lossy).map(source).unwrap_or_default()
+            + &self.env_file.map(Into::into).map(source).unwrap_or_default();
+        let Some(cwd_file) = self.cwd_file else { return sourced + body };
         let report = format!("{{ pwd -P >|{}; }} 2>/dev/null", quote(&cwd_file.to_string_lossy()));
-        script += &format!("trap {} EXIT; {body}", quote(&report));
+        let trap = quote(&report);
         // A trap of the command's own replaces ours, so the report must not depend on it.
-        if command.contains("trap") && command.contains("EXIT") {
-            script += &format!("; {{ __status=$?; {report}; }} 2>/dev/null; (exit $__status)");
-        }
-        script
+        let after = if command.contains("trap") && command.contains("EXIT") {
+            format!("; {{ __status=$?; {report}; }} 2>/dev/null; (exit $__status)")
+        } else {
+            String::new()
+        };
+        format!("{sourced}trap {trap} EXIT; {body}{after}")
     }
 }
 
@@ -205,6 +217,14 @@ mod tests {
         let env = environment(&facts(&[("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "1"), ("GH_TOKEN", "t"), ("HOME", "/h")]));
         assert!(env.iter().all(|(n, _)| n != "GH_TOKEN"));
         assert!(env.iter().any(|(n, _)| n == "HOME"));
+    }
+
+    #[test]
+    fn the_shell_is_bash_or_zsh() {
+        let choose = |vars: &[(&str, &str)]| Program::choose(&Env::default().with(vars.iter().copied()));
+        assert_eq!(choose(&[("CLAUDE_CODE_SHELL", "bash"), ("PATH", "/bin")]).path, Path::new("/bin/bash"));
+        assert_eq!(choose(&[("SHELL", "/usr/bin/fish")]).kind, Kind::Bash);
+        assert_eq!(choose(&[("SHELL", "/nowhere/bash")]).path, Path::new("/bin/bash"));
     }
 
     #[test]

@@ -82,18 +82,17 @@ impl Finished<'_> {
             result.stdout = stdout;
             return result.outcome(Content::Blocks(vec![Block::Image { source }]), false);
         }
-        let shown = match capture.file().filter(|_| capture.is_long()) {
-            Some(path) => {
+        let shown = match (capture.file().filter(|_| capture.is_long()), capture.write_error()) {
+            (Some(_), Some(error)) => {
+                join(&[&excerpt(capture), &format!("[The whole output could not be saved: {error}]")])
+            }
+            (Some(path), None) => {
                 result.persisted_output_path = Some(path.display().to_string());
                 result.persisted_output_size = Some(capture.total());
-                let wrapped = spill::wrapper(path, capture.total(), &stdout);
-                match capture.write_error() {
-                    Some(error) => format!("{wrapped}\n[The saved output is incomplete: {error}]"),
-                    None => wrapped,
-                }
+                spill::wrapper(path, capture.total(), &stdout)
             }
-            None if stdout.is_empty() => interpretation.unwrap_or(NO_OUTPUT).to_owned(),
-            None => stdout.clone(),
+            (None, _) if stdout.is_empty() => interpretation.unwrap_or(NO_OUTPUT).to_owned(),
+            (None, _) => stdout.clone(),
         };
         result.stdout = stdout;
         result.outcome(Content::Text(with_notices(shown, self.notices)), false)

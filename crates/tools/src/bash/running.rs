@@ -152,3 +152,7 @@ async fn read(pipe: Option<&mut pipe::Receiver>, buffer: &mut [u8]) -> usize {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+#[path = "running_tests.rs"]
+mod tests;

@@ -37,7 +37,7 @@ pub(crate) fn commands(command: &str) -> Option<Vec<Vec<String>>> {
             }
             '$' if chars.peek() == Some(&'{') => {
                 out.push(c);
-                while let Some(next) = chars.next() {
+                for next in chars.by_ref() {
                     out.push(next);
                     if next == '}' {
                         break;

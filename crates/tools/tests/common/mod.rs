@@ -1,6 +1,6 @@
 //! A real temporary directory, a stub model and a `CallCx` over them, for tests that drive tools from outside.
 //! Each test binary uses its own part of this.
-#![allow(dead_code, reason = "shared by several test binaries")]
+#![allow(dead_code, unreachable_pub, reason = "shared by several test binaries")]
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;

@@ -1,0 +1,117 @@
+//! Whom we trust, and who we are. Roots: the system's store and, when that is empty, the bundled one, so that building
+//! never fails for want of roots; `CLAUDE_CODE_CERT_STORE` (`bundled`, `system`, or both) chooses otherwise. Bundles
+//! named by `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE` are added; one that cannot be read is reported in the log and
+//! left out. A client certificate that was asked for but cannot be used is an error.
+
+use crate::HttpError;
+use rustls::ClientConfig;
+use rustls::RootCertStore;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::Path;
+use std::sync::Arc;
+use sys::Env;
+
+const CERTIFICATE: &str = "CLAUDE_CODE_CLIENT_CERT";
+const KEY: &str = "CLAUDE_CODE_CLIENT_KEY";
+
+/// For plain HTTP: trusts nobody and reads nothing.
+pub(crate) fn none() -> Result<ClientConfig, HttpError> {
+    let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| invalid(&error))?;
+    Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
+}
+
+/// Reads the certificate stores: milliseconds, so not on the main thread.
+pub(crate) fn from_env(env: &Env) -> Result<ClientConfig, HttpError> {
+    let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| invalid(&error))?.with_root_certificates(roots(env));
+    let mut config = match identity(env)? {
+        Some((chain, key)) => builder
+            .with_client_auth_cert(chain, key)
+            .map_err(|error| HttpError::Invalid(format!("{CERTIFICATE} and {KEY} cannot be used together: {error}")))?,
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    let installed = CryptoProvider::get_default().cloned();
+    installed.unwrap_or_else(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+}
+
+fn invalid(error: &rustls::Error) -> HttpError {
+    HttpError::Invalid(format!("TLS cannot be set up: {error}"))
+}
+
+fn roots(env: &Env) -> RootCertStore {
+    let stores = env.non_empty("CLAUDE_CODE_CERT_STORE").unwrap_or("system");
+    let wants = |name: &str| stores.split(',').any(|store| store.trim().eq_ignore_ascii_case(name));
+    let mut roots = RootCertStore::empty();
+    if wants("system") {
+        let loaded = rustls_native_certs::load_native_certs();
+        for error in &loaded.errors {
+            tracing::warn!(%error, "system certificates");
+        }
+        roots.add_parsable_certificates(loaded.certs);
+    }
+    if wants("bundled") || roots.is_empty() {
+        roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
+    }
+    for name in ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"] {
+        let Some(path) = env.non_empty(name) else { continue };
+        match certificates(Path::new(path)) {
+            Ok(extra) => drop(roots.add_parsable_certificates(extra)),
+            Err(error) => tracing::warn!(%error, path, "ignoring the certificates named by {name}"),
+        }
+    }
+    roots
+}
+
+fn identity(env: &Env) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>, HttpError> {
+    let (certificate, key) = match (env.non_empty(CERTIFICATE), env.non_empty(KEY)) {
+        (None, None) => return Ok(None),
+        // One file may hold both.
+        (Some(certificate), None) => (certificate, certificate),
+        (None, Some(_)) => return Err(HttpError::Invalid(format!("{KEY} is set but {CERTIFICATE} is not"))),
+        (Some(certificate), Some(key)) => (certificate, key),
+    };
+    let chain = certificates(Path::new(certificate))
+        .map_err(|error| HttpError::Invalid(format!("{CERTIFICATE}: {certificate}: {error}")))?;
+    let key = PrivateKeyDer::from_pem_file(key)
+        .map_err(|error| HttpError::Invalid(format!("{KEY}: no unencrypted private key in {key}: {error}")))?;
+    Ok(Some((chain, key)))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, rustls::pki_types::pem::Error> {
+    let found: Vec<_> = CertificateDer::pem_file_iter(path)?.collect::<Result<_, _>>()?;
+    if found.is_empty() { Err(rustls::pki_types::pem::Error::NoItemsFound) } else { Ok(found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(vars: &[(&str, &str)]) -> Env {
+        Env::default().with(vars.iter().copied())
+    }
+
+    #[test]
+    fn there_are_always_roots() {
+        assert!(!roots(&env(&[])).is_empty());
+        let bundled = roots(&env(&[("CLAUDE_CODE_CERT_STORE", "bundled")]));
+        assert_eq!(bundled.len(), webpki_root_certs::TLS_SERVER_ROOT_CERTS.len());
+        assert_eq!(roots(&env(&[("CLAUDE_CODE_CERT_STORE", "nonsense")])).len(), bundled.len());
+        assert!(!roots(&env(&[("NODE_EXTRA_CA_CERTS", "/nonexistent/ca.pem")])).is_empty());
+    }
+
+    #[test]
+    fn a_client_certificate_that_cannot_be_used_is_named() {
+        let error = from_env(&env(&[("CLAUDE_CODE_CLIENT_CERT", "/nonexistent/c.pem")])).unwrap_err().to_string();
+        assert!(error.contains("CLAUDE_CODE_CLIENT_CERT"), "{error}");
+        let error = from_env(&env(&[("CLAUDE_CODE_CLIENT_KEY", "/nonexistent/k.pem")])).unwrap_err().to_string();
+        assert!(error.contains("CLAUDE_CODE_CLIENT_KEY"), "{error}");
+    }
+}

@@ -1,0 +1,203 @@
+//! Where requests go, with which credential, and how long to wait.
+
+use crate::error::{ErrorKind, ModelError};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use sys::Env;
+
+/// A credential. Never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    pub fn new(value: &str) -> Self {
+        Self(value.into())
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Auth {
+    /// `x-api-key`
+    ApiKey(Secret),
+    /// `Authorization: Bearer`
+    Bearer(Secret),
+    /// A helper's value: both headers.
+    Both(Secret),
+    None,
+}
+
+impl Auth {
+    pub fn secret(&self) -> Option<&Secret> {
+        match self {
+            Self::ApiKey(secret) | Self::Bearer(secret) | Self::Both(secret) => Some(secret),
+            Self::None => None,
+        }
+    }
+
+    fn headers(&self) -> Vec<(String, String)> {
+        let key = |s: &Secret| ("x-api-key".to_owned(), s.expose().to_owned());
+        let bearer = |s: &Secret| ("authorization".to_owned(), format!("Bearer {}", s.expose()));
+        match self {
+            Self::ApiKey(secret) => vec![key(secret)],
+            Self::Bearer(secret) => vec![bearer(secret)],
+            Self::Both(secret) => vec![key(secret), bearer(secret)],
+            Self::None => Vec::new(),
+        }
+    }
+}
+
+#[derive(Clone)]
+pub struct Endpoint {
+    /// Without a trailing slash.
+    pub base_url: String,
+    pub auth: Auth,
+    /// Added to every request; one with the name of ours replaces it.
+    pub custom_headers: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.custom_headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Endpoint")
+            .field("base_url", &without_userinfo(&self.base_url))
+            .field("auth", &self.auth)
+            .field("custom_headers", &names)
+            .finish()
+    }
+}
+
+pub const FIRST_PARTY: &str = "https://api.anthropic.com";
+
+impl Endpoint {
+    /// `ANTHROPIC_BASE_URL` and `ANTHROPIC_CUSTOM_HEADERS`.
+    pub fn from_env(env: &Env, auth: Auth) -> Self {
+        let base_url = env.non_empty("ANTHROPIC_BASE_URL").unwrap_or(FIRST_PARTY).trim().trim_end_matches('/');
+        let custom = env.get("ANTHROPIC_CUSTOM_HEADERS").unwrap_or_default();
+        Self { base_url: base_url.to_owned(), auth, custom_headers: custom_headers(custom) }
+    }
+
+    pub fn is_first_party(&self) -> bool {
+        let host = self.base_url.split_once("://").map_or(self.base_url.as_str(), |(_, rest)| rest);
+        let host = host.split(['/', ':']).next().unwrap_or(host);
+        host == "anthropic.com" || host.ends_with(".anthropic.com")
+    }
+
+    /// `base` first, then the credential, then the user's own.
+    pub(super) fn headers(
+        &self,
+        base: Vec<(String, String)>,
+        auth: &Auth,
+    ) -> Result<Vec<(String, String)>, ModelError> {
+        let mut all = base;
+        all.extend(auth.headers());
+        for (name, value) in &self.custom_headers {
+            all.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
+            all.push((name.clone(), value.clone()));
+        }
+        match all.iter().find(|(name, value)| !is_token(name) || !value.bytes().all(sendable)) {
+            Some((name, _)) => Err(ModelError::new(
+                ErrorKind::Unsendable,
+                format!(
+                    "the header `{name}` has characters that cannot be sent; check the credential or ANTHROPIC_CUSTOM_HEADERS"
+                ),
+            )),
+            None => Ok(all),
+        }
+    }
+
+    /// For discovery: exactly one credential header.
+    pub(super) fn single_auth(&self) -> Auth {
+        match &self.auth {
+            Auth::Both(secret) => Auth::ApiKey(secret.clone()),
+            other => other.clone(),
+        }
+    }
+
+    /// Values that must never be shown.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let custom = self.custom_headers.iter().filter(|(_, v)| v.len() >= 8).map(|(_, v)| Secret::new(v));
+        self.auth.secret().cloned().into_iter().chain(custom).collect()
+    }
+
+    /// Takes our secrets out of a message that may quote them.
+    pub(super) fn scrub(&self, mut error: ModelError) -> ModelError {
+        for secret in self.secrets() {
+            if !secret.expose().is_empty() && error.message.contains(secret.expose()) {
+                error.message = error.message.replace(secret.expose(), "[redacted]");
+            }
+        }
+        error.message = without_userinfo(&error.message);
+        error
+    }
+}
+
+/// Newline-separated `Name: value`.
+fn custom_headers(text: &str) -> Vec<(String, String)> {
+    let pair = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        let name = name.trim();
+        (!name.is_empty()).then(|| (name.to_owned(), value.trim().to_owned()))
+    };
+    text.lines().filter_map(pair).collect()
+}
+
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+fn sendable(byte: u8) -> bool {
+    byte == b'\t' || (b' '..=b'~').contains(&byte)
+}
+
+/// `scheme://user:password@host` → `scheme://host`, wherever it stands in the text.
+fn without_userinfo(text: &str) -> String {
+    let mut parts = text.split("://");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str("://");
+        let authority = part.find(['/', ' ', '?', ')', '"']).unwrap_or(part.len());
+        let host = part[..authority].rfind('@').map_or(0, |at| at + 1);
+        out.push_str(&part[host..]);
+    }
+    out
+}
+
+/// How long to wait for what. `None` = for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the response's headers.
+    pub headers: Duration,
+    /// Between bytes; pings count.
+    pub bytes: Option<Duration>,
+    /// Between events; pings do not count.
+    pub events: Option<Duration>,
+}
+
+const EVENT_SILENCE_MS: u64 = 300_000;
+
+impl Timeouts {
+    pub fn from_env(env: &Env, endpoint: &Endpoint) -> Self {
+        let ms = Duration::from_millis;
+        let headers = env.number::<u64>("API_TIMEOUT_MS").filter(|n| *n > 0).unwrap_or(600_000).min(2_147_483_647);
+        let both = env.number::<u64>("CLAUDE_STREAM_IDLE_TIMEOUT_MS").map(|n| n.max(EVENT_SILENCE_MS));
+        let default_bytes = if endpoint.is_first_party() { 180_000 } else { 300_000 };
+        let named = env.number::<u64>("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS").map(|n| n.clamp(10_000, 1_800_000));
+        let on = |name: &str| env.flag(name) != Some(false);
+        Self {
+            headers: ms(headers),
+            bytes: on("CLAUDE_ENABLE_BYTE_WATCHDOG").then(|| ms(named.or(both).unwrap_or(default_bytes))),
+            events: on("CLAUDE_ENABLE_STREAM_WATCHDOG").then(|| ms(both.unwrap_or(EVENT_SILENCE_MS))),
+        }
+    }
+}

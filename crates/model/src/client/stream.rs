@@ -1,0 +1,173 @@
+//! A response being received: bytes to frames to events, watched for silence.
+
+use super::reply::Reply;
+use super::whole;
+use crate::client::Timeouts;
+use crate::error::{ErrorKind, ModelError};
+use crate::event::{EventKind, StreamEvent};
+use crate::sse::{Frame, Parser};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Time given to the end of the body after `message_stop`, so that the connection can serve the next request.
+const DRAIN: Duration = Duration::from_millis(50);
+
+/// A response being received. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct Stream {
+    reply: Reply,
+    timeouts: Timeouts,
+    parser: Parser,
+    frames: VecDeque<Frame>,
+    batch: Vec<Frame>,
+    state: State,
+    /// Time spent waiting since the last event that was not a ping.
+    silence: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Receiving,
+    /// The stop reason is known; what may still fail no longer matters.
+    Stopped,
+    /// `message_stop` was seen.
+    Draining,
+    Ended,
+}
+
+impl Stream {
+    pub(super) async fn open(reply: Reply, timeouts: Timeouts) -> Result<Self, ModelError> {
+        let whole = reply.header("content-type").is_some_and(|t| t.starts_with("application/json"));
+        let mut stream = Self {
+            reply,
+            timeouts,
+            parser: Parser::default(),
+            frames: VecDeque::new(),
+            batch: Vec::new(),
+            state: State::Receiving,
+            silence: Duration::ZERO,
+        };
+        if whole {
+            // A gateway that does not stream: the message came in one piece.
+            let body = stream.reply.body(crate::sse::MAX_EVENT).await?;
+            stream.frames = whole::frames(&body)?.into();
+        }
+        Ok(stream)
+    }
+
+    /// The next event, `None` at the end. A stream that breaks after its stop reason ends normally.
+    pub async fn next(&mut self) -> Result<Option<StreamEvent>, ModelError> {
+        loop {
+            match self.step().await {
+                Err(_) if matches!(self.state, State::Stopped | State::Draining | State::Ended) => {
+                    self.state = State::Ended;
+                    return Ok(None);
+                }
+                Err(mut error) => {
+                    self.state = State::Ended;
+                    error.request_id = error.request_id.or_else(|| self.request_id().map(Into::into));
+                    return Err(self.reply.scrub(error));
+                }
+                Ok(Step::Event(event)) => return Ok(Some(event)),
+                Ok(Step::End) => return Ok(None),
+                Ok(Step::More) => {}
+            }
+        }
+    }
+
+    async fn step(&mut self) -> Result<Step, ModelError> {
+        if self.state == State::Draining {
+            self.drain().await;
+        }
+        if self.state == State::Ended {
+            return Ok(Step::End);
+        }
+        while let Some(frame) = self.frames.pop_front() {
+            if let Some(event) = self.read(&frame)? {
+                return Ok(Step::Event(event));
+            }
+        }
+        self.receive().await
+    }
+
+    fn read(&mut self, frame: &Frame) -> Result<Option<StreamEvent>, ModelError> {
+        if frame.data.is_empty() || frame.data == "[DONE]" {
+            return Ok(None);
+        }
+        let event = StreamEvent::parse(&frame.event, &frame.data)?;
+        match &event.kind {
+            EventKind::Ping => return Ok(Some(event)),
+            EventKind::MessageStop => self.state = State::Draining,
+            EventKind::MessageDelta(delta) if delta.stop_reason.is_some() => self.state = State::Stopped,
+            EventKind::MessageStart { .. }
+            | EventKind::BlockStart { .. }
+            | EventKind::Delta { .. }
+            | EventKind::BlockStop { .. }
+            | EventKind::MessageDelta(_)
+            | EventKind::Unknown => {}
+        }
+        self.silence = Duration::ZERO;
+        Ok(Some(event))
+    }
+
+    /// Waits for the next piece of the body, at most as long as both watchdogs allow.
+    async fn receive(&mut self) -> Result<Step, ModelError> {
+        let began = Instant::now();
+        let event_room = self.timeouts.events.map(|limit| limit.saturating_sub(self.silence));
+        let limit = self.timeouts.bytes.into_iter().chain(event_room).min();
+        let chunk = match limit {
+            Some(limit) => tokio::time::timeout(limit, self.reply.chunk())
+                .await
+                .map_err(|_| stalled(self.silence + began.elapsed()))?,
+            None => self.reply.chunk().await,
+        };
+        self.silence += began.elapsed();
+        let too_large = |e: crate::sse::TooLarge| ModelError::new(ErrorKind::Malformed, e.to_string());
+        if let Some(bytes) = chunk? {
+            self.parser.push(&bytes, &mut self.batch).map_err(too_large)?;
+            self.frames.extend(self.batch.drain(..));
+            return Ok(Step::More);
+        }
+        self.parser.finish(&mut self.batch).map_err(too_large)?;
+        if self.batch.is_empty() {
+            return self.at_end();
+        }
+        self.frames.extend(self.batch.drain(..));
+        Ok(Step::More)
+    }
+
+    fn at_end(&mut self) -> Result<Step, ModelError> {
+        if self.state == State::Receiving {
+            return Err(ModelError::dropped("the connection closed before the answer was complete"));
+        }
+        self.state = State::Ended;
+        Ok(Step::End)
+    }
+
+    async fn drain(&mut self) {
+        self.state = State::Ended;
+        let rest = async { while let Ok(Some(_)) = self.reply.chunk().await {} };
+        if tokio::time::timeout(DRAIN, rest).await.is_err() {
+            tracing::debug!("the response stayed open after its end; its connection is not reused");
+        }
+    }
+
+    pub fn request_id(&self) -> Option<&str> {
+        self.reply.header("request-id").or_else(|| self.reply.header("x-request-id"))
+    }
+
+    /// `anthropic-ratelimit-*` headers, lower case.
+    pub fn rate_limits(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.reply.headers().filter(|(name, _)| name.starts_with("anthropic-ratelimit-"))
+    }
+}
+
+enum Step {
+    Event(StreamEvent),
+    More,
+    End,
+}
+
+fn stalled(after: Duration) -> ModelError {
+    ModelError::new(ErrorKind::Stalled(after), format!("the stream was silent for {} s", after.as_secs()))
+}

@@ -1,0 +1,46 @@
+//! A local guess at token counts, for servers that cannot count. Errs on the high side: dense code has fewer
+//! characters per token than prose.
+
+use crate::fragment::{Fragment, Head};
+use crate::request::Request;
+use memchr::memmem;
+
+/// Bytes per token, times four.
+const QUARTER_BYTES: u64 = 13;
+const IMAGE: u64 = 1_600;
+/// Bytes of base64 per token of a document: pages are charged as text and picture.
+const DOCUMENT_BYTES: u64 = 40;
+/// Only blocks this long can hold media worth looking for.
+const MEDIA_FROM: usize = 4 * 1024;
+
+pub fn text(bytes: usize) -> u64 {
+    (bytes as u64 * 4).div_ceil(QUARTER_BYTES)
+}
+
+pub fn fragment(fragment: &Fragment) -> u64 {
+    match fragment.head() {
+        Head::Image => IMAGE,
+        Head::Document => (fragment.len() as u64 / DOCUMENT_BYTES).max(IMAGE),
+        Head::ToolResult { .. } if fragment.len() >= MEDIA_FROM => nested(fragment.get()),
+        _ => text(fragment.len()),
+    }
+}
+
+pub fn request(request: &Request) -> u64 {
+    let fixed: usize = request.tools.iter().chain(request.system.iter()).map(Fragment::len).sum();
+    let blocks = request.messages.iter().flat_map(|turn| &turn.blocks);
+    text(fixed) + blocks.map(fragment).sum::<u64>()
+}
+
+/// Base64 inside a tool result counts as media, the rest as text.
+fn nested(json: &str) -> u64 {
+    let mut tokens = 0;
+    let mut rest = json;
+    while let Some(at) = memmem::find(rest.as_bytes(), br#""data":""#) {
+        let data = &rest[at + 8..];
+        let end = memchr::memchr(b'"', data.as_bytes()).unwrap_or(data.len());
+        tokens += text(at) + if end >= 64 { IMAGE } else { text(end) };
+        rest = &data[end..];
+    }
+    tokens + text(rest.len())
+}

@@ -1,0 +1,86 @@
+//! Images and documents: those over the provider's limit, and the oldest ones when the body is too large, give way to
+//! a short text.
+
+use super::Limits;
+use crate::fragment::{Fragment, Head, Turn};
+use crate::object::{Object, raw};
+use serde_json::value::RawValue;
+
+const TOO_LARGE: &str = "[image left out: larger than the provider accepts]";
+const STRIPPED: &str = "[image or document left out: the conversation was too large to send]";
+/// Media go in steps of this many bytes, so that the set that is left out changes rarely as a conversation grows.
+const STEP: usize = 4 * 1024 * 1024;
+/// Bytes of envelope around a turn.
+const ENVELOPE: usize = 32;
+
+/// `block`, or a copy without images longer than `limit`. The same fragment when nothing had to change.
+pub(super) fn within(block: &Fragment, limit: usize) -> Fragment {
+    if block.len() <= limit {
+        return block.clone();
+    }
+    replace(block, &|media: &Fragment| (*media.head() == Head::Image && media.len() > limit).then_some(TOO_LARGE))
+}
+
+/// Strips media, oldest first, until the conversation fits. Gives its size when it still does not.
+pub(super) fn fit(turns: &mut [Turn], limits: Limits, notes: &mut Vec<String>) -> Option<usize> {
+    let conversation: usize =
+        turns.iter().map(|t| ENVELOPE + t.blocks.iter().map(|b| b.len() + 1).sum::<usize>()).sum();
+    let total = conversation + limits.fixed;
+    if total <= limits.body {
+        return None;
+    }
+    let goal = (total - limits.body).div_ceil(STEP) * STEP;
+    let mut freed = 0;
+    let mut count = 0;
+    for block in turns.iter_mut().flat_map(|turn| &mut turn.blocks) {
+        if freed >= goal {
+            break;
+        }
+        if !matches!(block.head(), Head::Image | Head::Document | Head::ToolResult { .. }) {
+            continue;
+        }
+        let stripped = replace(block, &|_| Some(STRIPPED));
+        if !stripped.same(block) {
+            freed += block.len().saturating_sub(stripped.len());
+            count += 1;
+            *block = stripped;
+        }
+    }
+    if count > 0 {
+        notes.push(format!("left out the media of {count} blocks: the body was too large"));
+    }
+    (total - freed > limits.body).then_some(total - freed)
+}
+
+/// `block` with its media replaced where `by` says so; itself, or inside a tool result.
+fn replace(block: &Fragment, by: &dyn Fn(&Fragment) -> Option<&'static str>) -> Fragment {
+    match block.head() {
+        Head::Image | Head::Document => by(block).map_or_else(|| block.clone(), Fragment::text),
+        Head::ToolResult { .. } => inside(block, by).unwrap_or_else(|| block.clone()),
+        _ => block.clone(),
+    }
+}
+
+fn inside(block: &Fragment, by: &dyn Fn(&Fragment) -> Option<&'static str>) -> Option<Fragment> {
+    let mut object: Object = block.object()?;
+    let content = object.get("content").filter(|c| c.get().starts_with('['))?;
+    let parts: Vec<Box<RawValue>> = serde_json::from_str(content.get()).ok()?;
+    let mut changed = false;
+    let mut texts = Vec::with_capacity(parts.len());
+    for part in parts.into_iter().map(Fragment::new) {
+        let is_media = matches!(part.head(), Head::Image | Head::Document);
+        match by(&part).filter(|_| is_media) {
+            Some(text) => {
+                changed = true;
+                texts.push(Fragment::text(text));
+            }
+            None => texts.push(part),
+        }
+    }
+    if !changed {
+        return None;
+    }
+    let list = texts.iter().map(Fragment::get).collect::<Vec<_>>().join(",");
+    object.set("content", raw(format!("[{list}]")));
+    Some(Fragment::new(object.to_raw()))
+}

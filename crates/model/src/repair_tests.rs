@@ -1,0 +1,323 @@
+use super::*;
+use proptest::prelude::*;
+use serde_json::value::RawValue;
+
+const MODEL: &str = "claude-opus-5";
+
+fn raw(json: &str) -> Fragment {
+    Fragment::new(RawValue::from_string(json.to_owned()).unwrap())
+}
+
+fn call(id: &str) -> Fragment {
+    raw(&format!(r#"{{"type":"tool_use","id":"{id}","name":"X","input":{{}}}}"#))
+}
+
+fn result(id: &str) -> Fragment {
+    raw(&format!(r#"{{"tool_use_id":"{id}","type":"tool_result","content":"ok"}}"#))
+}
+
+fn thinking() -> Fragment {
+    raw(r#"{"type":"thinking","thinking":"","signature":"s"}"#)
+}
+
+fn assistant(blocks: Vec<Fragment>) -> Turn {
+    Turn::assistant(MODEL, blocks)
+}
+
+/// `u:text a:think,use(1) u:result(1)` — what a history looks like.
+fn shape(turns: &[Turn]) -> String {
+    let block = |b: &Fragment| match b.head() {
+        Head::Text { .. } => "text".to_owned(),
+        Head::Thinking | Head::RedactedThinking => "think".to_owned(),
+        Head::ToolUse { id } => format!("use({id})"),
+        Head::ToolResult { id } if b.get().contains(r#""is_error":true"#) => format!("error({id})"),
+        Head::ToolResult { id } => format!("result({id})"),
+        other => format!("{other:?}"),
+    };
+    let turn =
+        |t: &Turn| format!("{}:{}", &t.role.name()[..1], t.blocks.iter().map(block).collect::<Vec<_>>().join(","));
+    turns.iter().map(turn).collect::<Vec<_>>().join(" ")
+}
+
+fn run(turns: &[Turn]) -> Repaired {
+    repair(turns, &Needs::new(MODEL))
+}
+
+fn check(turns: &[Turn], expected: &str) {
+    let repaired = run(turns);
+    assert_eq!(shape(&repaired.turns), expected, "{:?}", repaired.notes);
+}
+
+fn user(text: &str) -> Turn {
+    Turn::user_text(text)
+}
+
+#[test]
+fn a_good_history_is_untouched() {
+    let turns =
+        [user("a"), assistant(vec![thinking(), call("1"), call("2")]), Turn::user(vec![result("1"), result("2")])];
+    let repaired = run(&turns);
+    assert!(repaired.notes.is_empty());
+    for (before, after) in turns.iter().zip(&repaired.turns) {
+        assert!(before.blocks.iter().zip(&after.blocks).all(|(a, b)| a.same(b)));
+    }
+}
+
+#[test]
+fn adjacent_turns_of_a_role_are_joined() {
+    let turns = [
+        user("a"),
+        user("b"),
+        assistant(vec![thinking()]),
+        assistant(vec![call("1")]),
+        Turn::user(vec![result("1")]),
+        user("c"),
+    ];
+    check(&turns, "u:text,text a:think,use(1) u:result(1),text");
+}
+
+#[test]
+fn missing_results_are_made_up_and_orphans_dropped() {
+    check(
+        &[user("a"), assistant(vec![call("1"), call("2")]), Turn::user(vec![result("2")])],
+        "u:text a:use(1),use(2) u:result(2),error(1)",
+    );
+    check(&[user("a"), assistant(vec![call("1")])], "u:text a:use(1) u:error(1)");
+    check(&[user("a"), assistant(vec![call("1")]), user("b")], "u:text a:use(1) u:error(1),text");
+    check(
+        &[user("a"), assistant(vec![Fragment::text("x")]), Turn::user(vec![result("9"), Fragment::text("b")])],
+        "u:text a:text u:text",
+    );
+    check(&[Turn::user(vec![result("9")]), user("a")], "u:text");
+    check(
+        &[user("a"), assistant(vec![call("1")]), Turn::user(vec![result("1"), result("1")])],
+        "u:text a:use(1) u:result(1)",
+    );
+}
+
+#[test]
+fn results_stand_first() {
+    check(
+        &[user("a"), assistant(vec![call("1")]), Turn::user(vec![Fragment::text("b"), result("1")])],
+        "u:text a:use(1) u:result(1),text",
+    );
+}
+
+#[test]
+fn a_repeated_call_is_dropped_with_its_result() {
+    let turns = [
+        user("a"),
+        assistant(vec![call("1")]),
+        Turn::user(vec![result("1")]),
+        assistant(vec![call("1")]),
+        Turn::user(vec![result("1"), Fragment::text("x")]),
+    ];
+    check(&turns, "u:text a:use(1) u:result(1),text");
+}
+
+#[test]
+fn empty_and_foreign_blocks_vanish() {
+    let turns = [
+        Turn::user(vec![
+            Fragment::text(" \n"),
+            Fragment::text("a"),
+            raw("5"),
+            raw(r#"{"no":"type"}"#),
+            raw(r#"{"type":"tool_use"}"#),
+        ]),
+        assistant(vec![Fragment::text("")]),
+        user("b"),
+        assistant(vec![thinking()]),
+        user("c"),
+        assistant(vec![Fragment::text("x"), result("4")]),
+        Turn::user(vec![call("7"), thinking(), Fragment::text("d")]),
+    ];
+    check(&turns, "u:text,text,text a:text u:text");
+}
+
+#[test]
+fn thinking_only_answers_are_dropped() {
+    check(&[user("a"), assistant(vec![thinking()])], "u:text");
+}
+
+// [TST-104] a paused answer stays last, and is not answered.
+#[test]
+fn a_paused_answer_is_resent_as_it_is() {
+    let server = raw(r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#);
+    let turns = [user("a"), assistant(vec![Fragment::text("searching  "), server.clone()])];
+    let repaired = run(&turns);
+    assert_eq!(repaired.turns.len(), 2);
+    assert_eq!(repaired.turns[1].role, Role::Assistant);
+    assert!(repaired.turns[1].blocks[1].same(&server));
+    // Once something follows, half a call cannot be sent.
+    let later = [turns[0].clone(), turns[1].clone(), user("b")];
+    check(&later, "u:text a:text u:text");
+    let trailing = run(&[user("a"), assistant(vec![Fragment::text("so \n")])]);
+    assert_eq!(trailing.turns[1].blocks[0].get(), r#"{"type":"text","text":"so"}"#);
+}
+
+// [TST-115] kept for the same model whatever the spelling, dropped for another, dropped when refused.
+#[test]
+fn thinking_follows_its_model() {
+    let dated = Turn::assistant("claude-opus-5-20260801", vec![thinking(), Fragment::text("x")]);
+    let other = Turn::assistant("claude-sonnet-5", vec![thinking(), Fragment::text("y")]);
+    let turns = [user("a"), dated, user("b"), other, user("c")];
+    check(&turns, "u:text a:think,text u:text a:text u:text");
+    let needs = Needs { thinking: KeepThinking::Drop, ..Needs::new(MODEL) };
+    assert_eq!(shape(&repair(&turns, &needs).turns), "u:text a:text u:text a:text u:text");
+    let switched = repair(&turns, &Needs::new("claude-sonnet-5[1m]"));
+    assert_eq!(shape(&switched.turns), "u:text a:text u:text a:think,text u:text");
+}
+
+#[test]
+fn a_history_that_begins_with_an_answer_gets_a_beginning() {
+    check(&[assistant(vec![Fragment::text("x")]), user("a")], "u:text a:text u:text");
+}
+
+#[test]
+fn markers_of_others_are_removed() {
+    let marked = raw(r#"{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}"#);
+    assert_eq!(run(&[Turn::user(vec![marked])]).turns[0].blocks[0].get(), r#"{"type":"text","text":"a"}"#);
+    let quoted = Fragment::text(r#"the key "cache_control""#);
+    assert!(run(&[Turn::user(vec![quoted.clone()])]).turns[0].blocks[0].same(&quoted));
+}
+
+fn image(bytes: usize) -> String {
+    let data = "A".repeat(bytes);
+    format!(r#"{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}"#)
+}
+
+#[test]
+fn images_over_the_limit_become_text() {
+    let needs = Needs { limits: Limits { image: 1_000, ..Limits::default() }, ..Needs::new(MODEL) };
+    let nested = format!(
+        r#"{{"tool_use_id":"1","type":"tool_result","content":[{{"type":"text","text":"t"}},{},{}]}}"#,
+        image(2_000),
+        image(10)
+    );
+    let turns = [
+        Turn::user(vec![raw(&image(2_000)), raw(&image(10))]),
+        assistant(vec![call("1")]),
+        Turn::user(vec![raw(&nested)]),
+    ];
+    let repaired = repair(&turns, &needs);
+    assert_eq!(shape(&repaired.turns), "u:text,Image a:use(1) u:result(1)");
+    let block = repaired.turns[2].blocks[0].get();
+    assert_eq!(block.matches(r#""type":"image""#).count(), 1);
+    assert!(block.contains("larger than the provider accepts"));
+    assert_eq!(repaired.notes.len(), 2);
+}
+
+// [TST-119] the oldest media go first; when that is not enough, it says so.
+#[test]
+fn a_large_body_loses_its_oldest_media() {
+    let size = 3 * 1024 * 1024;
+    let limits = Limits { body: 10 * 1024 * 1024, ..Limits::default() };
+    let needs = Needs { limits, ..Needs::new(MODEL) };
+    let mut turns = vec![];
+    let mut shapes = Vec::new();
+    for number in 0..6 {
+        turns.push(Turn::user(vec![raw(&image(size)), Fragment::text("see")]));
+        turns.push(assistant(vec![Fragment::text("ok")]));
+        let repaired = repair(&turns, &needs);
+        assert_eq!(repaired.oversize, None, "{number}");
+        let kept: Vec<bool> = repaired
+            .turns
+            .iter()
+            .filter(|t| t.role == Role::User)
+            .map(|t| *t.blocks[0].head() == Head::Image)
+            .collect();
+        let left_out = kept.iter().take_while(|k| !**k).count();
+        assert!(kept[left_out..].iter().all(|k| *k), "oldest first: {kept:?}");
+        shapes.push(left_out);
+    }
+    assert_eq!(shapes, [0, 0, 0, 2, 3, 5]);
+    let words = Turn::user_text(&"x".repeat(11 * 1024 * 1024));
+    assert!(repair(&[words], &needs).oversize.is_some_and(|size| size > limits.body));
+}
+
+/// Any history at all, in small.
+fn any_turns() -> impl Strategy<Value = Vec<Turn>> {
+    let block = prop_oneof![
+        Just(Fragment::text("t")),
+        Just(Fragment::text(" ")),
+        Just(thinking()),
+        (0..4u8).prop_map(|i| call(&i.to_string())),
+        (0..4u8).prop_map(|i| result(&i.to_string())),
+        Just(raw("null")),
+        Just(raw(r#"{"type":"server_tool_use","id":"s","name":"w","input":{}}"#)),
+        Just(raw(r#"{"type":"web_search_tool_result","tool_use_id":"s","content":[]}"#)),
+    ];
+    let turn =
+        (any::<bool>(), proptest::collection::vec(block, 0..4), any::<bool>()).prop_map(|(is_user, blocks, own)| {
+            if is_user { Turn::user(blocks) } else { Turn::assistant(if own { MODEL } else { "other" }, blocks) }
+        });
+    proptest::collection::vec(turn, 0..8)
+}
+
+fn is_acceptable(turns: &[Turn]) -> Result<(), TestCaseError> {
+    let ids = |t: &Turn, results: bool| -> Vec<String> {
+        t.blocks
+            .iter()
+            .filter_map(|b| match b.head() {
+                Head::ToolUse { id } if !results => Some(id.to_string()),
+                Head::ToolResult { id } if results => Some(id.to_string()),
+                _ => None,
+            })
+            .collect()
+    };
+    for (i, turn) in turns.iter().enumerate() {
+        prop_assert_eq!(
+            turn.role,
+            if i % 2 == 0 { Role::User } else { Role::Assistant },
+            "alternating from a user turn"
+        );
+        prop_assert!(!turn.blocks.is_empty());
+        let unsendable = turn.blocks.iter().any(|b| matches!(b.head(), Head::Invalid | Head::Text { blank: true }));
+        prop_assert!(!unsendable);
+        let mut asked = if i == 0 { Vec::new() } else { ids(&turns[i - 1], false) };
+        let mut answered = ids(turn, true);
+        if turn.role == Role::User {
+            let first_other = turn.blocks.iter().position(|b| !matches!(b.head(), Head::ToolResult { .. }));
+            prop_assert!(first_other.is_none_or(|at| at >= answered.len()), "results first");
+            asked.sort();
+            answered.sort();
+            prop_assert_eq!(asked, answered);
+        } else {
+            prop_assert!(!turn.blocks.iter().all(|b| b.head().is_thinking()));
+            let dangling = i + 1 == turns.len() && !ids(turn, false).is_empty();
+            prop_assert!(!dangling, "unanswered calls at the end");
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn whatever_comes_in_something_acceptable_goes_out(turns in any_turns()) {
+        let once = run(&turns);
+        is_acceptable(&once.turns)?;
+        let twice = run(&once.turns);
+        prop_assert_eq!(shape(&twice.turns), shape(&once.turns), "repairing twice changes nothing");
+    }
+
+    #[test]
+    fn later_turns_leave_earlier_repairs_alone(turns in any_turns(), cut in 0usize..8) {
+        // A provider's own call may be completed later; that is the one case where the past depends on the future.
+        let own: Vec<Turn> = turns
+            .into_iter()
+            .map(|mut t| {
+                t.blocks.retain(|b| !matches!(b.head(), Head::ServerToolUse { .. } | Head::ServerToolResult { .. }));
+                t
+            })
+            .collect();
+        let bytes = |turns: &[Turn]| -> Vec<Vec<String>> {
+            turns.iter().map(|t| t.blocks.iter().map(|b| b.get().to_owned()).collect()).collect()
+        };
+        let mut before = bytes(&run(&own[..cut.min(own.len())]).turns);
+        // The end may still grow: results arrive, texts join.
+        before.truncate(before.len().saturating_sub(2));
+        let after = bytes(&run(&own).turns);
+        prop_assert_eq!(&after[..before.len()], &before[..]);
+    }
+}

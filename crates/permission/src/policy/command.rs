@@ -1,0 +1,370 @@
+//! Deciding shell commands. Deny, ask and the safety checks use the generous reading of the command, everything that
+//! allows uses the strict one; a command is allowed only when each of its parts is.
+
+use super::{Asked, Decision, Facts, Kind, Policy, Reason, because};
+use crate::path::{Spelled, inside, normalise};
+use crate::rule::{Rule, Target};
+use crate::sensitive;
+use crate::shell::pattern::squeeze;
+use crate::shell::plain::{self, Join, Unit, Word, join_raw};
+use crate::shell::readonly::{self, Look};
+use crate::shell::suspects::{self, Suspect};
+use crate::shell::{files, removal, wrapper};
+use std::path::{Path, PathBuf};
+use wire::mode::PermissionMode;
+use wire::settings::Behaviour;
+
+/// More paths than this are not resolved, and what is not resolved is not allowed.
+const MAX_NEEDS: usize = 256;
+
+impl Policy {
+    pub(super) fn command_needs(&self, command: &str, cwd: &Path) -> Vec<PathBuf> {
+        let home = self.place.home.as_deref();
+        let mut needs = vec![cwd.to_path_buf()];
+        needs.extend(files::touched(&suspects::find(command), cwd, home).into_iter().map(|file| file.path));
+        if let Ok(units) = plain::parse(command) {
+            let mut walk = Walk::new(cwd, home);
+            for (unit, piped) in with_pipes(&units) {
+                let paths = walk.step(unit, piped).map(|parts| parts.paths).unwrap_or_default();
+                needs.extend(paths.into_iter().map(|path| path.open));
+                needs.extend(changes(&unit.words).into_iter().flatten().filter_map(|word| walk.path(word)));
+            }
+        }
+        needs.sort();
+        needs.dedup();
+        needs.truncate(MAX_NEEDS);
+        needs
+    }
+
+    /// The first deny or ask rule that any part of the command might fall under.
+    pub(super) fn command_rule(&self, behaviour: Behaviour, command: &str, facts: &Facts) -> Option<&Rule> {
+        let suspects = suspects::find(command);
+        let whole = squeeze(command);
+        let by_text = self.rules.iter().filter(|rule| rule.behaviour == behaviour).find(|rule| match &rule.target {
+            Target::Command(pattern) => {
+                pattern.matches(&whole) || suspects.iter().any(|s| s.any_spelling(|text| pattern.matches(text)))
+            }
+            Target::Tool(_) | Target::Read(_) | Target::Edit(_) | Target::Domain(_) | Target::Unjudged(_) => false,
+        });
+        by_text.or_else(|| self.file_rule(behaviour, &suspects, facts))
+    }
+
+    /// Path rules also speak of the files that well-known programs and redirections touch.
+    fn file_rule(&self, behaviour: Behaviour, suspects: &[Suspect], facts: &Facts) -> Option<&Rule> {
+        if !self.has_path_rules(behaviour) {
+            return None;
+        }
+        let files = files::touched(suspects, &facts.cwd, self.place.home.as_deref());
+        files.iter().find_map(|file| {
+            let given = normalise(&file.path);
+            let kind = if file.writes { Kind::Write } else { Kind::Read };
+            self.path_rule(behaviour, kind, Spelled { given: &given, real: facts.real(&file.path) })
+        })
+    }
+
+    fn has_path_rules(&self, behaviour: Behaviour) -> bool {
+        let speaks_of_paths = |rule: &Rule| matches!(rule.target, Target::Read(_) | Target::Edit(_));
+        self.rules.iter().any(|rule| rule.behaviour == behaviour && speaks_of_paths(rule))
+    }
+
+    /// Removals nobody wants; asked about in every mode.
+    pub(super) fn is_critical(&self, command: &str, facts: &Facts) -> bool {
+        let place = &self.place;
+        let precious = removal::Precious { cwd: &facts.cwd, home: place.home.as_deref(), roots: &place.roots };
+        removal::is_critical(&suspects::find(command), &precious)
+    }
+
+    /// Redirections to protected files and to the network names of bash.
+    pub(super) fn unsafe_redirection(&self, command: &str, facts: &Facts) -> Option<&'static str> {
+        let suspects = suspects::find(command);
+        let socket = |target: &String| target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/");
+        if suspects.iter().any(|s| s.reads.iter().chain(&s.writes).any(socket)) {
+            return Some("a redirection that opens a network connection");
+        }
+        let targets = files::redirected(&suspects, &facts.cwd, self.place.home.as_deref());
+        let protected = targets.iter().any(|open| {
+            let given = normalise(open);
+            Spelled { given: &given, real: facts.real(open) }.any(sensitive::is_protected)
+        });
+        protected.then_some("a redirection to a protected path: what is written there may run later")
+    }
+
+    /// Whether the command is read-only as a whole.
+    pub(super) fn only_reads(&self, command: &str, facts: &Facts) -> bool {
+        let Ok(units) = plain::parse(command) else { return false };
+        !units.is_empty() && self.judge(&units, facts, Grants::Nothing).is_ok()
+    }
+
+    /// The last two steps of the order for a command: allow rules part by part, then the read-only default.
+    pub(super) fn decide_command(&self, command: &str, asked: &Asked<'_>) -> Decision {
+        let whole = squeeze(command);
+        if let Some(rule) = self.allow_rules().find(|rule| is_exactly(rule, &whole)) {
+            return Decision::Allow(because(rule));
+        }
+        let units = match plain::parse(command) {
+            Ok(units) => units,
+            Err(why) => return self.ask(asked, Reason::NotUnderstood(why)),
+        };
+        if units.is_empty() {
+            return self.ask(asked, Reason::NotUnderstood("it is empty"));
+        }
+        match self.judge(&units, asked.facts, Grants::RulesAndMode) {
+            Ok(reason) => Decision::Allow(reason),
+            Err(()) => self.ask(asked, Reason::NoRule),
+        }
+    }
+
+    /// Every part must be allowed. The reason is that of the first part that needed more than reading.
+    fn judge(&self, units: &[Unit], facts: &Facts, grants: Grants) -> Result<Reason, ()> {
+        let mut walk = Walk::new(&facts.cwd, self.place.home.as_deref());
+        let mut decisive = None;
+        for (unit, piped) in with_pipes(units) {
+            let reads = walk.step(unit, piped).filter(|parts| self.may_look(parts, facts));
+            if unit.assignments.iter().any(|assignment| !wrapper::is_inert(assignment)) {
+                return Err(());
+            }
+            if reads.is_some() {
+                continue;
+            }
+            let reason = match grants {
+                Grants::Nothing => return Err(()),
+                Grants::RulesAndMode => self.unit_grant(unit, &walk, facts).ok_or(())?,
+            };
+            decisive.get_or_insert(reason);
+        }
+        Ok(decisive.unwrap_or(Reason::ReadOnlyCommand))
+    }
+
+    fn unit_grant(&self, unit: &Unit, walk: &Walk<'_>, facts: &Facts) -> Option<Reason> {
+        if let Some(rule) = self.unit_rule(unit) {
+            return Some(because(rule));
+        }
+        let accepts = self.mode == PermissionMode::AcceptEdits && self.edits_in_scope(unit, walk, facts);
+        accepts.then_some(Reason::Mode(self.mode))
+    }
+
+    fn unit_rule(&self, unit: &Unit) -> Option<&Rule> {
+        let inner = wrapper::unwrap(&unit.words);
+        let exact_only = wrapper::needs_exact_rule(&unit.words) || wrapper::needs_exact_rule(inner);
+        let mut texts = vec![unit.text(), join_raw(inner)];
+        texts.extend(without_git_directory(inner));
+        self.allow_rules().find(|rule| match &rule.target {
+            Target::Command(pattern) => {
+                (pattern.is_exact() || !exact_only) && texts.iter().any(|text| pattern.matches(text))
+            }
+            Target::Tool(_) | Target::Read(_) | Target::Edit(_) | Target::Domain(_) | Target::Unjudged(_) => false,
+        })
+    }
+
+    fn allow_rules(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(|rule| rule.behaviour == Behaviour::Allow)
+    }
+
+    /// Simple file commands on ordinary files of the working directories.
+    fn edits_in_scope(&self, unit: &Unit, walk: &Walk<'_>, facts: &Facts) -> bool {
+        let Some(words) = changes(wrapper::unwrap(&unit.words)) else { return false };
+        words.iter().all(|word| {
+            let Some(open) = walk.path(word) else { return false };
+            let given = normalise(&open);
+            let path = Spelled { given: &given, real: facts.real(&open) };
+            self.may_change(path) && !path.any(sensitive::is_protected) && !path.any(sensitive::is_secret)
+        })
+    }
+
+    /// Whether everything a read-only command looks at may be read.
+    fn may_look(&self, parts: &Parts, facts: &Facts) -> bool {
+        let real_cwd = facts.real(&facts.cwd);
+        let at_home = Spelled { given: &facts.cwd, real: real_cwd }.both(|p| inside(p, &self.place.roots));
+        let below_denied = parts.opens_unseen && self.has_path_rules(Behaviour::Deny);
+        at_home && !below_denied && parts.paths.iter().all(|path| self.may_read(path, facts))
+    }
+
+    fn may_read(&self, path: &LookedAt, facts: &Facts) -> bool {
+        let given = normalise(&path.open);
+        let spelled = Spelled { given: &given, real: facts.real(&path.open) };
+        let named = || self.path_rule(Behaviour::Allow, Kind::Read, spelled).is_some();
+        if spelled.any(sensitive::is_secret) {
+            return named();
+        }
+        self.may_see(spelled) || named()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Grants {
+    /// Only what reads.
+    Nothing,
+    RulesAndMode,
+}
+
+fn is_exactly(rule: &Rule, whole: &str) -> bool {
+    matches!(&rule.target, Target::Command(pattern) if pattern.is_exact() && pattern.matches(whole))
+}
+
+/// `git -C dir log` is matched as `git log`.
+fn without_git_directory(words: &[Word]) -> Option<String> {
+    match words {
+        [git, flag, _, rest @ ..] if git.raw == "git" && flag.raw == "-C" => Some(format!("git {}", join_raw(rest))),
+        [git, flag, rest @ ..] if git.raw == "git" && flag.raw == "--no-pager" => {
+            Some(format!("git {}", join_raw(rest)))
+        }
+        _ => None,
+    }
+}
+
+/// The operands of a command that creates, moves or removes files; `None` for anything else.
+fn changes(words: &[Word]) -> Option<Vec<&Word>> {
+    let (name, arguments) = words.split_first()?;
+    let flags = match name.raw.as_str() {
+        "mkdir" | "rmdir" => "pv",
+        "touch" => "acm",
+        "rm" => "rRfdv",
+        "mv" => "fnv",
+        "cp" => "rRapfnv",
+        _ => return None,
+    };
+    let mut operands = Vec::new();
+    for word in arguments {
+        match word.text.strip_prefix('-') {
+            Some(letters) if !letters.is_empty() && letters.chars().all(|c| flags.contains(c)) => {}
+            Some(_) => return None,
+            None if word.glob => return None,
+            None => operands.push(word),
+        }
+    }
+    (!operands.is_empty()).then_some(operands)
+}
+
+/// Each unit, and whether it is part of a pipeline.
+fn with_pipes(units: &[Unit]) -> impl Iterator<Item = (&Unit, bool)> {
+    units.iter().enumerate().map(|(at, unit)| {
+        let feeds = units.get(at + 1).is_some_and(|next| next.join == Join::Pipe);
+        (unit, feeds || unit.join == Join::Pipe)
+    })
+}
+
+/// What one read-only part looks at.
+#[derive(Debug, Default)]
+struct Parts {
+    paths: Vec<LookedAt>,
+    /// Opens files whose names are not in the command.
+    opens_unseen: bool,
+}
+
+#[derive(Debug)]
+struct LookedAt {
+    /// As the program would open it: not normalised, because links count before `..` does.
+    open: PathBuf,
+}
+
+/// Follows `cd` through a command.
+struct Walk<'a> {
+    /// `None` once it is not certain.
+    cwd: Option<PathBuf>,
+    home: Option<&'a Path>,
+    start: &'a Path,
+    moved: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(cwd: &'a Path, home: Option<&'a Path>) -> Self {
+        Self { cwd: Some(cwd.to_path_buf()), home, start: cwd, moved: false }
+    }
+
+    /// What the unit looks at when it only reads; moves along when it is a `cd`.
+    fn step(&mut self, unit: &Unit, piped: bool) -> Option<Parts> {
+        // After `cd x; …` or `cd x || …` the directory depends on whether `cd` worked.
+        if self.moved && !matches!(unit.join, Join::And | Join::Pipe) {
+            self.cwd = None;
+        }
+        let inner = wrapper::unwrap(&unit.words);
+        // What xargs appends is not visible here.
+        let looks = if unit.words.iter().any(|word| word.raw == "xargs") { None } else { readonly::looks(inner) };
+        let moves = inner.first().is_some_and(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd" | "chdir"));
+        let parts = looks.and_then(|looks| self.parts(looks));
+        if moves {
+            let target = parts.as_ref().and_then(|parts| parts.paths.first()).map(|path| normalise(&path.open));
+            let certain = !piped && unit.join != Join::Or;
+            self.cwd = target.filter(|_| certain);
+            self.moved = true;
+        }
+        parts
+    }
+
+    fn parts(&self, looks: Vec<Look<'_>>) -> Option<Parts> {
+        let mut parts = Parts::default();
+        for look in looks {
+            match look {
+                Look::Path(word) => parts.paths.push(LookedAt { open: self.path(word)? }),
+                Look::Search(word) => {
+                    parts.opens_unseen = true;
+                    let open = word.map_or_else(|| self.cwd.clone(), |word| self.path(word))?;
+                    parts.paths.push(LookedAt { open });
+                }
+                Look::Glob { word, content } => {
+                    parts.opens_unseen |= content;
+                    parts.paths.push(LookedAt { open: self.glob_directory(word, content)? });
+                }
+                Look::Enter(word) => {
+                    let inward =
+                        word.text.split('/').skip_while(|part| matches!(*part, ".." | ".")).all(|part| part != "..");
+                    parts.paths.push(LookedAt { open: self.path(word).filter(|_| inward)? });
+                }
+                // A repository elsewhere may bring configuration that runs programs.
+                Look::Repository => {
+                    let here = self.cwd.as_deref().map(normalise);
+                    if here.as_deref() != Some(normalise(self.start).as_path()) {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(parts)
+    }
+
+    /// Where the program would open the word.
+    fn path(&self, word: &Word) -> Option<PathBuf> {
+        if word.tilde {
+            let rest = word.text.strip_prefix('~')?;
+            let home = self.home?;
+            return match rest.strip_prefix('/') {
+                Some(rest) => Some(home.join(rest)),
+                None => rest.is_empty().then(|| home.to_path_buf()),
+            };
+        }
+        if word.text.is_empty() {
+            return None;
+        }
+        if word.text.starts_with('/') {
+            return Some(PathBuf::from(&word.text));
+        }
+        Some(self.cwd.as_ref()?.join(&word.text))
+    }
+
+    /// The directory a pattern is matched in. Only the last component may be a pattern, and when content is shown it
+    /// must end in a visible, ordinary extension, so that it cannot stand for a key.
+    fn glob_directory(&self, word: &Word, content: bool) -> Option<PathBuf> {
+        let is_pattern = |text: &str| text.contains(['*', '?', '[']);
+        let (dir, last) = word.text.rsplit_once('/').unwrap_or(("", &word.text));
+        if word.tilde || is_pattern(dir) {
+            return None;
+        }
+        if content {
+            let (_, extension) = last.rsplit_once('.')?;
+            let sample = format!("x.{extension}");
+            if extension.is_empty()
+                || is_pattern(extension)
+                || sensitive::is_secret(Path::new(&sample))
+                || last.starts_with('.')
+            {
+                return None;
+            }
+        }
+        let cwd = self.cwd.as_ref()?;
+        Some(match dir {
+            "" if word.text.starts_with('/') => PathBuf::from("/"),
+            "" => cwd.clone(),
+            dir => cwd.join(dir),
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! Files that a command visibly touches: operands of well-known programs, and redirections. Generous, for deny and ask
+//! rules only; arbitrary programs are the sandbox's business.
+
+use super::suspects::Suspect;
+use std::path::{Path, PathBuf};
+
+/// A file some program may open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Touched {
+    /// Absolute, not normalised.
+    pub(crate) path: PathBuf,
+    pub(crate) writes: bool,
+}
+
+#[rustfmt::skip]
+const READERS: &[&str] = &[
+    "cat", "head", "tail", "less", "more", "bat", "nl", "tac", "rev", "od", "xxd", "hexdump", "strings", "base64", "wc",
+    "sort", "uniq", "cut", "paste", "column", "fold", "fmt", "diff", "cmp", "comm", "file", "stat", "md5sum", "sha256sum",
+    "jq", "yq", "source", ".", "tar", "zip", "gzip", "rsync", "scp", "vim", "vi", "nano", "view", "open", "ls", "find", "tree",
+    "du", "python", "python3", "node", "ruby", "perl", "gpg", "openssl", "split", "csplit", "pr", "expand", "iconv",
+];
+
+/// The first operand of these is a pattern or a script.
+const SEARCHERS: &[&str] = &["grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk"];
+
+#[rustfmt::skip]
+const WRITERS: &[&str] = &[
+    "cp", "mv", "rm", "rmdir", "touch", "tee", "mkdir", "ln", "dd", "truncate", "install", "chmod", "chown", "unlink",
+    "shred", "patch", "ed", "ex", "sponge", "rsync", "scp", "unzip", "sed",
+];
+
+/// All files, seen from every directory the command may be in.
+pub(crate) fn touched(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<Touched> {
+    let dirs = directories(suspects, cwd, home);
+    let mut found = Vec::new();
+    let mut add = |word: &str, writes: bool| {
+        found.extend(dirs.iter().map(|dir| Touched { path: place(word, dir, home), writes }));
+    };
+    for suspect in suspects {
+        suspect.any_program(|program, arguments| {
+            for (word, writes) in operands(program, arguments) {
+                add(word, writes);
+            }
+            false
+        });
+        suspect.reads.iter().for_each(|word| add(word, false));
+        suspect.writes.iter().for_each(|word| add(word, true));
+    }
+    found
+}
+
+/// Targets of output redirections only.
+pub(crate) fn redirected(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let dirs = directories(suspects, cwd, home);
+    let targets = suspects.iter().flat_map(|suspect| &suspect.writes);
+    targets.flat_map(|word| dirs.iter().map(|dir| place(word, dir, home))).collect()
+}
+
+fn operands<'a>(program: &str, arguments: &'a [String]) -> Vec<(&'a str, bool)> {
+    let (reads, searches, writes) =
+        (READERS.contains(&program), SEARCHERS.contains(&program), WRITERS.contains(&program));
+    if !reads && !searches && !writes {
+        return Vec::new();
+    }
+    let explicit = arguments.iter().any(|word| matches!(word.as_str(), "-e" | "-f") || word.starts_with("--regexp"));
+    let skipped = usize::from(searches && !explicit);
+    let words = arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-')).skip(skipped);
+    // Whoever changes a file may show it as well: both kinds of rule are asked.
+    words
+        .map(|word| word.strip_prefix("if=").or(word.strip_prefix("of=")).unwrap_or(word))
+        .flat_map(|word| [Some((word, false)), writes.then_some((word, true))])
+        .flatten()
+        .collect()
+}
+
+/// The starting directory and every place a `cd` may lead to.
+fn directories(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut dirs = vec![cwd.to_path_buf()];
+    for suspect in suspects {
+        suspect.any_program(|program, arguments| {
+            if matches!(program, "cd" | "pushd" | "chdir")
+                && let Some(target) = arguments.iter().find(|word| !word.starts_with('-'))
+                && dirs.len() < 8
+            {
+                let last = dirs.last().cloned().unwrap_or_default();
+                dirs.push(place(target, &last, home));
+            }
+            false
+        });
+    }
+    dirs
+}
+
+/// The word as a path; the spellings of the home directory are equal.
+fn place(word: &str, dir: &Path, home: Option<&Path>) -> PathBuf {
+    if let Some(home) = home {
+        for spelling in ["${HOME}", "$HOME", "~"] {
+            if let Some(rest) = word.strip_prefix(spelling)
+                && (rest.is_empty() || rest.starts_with('/'))
+            {
+                return home.join(rest.trim_start_matches('/'));
+            }
+        }
+    }
+    let word = word.strip_prefix("$PWD/").or(word.strip_prefix("${PWD}/")).unwrap_or(word);
+    dir.join(word)
+}

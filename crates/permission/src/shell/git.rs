@@ -1,0 +1,110 @@
+//! Git commands that only read. An option outside the tables makes the command ask, abbreviations included.
+
+use super::plain::Word;
+
+/// A read-only subcommand with what it may be given.
+struct Subcommand {
+    name: &'static str,
+    /// Long options, without dashes; a trailing `=` means a value in the same word is fine.
+    long: &'static [&'static str],
+    /// Letters of single short options; digits stand for themselves.
+    short: &'static str,
+    /// Operands (revisions and paths) are fine.
+    operands: bool,
+}
+
+#[rustfmt::skip]
+const LOG: &[&str] = &[
+    "oneline", "stat", "shortstat", "numstat", "summary", "name-only", "name-status", "graph", "all", "decorate", "patch",
+    "no-patch", "no-merges", "merges", "first-parent", "reverse", "follow", "abbrev-commit", "no-color", "cached", "staged",
+    "no-ext-diff", "no-textconv", "word-diff", "color", "raw", "minimal", "patience", "histogram", "ignore-all-space",
+    "ignore-space-change", "ignore-blank-lines", "function-context", "no-renames", "exit-code", "quiet", "check",
+    "full-index", "binary", "no-prefix", "no-notes", "topo-order", "date-order", "tags", "branches", "remotes",
+    "since=", "until=", "after=", "before=", "author=", "committer=", "grep=", "format=", "pretty=", "date=",
+    "max-count=", "skip=", "diff-filter=", "unified=", "abbrev=", "color=", "stat=", "word-diff=", "decorate=",
+    "find-renames=", "diff-algorithm=", "relative",
+];
+
+#[rustfmt::skip]
+const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand {
+        name: "status",
+        long: &["short", "branch", "porcelain", "porcelain=", "long", "ignored", "untracked-files=", "show-stash"],
+        short: "sbuv",
+        operands: true,
+    },
+    Subcommand { name: "diff", long: LOG, short: "wbpsuRMCSGz0123456789U", operands: true },
+    Subcommand { name: "log", long: LOG, short: "pswbinSGLqz0123456789UM", operands: true },
+    Subcommand { name: "show", long: LOG, short: "pswbqz0123456789U", operands: true },
+    Subcommand { name: "shortlog", long: &["numbered", "summary", "email"], short: "sne", operands: true },
+    Subcommand {
+        name: "branch",
+        long: &["all", "remotes", "list", "show-current", "verbose", "no-color"],
+        short: "arv",
+        operands: false,
+    },
+    Subcommand { name: "tag", long: &["list"], short: "l", operands: false },
+    Subcommand { name: "remote", long: &["verbose"], short: "v", operands: false },
+    Subcommand {
+        name: "rev-parse",
+        long: &["show-toplevel", "abbrev-ref", "short", "verify", "is-inside-work-tree", "git-dir", "quiet"],
+        short: "q",
+        operands: true,
+    },
+    Subcommand {
+        name: "ls-files",
+        long: &["cached", "deleted", "modified", "others", "stage", "exclude-standard", "full-name"],
+        short: "cdmost",
+        operands: true,
+    },
+    Subcommand { name: "ls-tree", long: &["name-only", "full-name", "long"], short: "rltd", operands: true },
+    Subcommand { name: "blame", long: &["porcelain", "show-email", "date="], short: "wLesMC0123456789", operands: true },
+    Subcommand { name: "describe", long: &["tags", "all", "always", "long", "dirty"], short: "", operands: true },
+    Subcommand { name: "merge-base", long: &["all", "is-ancestor", "fork-point"], short: "a", operands: true },
+    Subcommand { name: "rev-list", long: LOG, short: "n0123456789", operands: true },
+    Subcommand { name: "reflog", long: &["all"], short: "n0123456789", operands: false },
+];
+
+/// The operands of a read-only git command, `None` when it may do more. `arguments` follow the word `git`.
+pub(super) fn operands(arguments: &[Word]) -> Option<Vec<&Word>> {
+    let rest = match arguments {
+        [pager, rest @ ..] if matches!(pager.raw.as_str(), "--no-pager" | "-P") => rest,
+        all => all,
+    };
+    let (name, rest) = rest.split_first()?;
+    if name.raw == "stash" {
+        return (rest.len() == 1 && rest[0].raw == "list").then(Vec::new);
+    }
+    let sub = SUBCOMMANDS.iter().find(|sub| sub.name == name.raw)?;
+    let mut operands = Vec::new();
+    let mut after_dashes = false;
+    for word in rest {
+        if word.glob || word.tilde {
+            return None;
+        }
+        if after_dashes || !word.text.starts_with('-') {
+            operands.push(word);
+        } else if word.text == "--" {
+            after_dashes = true;
+        } else if !sub.takes(&word.text) {
+            return None;
+        }
+    }
+    (sub.operands || operands.is_empty()).then_some(operands)
+}
+
+impl Subcommand {
+    fn takes(&self, option: &str) -> bool {
+        if let Some(long) = option.strip_prefix("--") {
+            return match long.split_once('=') {
+                Some((name, _)) => self.long.iter().any(|known| known.strip_suffix('=') == Some(name)),
+                None => self.long.contains(&long),
+            };
+        }
+        let mut letters = option[1..].chars();
+        let Some(first) = letters.next() else { return false };
+        // `-n5`, `-Sneedle`, `-L1,5:f`: the rest of the word is the value. Anything else is a cluster of flags.
+        let valued = matches!(first, 'n' | 'S' | 'G' | 'L' | 'U' | 'M' | 'C') && self.short.contains(first);
+        self.short.contains(first) && (valued || letters.all(|letter| self.short.contains(letter)))
+    }
+}

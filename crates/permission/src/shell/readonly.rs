@@ -1,0 +1,386 @@
+//! Programs that only read, with the options they may be given. The table is the whole knowledge: a program, option or
+//! form that is not in it makes the command ask.
+
+use super::git;
+use super::plain::Word;
+
+/// What a read-only command would look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Look<'a> {
+    /// A file or directory.
+    Path(&'a Word),
+    /// A whole tree is searched for text, so that deny rules below it cannot be honoured.
+    Search(Option<&'a Word>),
+    /// Names matched by the shell.
+    Glob { word: &'a Word, content: bool },
+    /// The working directory changes to this.
+    Enter(&'a Word),
+    /// Repository data of the current directory.
+    Repository,
+}
+
+/// What the operands of a program are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operands {
+    None,
+    /// Text that is printed or computed with.
+    Text,
+    /// Files whose content is shown.
+    Content,
+    /// Files and directories whose names or facts are shown.
+    Names,
+    /// A pattern, then files.
+    PatternThenContent,
+    /// One file; a second operand would be written to.
+    OneFile,
+}
+
+struct Program {
+    name: &'static str,
+    operands: Operands,
+    /// Short options without a value.
+    flags: &'static str,
+    /// Short options with a value (in the same word or the next).
+    valued: &'static str,
+    /// Long options; a trailing `=` means that the value must stand in the same word.
+    long: &'static [&'static str],
+}
+
+const fn program(
+    name: &'static str,
+    operands: Operands,
+    flags: &'static str,
+    valued: &'static str,
+    long: &'static [&'static str],
+) -> Program {
+    Program { name, operands, flags, valued, long }
+}
+
+#[rustfmt::skip]
+const GREP: &[&str] = &[
+    "ignore-case", "invert-match", "word-regexp", "line-regexp", "count", "line-number", "files-with-matches",
+    "files-without-match", "only-matching", "quiet", "no-messages", "with-filename", "no-filename", "recursive",
+    "extended-regexp", "fixed-strings", "perl-regexp", "color=", "include=", "exclude=", "exclude-dir=", "max-count=",
+    "context=", "after-context=", "before-context=", "regexp=", "no-ignore-case",
+];
+
+#[rustfmt::skip]
+const RG: &[&str] = &[
+    "ignore-case", "smart-case", "case-sensitive", "invert-match", "word-regexp", "line-regexp", "count", "line-number",
+    "no-line-number", "files-with-matches", "files-without-match", "only-matching", "quiet", "with-filename", "no-filename",
+    "fixed-strings", "multiline", "hidden", "no-ignore", "files", "no-heading", "heading", "color=", "glob=", "type=",
+    "type-not=", "max-count=", "max-depth=", "context=", "after-context=", "before-context=", "regexp=", "sort=",
+    "max-columns=", "trim", "stats", "json", "vimgrep", "column",
+];
+
+use Operands::{Content, Names, OneFile, PatternThenContent, Text};
+
+#[rustfmt::skip]
+const PROGRAMS: &[Program] = &[
+    program("ls", Names, "1aAbBcCdfFghHiklLmnNopqQrRsStuUvwxXZG", "", &[
+        "all", "almost-all", "human-readable", "recursive", "reverse", "size", "directory", "inode", "classify",
+        "group-directories-first", "color", "color=", "sort=", "time=", "time-style=", "full-time", "no-group",
+    ]),
+    program("cat", Content, "AbeEnstTuv", "", &["number", "show-all", "show-ends", "show-tabs", "squeeze-blank"]),
+    program("head", Content, "qvz0123456789", "nc", &["lines=", "bytes=", "quiet", "verbose"]),
+    program("tail", Content, "qvz0123456789", "nc", &["lines=", "bytes=", "quiet", "verbose"]),
+    program("wc", Content, "clLmw", "", &["lines", "words", "bytes", "chars", "max-line-length"]),
+    program("nl", Content, "p", "bwsnvi", &[]),
+    program("tac", Content, "", "", &[]),
+    program("rev", Content, "", "", &[]),
+    program("cut", Content, "sz", "dfcb", &["delimiter=", "fields=", "characters=", "bytes=", "only-delimited", "complement"]),
+    program("paste", Content, "sz", "d", &["serial", "delimiters="]),
+    program("column", Content, "txen", "sco", &["table", "separator="]),
+    program("fold", Content, "bs", "w", &["spaces", "width="]),
+    program("fmt", Content, "cstu", "w", &[]),
+    program("comm", Content, "123z", "", &[]),
+    program("cmp", Content, "bls", "n", &[]),
+    program("diff", Content, "abBcdeEiNqrstuwy0123456789", "UCx", &[
+        "brief", "unified", "unified=", "side-by-side", "recursive", "ignore-all-space", "ignore-case", "color=", "width=",
+        "report-identical-files", "new-file", "suppress-common-lines", "ignore-blank-lines", "ignore-space-change",
+    ]),
+    program("sort", Content, "bdfghiMnrRsuVzc", "kt", &[
+        "numeric-sort", "reverse", "unique", "key=", "field-separator=", "human-numeric-sort", "version-sort", "ignore-case",
+        "stable", "check",
+    ]),
+    program("uniq", OneFile, "cdDiuz", "fsw", &["count", "repeated", "unique", "ignore-case"]),
+    program("tr", Text, "cCdst", "", &["delete", "squeeze-repeats", "complement"]),
+    program("od", Content, "abcdfiloxsv", "AjNtw", &[]),
+    program("strings", Content, "af", "ntn", &[]),
+    program("md5sum", Content, "btz", "", &[]),
+    program("sha1sum", Content, "btz", "", &[]),
+    program("sha256sum", Content, "btz", "", &[]),
+    program("grep", PatternThenContent, "abcEFGhHiIlLnoPqrRsvwxz0123456789", "eABCm", GREP),
+    program("egrep", PatternThenContent, "abchHiIlLnoqrRsvwx0123456789", "eABCm", GREP),
+    program("fgrep", PatternThenContent, "abchHiIlLnoqrRsvwx0123456789", "eABCm", GREP),
+    program("rg", PatternThenContent, "aFHIilLnNoPqSsUuvwxcp.0", "eABCgmtTjM", RG),
+    program("stat", Names, "Lft", "c", &["format=", "printf=", "dereference", "file-system", "terse"]),
+    program("file", Names, "bihLkpz", "", &["brief", "mime", "mime-type", "mime-encoding", "dereference"]),
+    program("du", Names, "abchHklmsSx0", "d", &["all", "human-readable", "summarize", "max-depth=", "total", "apparent-size"]),
+    program("df", Names, "ahHiklPT", "", &["human-readable", "total", "print-type"]),
+    program("tree", Names, "adfhilpqrstuvACDFIJNQSUX", "LPI", &["dirsfirst", "noreport", "gitignore", "prune", "du", "si"]),
+    program("realpath", Names, "eLmPqsz", "", &[]),
+    program("readlink", Names, "efmnqsvz", "", &[]),
+    program("basename", Text, "az", "s", &[]),
+    program("dirname", Text, "z", "", &[]),
+    program("pwd", Operands::None, "LP", "", &[]),
+    program("whoami", Operands::None, "", "", &[]),
+    program("id", Text, "Ggnru", "", &[]),
+    program("uname", Operands::None, "amnoprsv", "", &[]),
+    program("hostname", Operands::None, "fis", "", &[]),
+    program("nproc", Operands::None, "", "", &["all"]),
+    program("uptime", Operands::None, "ps", "", &[]),
+    program("free", Operands::None, "bghkmt", "", &[]),
+    program("true", Text, "", "", &[]),
+    program("false", Text, "", "", &[]),
+    program("sleep", Text, "", "", &[]),
+    program("seq", Text, "w", "fs", &[]),
+    program("expr", Text, "", "", &[]),
+    program("which", Text, "a", "", &["all"]),
+    program("tsort", Content, "", "", &[]),
+    program("numfmt", Text, "", "", &["to=", "from=", "suffix=", "field=", "grouping"]),
+    program("date", Operands::None, "uR", "", &["utc", "iso-8601", "iso-8601=", "rfc-3339=", "rfc-email"]),
+];
+
+/// What `words` would look at, `None` when it is not known to only read.
+pub(crate) fn looks(words: &[Word]) -> Option<Vec<Look<'_>>> {
+    let (name, arguments) = words.split_first()?;
+    // A quoted name or a path could be anything; the table speaks of programs found by the shell.
+    if name.quoted {
+        return None;
+    }
+    match name.raw.as_str() {
+        "echo" | "printf" => echo(&name.raw, arguments),
+        "cd" => enter(arguments),
+        "git" => git_looks(arguments),
+        "find" => find(arguments),
+        "sed" => sed(arguments),
+        "awk" => awk(arguments),
+        "date" => date(arguments),
+        "test" => test(arguments),
+        raw => PROGRAMS.iter().find(|program| program.name == raw)?.looks(arguments),
+    }
+}
+
+impl Program {
+    fn looks<'a>(&self, arguments: &'a [Word]) -> Option<Vec<Look<'a>>> {
+        let mut operands = Vec::new();
+        let mut pattern_given = false;
+        let mut recursive = self.name == "rg";
+        let mut rest = arguments.iter();
+        while let Some(word) = rest.next() {
+            if word.text == "--" && !word.quoted {
+                operands.extend(rest.by_ref());
+            } else if word.text == "-" || !word.text.starts_with('-') {
+                operands.push(word);
+            } else {
+                let option = self.option(word)?;
+                pattern_given |=
+                    option.letter == Some('e') || option.long == Some("regexp") || option.long == Some("files");
+                recursive |= matches!(option.letter, Some('r' | 'R')) || option.long == Some("recursive");
+                if option.needs_value {
+                    let value = rest.next()?;
+                    if value.glob || value.tilde {
+                        return None;
+                    }
+                }
+            }
+        }
+        if self.operands == PatternThenContent && !pattern_given {
+            if operands.first().is_none_or(|pattern| pattern.glob) {
+                return None;
+            }
+            operands.remove(0);
+        }
+        let searches = recursive && (self.operands == PatternThenContent || self.name == "diff");
+        self.judge(&operands, searches)
+    }
+
+    fn judge<'a>(&self, operands: &[&'a Word], searches: bool) -> Option<Vec<Look<'a>>> {
+        match self.operands {
+            Operands::None if !operands.is_empty() => None,
+            OneFile if operands.len() > 1 => None,
+            // Text is printed, but an unquoted pattern prints file names.
+            Operands::None | Text => Some(operands.iter().filter_map(|word| expanded(word)).collect()),
+            Content | Names | OneFile | PatternThenContent => {
+                let content = self.operands != Names;
+                // With write- or exec-capable options a file name could pose as an option.
+                if self.name == "sort" && operands.iter().any(|word| word.glob) {
+                    return None;
+                }
+                let mut looks: Vec<_> =
+                    operands.iter().filter(|word| word.text != "-").map(|word| look(word, content)).collect();
+                if searches {
+                    looks.push(Look::Search(None));
+                    looks.extend(operands.iter().map(|word| Look::Search(Some(word))));
+                }
+                Some(looks)
+            }
+        }
+    }
+
+    fn option<'a>(&self, word: &'a Word) -> Option<Opt<'a>> {
+        if word.glob && !word.text.contains('=') {
+            return None;
+        }
+        if let Some(long) = word.text.strip_prefix("--") {
+            let name = long.split_once('=').map_or(long, |(name, _)| name);
+            let inline = long.contains('=');
+            let known = |form: &&str| if inline { form.strip_suffix('=') == Some(name) } else { *form == name };
+            self.long.iter().find(|form| known(form))?;
+            return Some(Opt { letter: None, long: Some(name), needs_value: false });
+        }
+        let mut recursive = None;
+        for (at, letter) in word.text[1..].char_indices() {
+            if self.valued.contains(letter) {
+                let inline = at + letter.len_utf8() < word.text.len() - 1;
+                return Some(Opt { letter: Some(letter), long: recursive, needs_value: !inline });
+            }
+            if !self.flags.contains(letter) {
+                return None;
+            }
+            if matches!(letter, 'r' | 'R') {
+                recursive = Some("recursive");
+            }
+        }
+        Some(Opt { letter: None, long: recursive, needs_value: false })
+    }
+}
+
+struct Opt<'a> {
+    letter: Option<char>,
+    long: Option<&'a str>,
+    needs_value: bool,
+}
+
+fn look(word: &Word, content: bool) -> Look<'_> {
+    if word.glob { Look::Glob { word, content } } else { Look::Path(word) }
+}
+
+fn expanded(word: &Word) -> Option<Look<'_>> {
+    if word.glob { Some(Look::Glob { word, content: false }) } else { None }
+}
+
+fn echo<'a>(name: &str, arguments: &'a [Word]) -> Option<Vec<Look<'a>>> {
+    // `printf -v` assigns a variable.
+    let assigns =
+        name == "printf" && arguments.first().is_some_and(|word| word.text.starts_with('-') && word.text != "--");
+    (!assigns).then(|| arguments.iter().filter_map(expanded).collect())
+}
+
+fn enter(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    match arguments {
+        [dir] if !dir.glob && !dir.text.is_empty() && !dir.text.starts_with('-') => Some(vec![Look::Enter(dir)]),
+        _ => None,
+    }
+}
+
+fn git_looks(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    let operands = git::operands(arguments)?;
+    let mut looks = vec![Look::Repository];
+    // Revisions look like relative paths; what could only be a path outside is checked as one.
+    let outside = |word: &&Word| {
+        let parts = word.text.split('/');
+        word.text.starts_with(['/', '~']) || parts.clone().any(|part| part == "..")
+    };
+    looks.extend(operands.into_iter().filter(outside).map(Look::Path));
+    Some(looks)
+}
+
+#[rustfmt::skip]
+const FIND_TESTS: &[&str] = &[
+    "-name", "-iname", "-path", "-ipath", "-wholename", "-type", "-maxdepth", "-mindepth", "-size", "-mtime", "-mmin",
+    "-atime", "-ctime", "-amin", "-cmin", "-user", "-group", "-perm", "-regex", "-iregex", "-regextype", "-links", "-inum",
+];
+#[rustfmt::skip]
+const FIND_FLAGS: &[&str] = &[
+    "-print", "-print0", "-ls", "-prune", "-empty", "-readable", "-writable", "-executable", "-not", "!", "-o", "-or", "-a",
+    "-and", "-depth", "-xdev", "-mount", "-true", "-false", "-quit", "(", ")", "-daystart", "-H", "-P",
+];
+
+fn find(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    if arguments.iter().any(|word| word.glob) {
+        return None;
+    }
+    let mut looks = Vec::new();
+    let mut rest = arguments.iter();
+    let mut in_roots = true;
+    while let Some(word) = rest.next() {
+        let text = word.text.as_str();
+        if FIND_TESTS.contains(&text) {
+            in_roots = false;
+            rest.next()?;
+        } else if FIND_FLAGS.contains(&text) {
+            in_roots &= matches!(text, "-H" | "-P");
+        } else if in_roots && !text.starts_with('-') {
+            looks.push(Look::Path(word));
+        } else {
+            return None;
+        }
+    }
+    Some(looks)
+}
+
+/// Line selection and plain substitution only: scripts can write files and run programs.
+fn sed(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    let options =
+        arguments.iter().take_while(|word| matches!(word.raw.as_str(), "-n" | "-E" | "-r" | "-s" | "-u")).count();
+    let (script, files) = arguments[options..].split_first()?;
+    let mut harmless = script.text.split(';').map(str::trim).peekable();
+    let fits = harmless.peek().is_some() && harmless.all(|part| is_line_selection(part) || is_substitution(part));
+    if !fits || script.glob || files.iter().any(|word| word.text.starts_with('-') || word.glob) {
+        return None;
+    }
+    Some(files.iter().map(Look::Path).collect())
+}
+
+fn is_line_selection(script: &str) -> bool {
+    let Some(address) = script.strip_suffix(['p', 'd', 'q']) else { return false };
+    address.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '$' | '~' | '+' | ' '))
+}
+
+fn is_substitution(script: &str) -> bool {
+    let Some(body) = script.strip_prefix("s/") else { return false };
+    let mut parts = body.split('/');
+    let (Some(_), Some(_), Some(flags), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    !body.contains(['\\', '\n']) && flags.chars().all(|c| matches!(c, 'g' | 'p' | 'I' | 'i') || c.is_ascii_digit())
+}
+
+/// Field printing only: programs can write files and run others.
+fn awk(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    let mut rest = arguments;
+    while let [flag, after @ ..] = rest
+        && flag.raw.starts_with("-F")
+    {
+        rest = if flag.raw == "-F" { after.get(1..)? } else { after };
+    }
+    let (script, files) = rest.split_first()?;
+    let body = script.text.trim().strip_prefix('{')?.strip_suffix('}')?.trim().strip_prefix("print")?;
+    let fields = body.chars().all(|c| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | 'N' | 'R' | 'F'));
+    if !fields || files.iter().any(|word| word.text.starts_with('-') || word.text.contains('=') || word.glob) {
+        return None;
+    }
+    Some(files.iter().map(Look::Path).collect())
+}
+
+fn date(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    let shown = |word: &Word| {
+        let options = ["-u", "-R", "--utc", "--iso-8601", "-Iseconds", "-I"];
+        word.text.starts_with('+') || options.contains(&word.text.as_str())
+    };
+    arguments.iter().all(shown).then(Vec::new)
+}
+
+/// File tests only: `-v` and arithmetic comparisons evaluate their operands.
+fn test(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    match arguments {
+        [flag, path]
+            if matches!(flag.raw.as_str(), "-e" | "-f" | "-d" | "-r" | "-w" | "-x" | "-s" | "-L") && !path.glob =>
+        {
+            Some(vec![Look::Path(path)])
+        }
+        _ => None,
+    }
+}

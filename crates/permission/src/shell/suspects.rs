@@ -1,0 +1,341 @@
+//! The generous reading: every program name that the shell might start, however it is wrapped, quoted or nested. It
+//! errs on the side of finding too much, so it must never be used to allow anything.
+
+use super::wrapper::{base_name, may_run_others};
+
+/// How deep substitutions and quoted scripts are followed.
+const MAX_DEPTH: u32 = 8;
+const MAX_STARTS: usize = 2000;
+
+/// Something that may be run, with the files its redirections touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Suspect {
+    /// After quote removal; variables are left as written.
+    pub(crate) words: Vec<String>,
+    pub(crate) reads: Vec<String>,
+    pub(crate) writes: Vec<String>,
+}
+
+pub(crate) fn find(command: &str) -> Vec<Suspect> {
+    let mut found = Vec::new();
+    scan(command, 0, &mut found);
+    found
+}
+
+impl Suspect {
+    /// Calls `test` with each spelling of a command that may start here, single blanks between words, until it says
+    /// yes. Behind a runner with absurdly many words the answer is yes: a limit must not let anything slip through.
+    pub(crate) fn any_spelling(&self, mut test: impl FnMut(&str) -> bool) -> bool {
+        let starts = self.starts();
+        if starts.len() > MAX_STARTS {
+            return true;
+        }
+        starts.into_iter().any(|start| spellings(&self.words[start..]).iter().any(|spelling| test(spelling)))
+    }
+
+    /// Calls `test` with the program (its base name) and arguments at each place one may start.
+    pub(crate) fn any_program(&self, mut test: impl FnMut(&str, &[String]) -> bool) -> bool {
+        self.starts().into_iter().any(|start| {
+            let (program, arguments) = (&self.words[start], &self.words[start + 1..]);
+            test(base_name(program), arguments)
+        })
+    }
+
+    /// Indexes of words that may be a program.
+    fn starts(&self) -> Vec<usize> {
+        let skipped = self.words.iter().take_while(|word| is_prelude(word)).count();
+        let Some(program) = self.words.get(skipped) else { return Vec::new() };
+        if may_run_others(base_name(program)) {
+            return (skipped..self.words.len()).collect();
+        }
+        vec![skipped]
+    }
+}
+
+/// Keywords and assignments that stand before a program.
+fn is_prelude(word: &str) -> bool {
+    const KEYWORDS: &[&str] =
+        &["if", "then", "elif", "else", "do", "while", "until", "!", "[[", "-", "time", "function"];
+    KEYWORDS.contains(&word) || word.split_once('=').is_some_and(|(name, _)| is_name(name.trim_end_matches('+')))
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric() || matches!(c, '[' | ']'))
+}
+
+/// As written, by base name, and with the global options of known programs looked through.
+fn spellings(words: &[String]) -> Vec<String> {
+    let Some((program, arguments)) = words.split_first() else { return Vec::new() };
+    let mut all = vec![words.join(" ")];
+    let base = base_name(program);
+    if base != program {
+        all.push(join(base, arguments));
+    }
+    if base == "git" {
+        let options = arguments.iter().take_while(|word| word.starts_with('-')).count();
+        // An option may or may not take the next word as its value.
+        all.extend((1..=arguments.len().min(2 * options + 1)).map(|skip| join(base, &arguments[skip..])));
+    }
+    all
+}
+
+fn join(program: &str, arguments: &[String]) -> String {
+    let mut text = program.to_owned();
+    for argument in arguments {
+        text.push(' ');
+        text.push_str(argument);
+    }
+    text
+}
+
+fn scan(text: &str, depth: u32, found: &mut Vec<Suspect>) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    let mut scanner =
+        Scanner { rest: text, word: None, suspect: Suspect::default(), target: None, braces: 0, found, depth };
+    scanner.run();
+    scanner.end_suspect();
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Read,
+    Write,
+}
+
+struct Scanner<'a, 'f> {
+    rest: &'a str,
+    word: Option<String>,
+    suspect: Suspect,
+    /// The next word is the target of a redirection.
+    target: Option<Direction>,
+    braces: u32,
+    found: &'f mut Vec<Suspect>,
+    depth: u32,
+}
+
+impl Scanner<'_, '_> {
+    fn run(&mut self) {
+        while let Some(c) = self.rest.chars().next() {
+            let after = &self.rest[c.len_utf8()..];
+            match c {
+                '\\' => self.escape(after),
+                '\'' => self.quoted(after),
+                '"' => self.double(after),
+                '$' => self.dollar(after),
+                '`' => self.substitution(after, '`'),
+                '#' if self.word.is_none() => self.rest = after.find('\n').map_or("", |at| &after[at..]),
+                ' ' | '\t' => {
+                    self.end_word();
+                    self.rest = after;
+                }
+                ',' if self.braces > 0 => {
+                    self.end_word();
+                    self.rest = after;
+                }
+                '<' | '>' => self.redirection(c, after),
+                '\n' | ';' | '&' | '|' | '(' | ')' => {
+                    self.end_suspect();
+                    self.rest = after;
+                }
+                '{' | '}' => {
+                    self.end_suspect();
+                    self.braces = if c == '{' { self.braces + 1 } else { self.braces.saturating_sub(1) };
+                    self.rest = after;
+                }
+                _ => {
+                    self.push(c);
+                    self.rest = after;
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, c: char) {
+        self.word.get_or_insert_default().push(c);
+    }
+
+    fn push_str(&mut self, text: &str) {
+        self.word.get_or_insert_default().push_str(text);
+    }
+
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        match self.target.take() {
+            Some(Direction::Read) => self.suspect.reads.push(word),
+            Some(Direction::Write) => self.suspect.writes.push(word),
+            None => self.suspect.words.push(word),
+        }
+    }
+
+    fn end_suspect(&mut self) {
+        self.end_word();
+        self.target = None;
+        let suspect = std::mem::take(&mut self.suspect);
+        if suspect == Suspect::default() {
+            return;
+        }
+        let runs_text = suspect.words.iter().any(|word| may_run_others(base_name(word)));
+        if runs_text {
+            // `sh -c '…'`, `eval "…"`: every argument may be a script.
+            for word in suspect.words.iter().filter(|word| word.contains([' ', ';', '\n', '|', '&', '$', '`'])) {
+                scan(word, self.depth + 1, self.found);
+            }
+        }
+        self.found.push(suspect);
+    }
+
+    fn escape(&mut self, after: &str) {
+        let Some(next) = after.chars().next() else {
+            self.rest = "";
+            return;
+        };
+        if next != '\n' {
+            self.push(next);
+        }
+        self.rest = &self.rest[1 + next.len_utf8()..];
+    }
+
+    fn quoted(&mut self, after: &str) {
+        let end = after.find('\'').unwrap_or(after.len());
+        self.push_str(&after[..end]);
+        self.rest = self.rest[1..].get(end + 1..).unwrap_or("");
+    }
+
+    fn double(&mut self, after: &str) {
+        self.push_str("");
+        let from = self.rest.len() - after.len();
+        self.rest = &self.rest[from..];
+        while let Some(c) = self.rest.chars().next() {
+            let after = &self.rest[c.len_utf8()..];
+            match c {
+                '"' => {
+                    self.rest = after;
+                    return;
+                }
+                '\\' => self.escape(after),
+                '$' => self.dollar(after),
+                '`' => self.substitution(after, '`'),
+                _ => {
+                    self.push(c);
+                    self.rest = after;
+                }
+            }
+        }
+    }
+
+    fn dollar(&mut self, after: &str) {
+        let skip = self.rest.len() - after.len();
+        match after.chars().next() {
+            Some('(') => self.substitution(&self.rest[skip + 1..], ')'),
+            Some('{') => {
+                let body = &self.rest[skip + 1..];
+                let end = closing(body, '}');
+                // Defaults inside `${x:-…}` may hold commands of their own.
+                scan(&body[..end], self.depth + 1, self.found);
+                let whole = skip + 1 + end;
+                let text = self.rest[..whole].to_owned();
+                self.push_str(&text);
+                self.push('}');
+                self.rest = self.rest.get(whole + 1..).unwrap_or("");
+            }
+            Some('\'') => {
+                let body = &self.rest[skip + 1..];
+                let end = body.find('\'').unwrap_or(body.len());
+                let decoded = ansi_c(&body[..end]);
+                self.push_str(&decoded);
+                self.rest = body.get(end + 1..).unwrap_or("");
+            }
+            // `$"…"` is a translated string.
+            Some('"') => self.rest = &self.rest[skip..],
+            _ => {
+                self.push('$');
+                self.rest = &self.rest[skip..];
+            }
+        }
+    }
+
+    fn substitution(&mut self, body: &str, close: char) {
+        let start = self.rest.len() - body.len();
+        let body = &self.rest[start..];
+        let end = closing(body, close);
+        scan(&body[..end], self.depth + 1, self.found);
+        // What it yields is unknown; the mark keeps the word from looking empty.
+        self.push_str("$()");
+        self.rest = body.get(end + close.len_utf8()..).unwrap_or("");
+    }
+
+    fn redirection(&mut self, first: char, after: &str) {
+        let descriptor = self.word.as_deref().is_some_and(|word| word.chars().all(|c| c.is_ascii_digit()));
+        if descriptor {
+            self.word = None;
+        }
+        self.end_word();
+        let operator = after.chars().take_while(|c| matches!(c, '<' | '>' | '&' | '|' | '!')).count();
+        let writes = first == '>' || after[..operator].contains('>');
+        self.target = Some(if writes { Direction::Write } else { Direction::Read });
+        let skip = self.rest.len() - after.len() + operator;
+        self.rest = &self.rest[skip..];
+    }
+}
+
+/// Where the bracket that is already open closes, quotes and nesting considered; the end when it does not.
+fn closing(text: &str, close: char) -> usize {
+    let open = match close {
+        ')' => '(',
+        '}' => '{',
+        _ => '\0',
+    };
+    let mut depth = 0_u32;
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        if escaped {
+            escaped = false;
+            continue;
+        }
+        match (c, quote) {
+            ('\\', None | Some('"')) => escaped = true,
+            (c, Some(q)) if c == q => quote = None,
+            ('\'' | '"', None) if close != '`' => quote = Some(c),
+            (c, None) if c == close && depth == 0 => return at,
+            (c, None) if c == close => depth -= 1,
+            (c, None) if c == open => depth += 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// `$'…'` escapes that can spell a letter.
+fn ansi_c(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let body = &rest[at + 1..];
+        let (digits, radix, skip): (String, u32, usize) = match body.chars().next() {
+            Some(kind @ ('x' | 'u' | 'U')) => {
+                let most = if kind == 'x' { 2 } else { 8 };
+                (body[1..].chars().take_while(char::is_ascii_hexdigit).take(most).collect(), 16, 1)
+            }
+            Some('0'..='7') => (body.chars().take_while(|c| c.is_digit(8)).take(3).collect(), 8, 0),
+            Some(other) => {
+                out.push(other);
+                rest = &body[other.len_utf8()..];
+                continue;
+            }
+            None => break,
+        };
+        let decoded = u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32);
+        out.extend(decoded);
+        rest = &body[skip + digits.len()..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+#[path = "suspects_tests.rs"]
+mod tests;

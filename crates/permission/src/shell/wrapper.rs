@@ -1,0 +1,109 @@
+//! Programs that run another program. Allow rules look through a few, in their simplest forms; deny and ask rules look
+//! through all of them in any form.
+
+use super::plain::Word;
+
+/// Variables that change nothing about which code runs or where data goes.
+#[rustfmt::skip]
+const INERT: &[&str] = &[
+    "LANG", "LANGUAGE", "TZ", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "TERM", "CI",
+    "NODE_ENV", "RUST_BACKTRACE", "RUST_LOG", "DEBUG", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "GOOS", "GOARCH",
+    "CARGO_TERM_COLOR",
+];
+
+pub(crate) fn is_inert(assignment: &str) -> bool {
+    let Some((name, _)) = assignment.split_once('=') else { return false };
+    INERT.contains(&name) || name.starts_with("LC_")
+}
+
+/// The command inside the wrappers an allow rule may look through.
+pub(crate) fn unwrap(mut words: &[Word]) -> &[Word] {
+    while let Some(inner) = unwrap_once(words) {
+        words = inner;
+    }
+    words
+}
+
+fn unwrap_once(words: &[Word]) -> Option<&[Word]> {
+    let (name, rest) = words.split_first()?;
+    let rest = match name.raw.as_str() {
+        "time" | "nohup" | "command" | "builtin" | "noglob" | "xargs" => rest,
+        "timeout" => after_duration(rest)?,
+        "nice" => after_niceness(rest),
+        "stdbuf" => after_buffers(rest)?,
+        _ => return None,
+    };
+    let program = rest.first()?;
+    (!program.raw.starts_with('-') && !program.glob && !program.tilde && !program.quoted).then_some(rest)
+}
+
+fn after_duration(words: &[Word]) -> Option<&[Word]> {
+    let mut rest = words;
+    loop {
+        let (word, after) = rest.split_first()?;
+        rest = match word.raw.as_str() {
+            "--foreground" | "--preserve-status" | "-v" => after,
+            "-k" | "-s" => after.get(1..)?,
+            text if is_duration(text) => return Some(after),
+            _ => return None,
+        };
+    }
+}
+
+fn is_duration(text: &str) -> bool {
+    let digits = text.strip_suffix(['s', 'm', 'h', 'd']).unwrap_or(text);
+    !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+fn after_niceness(words: &[Word]) -> &[Word] {
+    match words {
+        [flag, value, rest @ ..] if flag.raw == "-n" && value.raw.parse::<i32>().is_ok() => rest,
+        [flag, rest @ ..] if flag.raw.starts_with('-') && flag.raw[1..].parse::<i32>().is_ok() => rest,
+        _ => words,
+    }
+}
+
+fn after_buffers(words: &[Word]) -> Option<&[Word]> {
+    let is_buffer = |word: &Word| {
+        let mode = word.raw.strip_prefix("-i").or(word.raw.strip_prefix("-o")).or(word.raw.strip_prefix("-e"));
+        mode.is_some_and(|mode| mode == "L" || (!mode.is_empty() && mode.chars().all(|c| c.is_ascii_digit())))
+    };
+    let buffers = words.iter().take_while(|word| is_buffer(word)).count();
+    (buffers > 0).then(|| &words[buffers..])
+}
+
+/// Forms that run whatever stands behind them, or delete: only an exact rule approves them.
+pub(crate) fn needs_exact_rule(words: &[Word]) -> bool {
+    let Some(name) = words.first().map(|word| base_name(&word.text)) else { return true };
+    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(&word.text.as_str()));
+    match name {
+        "watch" | "setsid" | "ionice" | "flock" => true,
+        "find" | "fd" | "fdfind" => has(FIND_ACTIONS),
+        "xargs" => words.get(1).is_some_and(|word| word.text.starts_with('-')),
+        _ => false,
+    }
+}
+
+#[rustfmt::skip]
+const FIND_ACTIONS: &[&str] = &[
+    "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls", "-x", "-X", "--exec",
+    "--exec-batch",
+];
+
+/// Programs behind which another program may stand.
+#[rustfmt::skip]
+const RUNNERS: &[&str] = &[
+    "env", "sudo", "doas", "su", "runuser", "timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "exec",
+    "noglob", "nocorrect", "xargs", "watch", "ionice", "chrt", "taskset", "setsid", "flock", "chroot", "unshare",
+    "nsenter", "strace", "ltrace", "parallel", "find", "fd", "fdfind", "busybox", "toybox", "script", "unbuffer",
+    "systemd-run", "caffeinate", "coproc", "ssh", "eval", "trap", "sh", "bash", "zsh", "dash", "ksh", "fish", "ash",
+];
+
+pub(crate) fn may_run_others(name: &str) -> bool {
+    RUNNERS.contains(&name)
+}
+
+/// The last component of a program's path.
+pub(crate) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}

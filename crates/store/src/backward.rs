@@ -1,0 +1,195 @@
+//! Lines of a file from its end to its start. Reads blocks, never the whole file; one buffer, grown only for lines
+//! longer than it. The length is fixed at the start, so appends meanwhile are not seen.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// A file, or bytes that stand for one.
+pub(crate) trait ReadAt {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+impl ReadAt for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.read_exact_at(buffer, offset)
+    }
+}
+
+impl<R: ReadAt + ?Sized> ReadAt for &R {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        (**self).read_at(buffer, offset)
+    }
+}
+
+impl ReadAt for [u8] {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let start = usize::try_from(offset).map_err(|_| io::ErrorKind::UnexpectedEof)?;
+        let bytes = self.get(start..).and_then(|rest| rest.get(..buffer.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buffer.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+const BLOCK: usize = 64 << 10;
+/// Blocks grow to this once much has been read: a whole-file pass should not cost a system call every 64 KiB.
+const LARGE_BLOCK: usize = 1 << 20;
+/// Longer lines are stepped over. No request could carry one.
+const LINE_LIMIT: usize = 64 << 20;
+
+/// Where a line lies in its file, without its newline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+}
+
+pub(crate) struct BackwardLines<R> {
+    source: R,
+    /// Bytes `start..start + end` of the file.
+    buffer: Vec<u8>,
+    start: u64,
+    end: usize,
+    /// Part of `buffer[..end]` known to hold no newline, from its end.
+    searched: usize,
+    read: u64,
+    /// Everything up to here was handed out; the first call steps over the file's last newline.
+    fresh: bool,
+}
+
+impl<R: ReadAt> BackwardLines<R> {
+    pub(crate) fn new(source: R, len: u64) -> Self {
+        Self { source, buffer: Vec::new(), start: len, end: 0, searched: 0, read: 0, fresh: true }
+    }
+
+    /// The next line towards the start; empty lines included, over-long ones cut to nothing.
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<(Span, &[u8])>> {
+        if self.fresh {
+            self.fresh = false;
+            if self.start == 0 {
+                return Ok(None);
+            }
+            self.fill()?;
+            if self.buffer[self.end - 1] == b'\n' {
+                self.end -= 1;
+            }
+        }
+        loop {
+            let unsearched = self.end - self.searched;
+            if let Some(at) = memchr::memrchr(b'\n', &self.buffer[..unsearched]) {
+                let line = at + 1..self.end;
+                let span = Span { offset: self.start + line.start as u64, len: line.len() };
+                self.end = at;
+                self.searched = 0;
+                return Ok(Some((span, &self.buffer[line])));
+            }
+            self.searched = self.end;
+            if self.start == 0 {
+                return Ok(self.first_line());
+            }
+            if self.end > LINE_LIMIT {
+                return self.step_over().map(Some);
+            }
+            self.fill()?;
+        }
+    }
+
+    /// What is left when the start of the file is reached. Handed out once.
+    fn first_line(&mut self) -> Option<(Span, &[u8])> {
+        let end = std::mem::take(&mut self.end);
+        self.searched = 0;
+        (end > 0).then(|| (Span { offset: 0, len: end }, &self.buffer[..end]))
+    }
+
+    /// Reads the block before `start` in front of what is left.
+    fn fill(&mut self) -> io::Result<()> {
+        let grown = usize::try_from(self.read / 8).unwrap_or(LARGE_BLOCK).min(LARGE_BLOCK);
+        let wanted = BLOCK.max(grown).max(self.end);
+        let size = wanted.min(usize::try_from(self.start).unwrap_or(wanted));
+        let mut buffer = vec![0; size + self.end];
+        self.source.read_at(&mut buffer[..size], self.start - size as u64)?;
+        buffer[size..].copy_from_slice(&self.buffer[..self.end]);
+        self.read += size as u64;
+        self.buffer = buffer;
+        self.start -= size as u64;
+        self.end += size;
+        Ok(())
+    }
+
+    /// Goes back to the newline before an over-long line without keeping the line.
+    fn step_over(&mut self) -> io::Result<(Span, &[u8])> {
+        let line_end = self.start + self.end as u64;
+        let mut offset = 0;
+        self.end = 0;
+        self.searched = 0;
+        while self.start > 0 {
+            self.fill()?;
+            if let Some(at) = memchr::memrchr(b'\n', &self.buffer[..self.end]) {
+                offset = self.start + at as u64 + 1;
+                self.end = at;
+                break;
+            }
+            self.end = 0;
+        }
+        Ok((Span { offset, len: usize::try_from(line_end - offset).unwrap_or(usize::MAX) }, &[]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(bytes: &[u8]) -> Vec<(u64, String)> {
+        let mut reader = BackwardLines::new(bytes, bytes.len() as u64);
+        let mut out = Vec::new();
+        while let Some((span, line)) = reader.next_line().unwrap() {
+            assert_eq!(span.len, line.len());
+            out.push((span.offset, String::from_utf8_lossy(line).into_owned()));
+        }
+        out
+    }
+
+    #[test]
+    fn lines_come_last_first_with_their_offsets() {
+        assert_eq!(lines(b""), []);
+        assert_eq!(lines(b"a\n\nbc"), [(3, "bc".into()), (2, String::new()), (0, "a".into())]);
+        assert_eq!(lines(b"a\nb\n"), [(2, "b".into()), (0, "a".into())]);
+        assert_eq!(lines(b"\n"), []);
+    }
+
+    #[test]
+    fn long_lines_span_blocks() {
+        let long = "x".repeat(3 * BLOCK + 17);
+        let text = format!("{long}\nshort\n{long}\n");
+        let found = lines(text.as_bytes());
+        assert_eq!(found.iter().map(|l| l.1.len()).collect::<Vec<_>>(), [long.len(), 5, long.len()]);
+        assert_eq!(found[1], (long.len() as u64 + 1, "short".into()));
+    }
+
+    #[test]
+    fn over_long_lines_are_stepped_over() {
+        let mut bytes = b"first\n".to_vec();
+        bytes.resize(LINE_LIMIT * 2 + 100, b'x');
+        bytes.extend_from_slice(b"\nlast\n");
+        let mut reader = BackwardLines::new(bytes.as_slice(), bytes.len() as u64);
+        let mut seen = Vec::new();
+        while let Some((span, line)) = reader.next_line().unwrap() {
+            seen.push((span.offset, String::from_utf8_lossy(line).into_owned()));
+        }
+        assert_eq!(seen, [(bytes.len() as u64 - 5, "last".into()), (6, String::new()), (0, "first".into())]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn equals_a_forward_split(bytes in proptest::collection::vec(proptest::prop_oneof![proptest::prelude::Just(b'\n'), proptest::prelude::Just(b'a')], 0..200)) {
+            let trimmed = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+            let mut expected: Vec<String> = trimmed.split(|b| *b == b'\n').map(|l| String::from_utf8_lossy(l).into_owned()).collect();
+            expected.reverse();
+            let mut found: Vec<String> = lines(&bytes).into_iter().map(|l| l.1).collect();
+            // An empty first line is not handed out.
+            if expected.last().is_some_and(String::is_empty) { expected.pop(); }
+            if found.last().is_some_and(String::is_empty) && found.len() > expected.len() { found.pop(); }
+            proptest::prop_assert_eq!(found, expected);
+        }
+    }
+}

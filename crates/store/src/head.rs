@@ -1,0 +1,301 @@
+//! The few fields of a line that routing looks at, read leniently: an unexpected type in a field empties that field,
+//! a repeated key takes its last value, and only what is not a JSON object at all is refused.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Text if it is text; nothing for any other value.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
+
+impl Text<'_> {
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    pub(crate) fn boxed(&self) -> Option<Box<str>> {
+        self.as_str().map(Into::into)
+    }
+
+    pub(crate) fn owned(&self) -> Option<String> {
+        self.as_str().map(str::to_owned)
+    }
+}
+
+/// True only for `true`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Flag(pub(crate) bool);
+
+struct Any;
+
+enum Scalar<'a> {
+    Text(Cow<'a, str>),
+    Bool(bool),
+    Other,
+}
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Scalar<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Self::Value, E> {
+        Ok(Scalar::Text(Cow::Borrowed(v)))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Self::Value, E> {
+        Ok(Scalar::Text(Cow::Owned(v.to_owned())))
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Self::Value, E> {
+        Ok(Scalar::Bool(v))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match deserializer.deserialize_any(Any)? {
+            Scalar::Text(text) => Self(Some(text)),
+            Scalar::Bool(_) | Scalar::Other => Self(None),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(matches!(deserializer.deserialize_any(Any)?, Scalar::Bool(true))))
+    }
+}
+
+/// A struct read from a JSON object: known keys by name, everything else skipped.
+macro_rules! lenient {
+    ($(#[$doc:meta])* $name:ident { $($field:ident : $type:ty = $key:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Default)]
+        pub(crate) struct $name<'a> { $(pub(crate) $field: $type,)+ }
+
+        impl<'de: 'a, 'a> Deserialize<'de> for $name<'a> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Fields;
+                impl<'de> Visitor<'de> for Fields {
+                    type Value = $name<'de>;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("an object")
+                    }
+                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                        let mut out = $name::default();
+                        while let Some(key) = map.next_key::<Text<'de>>()? {
+                            match key.as_str() {
+                                $(Some($key) => out.$field = map.next_value()?,)+
+                                _ => { map.next_value::<IgnoredAny>()?; }
+                            }
+                        }
+                        Ok(out)
+                    }
+                }
+                deserializer.deserialize_map(Fields)
+            }
+        }
+    };
+}
+
+lenient! {
+    /// Any line.
+    Head {
+        kind: Text<'a> = "type",
+        subtype: Text<'a> = "subtype",
+        uuid: Text<'a> = "uuid",
+        parent: Text<'a> = "parentUuid",
+        logical_parent: Text<'a> = "logicalParentUuid",
+        session_id: Text<'a> = "sessionId",
+        timestamp: Text<'a> = "timestamp",
+        cwd: Text<'a> = "cwd",
+        entrypoint: Text<'a> = "entrypoint",
+        prompt_id: Text<'a> = "promptId",
+        permission_mode: Text<'a> = "permissionMode",
+        session_kind: Text<'a> = "sessionKind",
+        team_name: Text<'a> = "teamName",
+        leaf_uuid: Text<'a> = "leafUuid",
+        last_prompt: Text<'a> = "lastPrompt",
+        custom_title: Text<'a> = "customTitle",
+        ai_title: Text<'a> = "aiTitle",
+        tag: Text<'a> = "tag",
+        summary: Text<'a> = "summary",
+        branch: Text<'a> = "gitBranch",
+        is_sidechain: Flag = "isSidechain",
+        is_meta: Flag = "isMeta",
+        is_compact_summary: Flag = "isCompactSummary",
+        is_api_error: Flag = "isApiErrorMessage",
+        message: Option<&'a RawValue> = "message",
+        attachment: Option<&'a RawValue> = "attachment",
+        compact_metadata: Option<&'a RawValue> = "compactMetadata",
+        replacements: Option<&'a RawValue> = "replacements",
+    }
+}
+
+lenient! {
+    /// The API message of a line.
+    Message {
+        id: Text<'a> = "id",
+        model: Text<'a> = "model",
+        content: Blocks<'a> = "content",
+    }
+}
+
+lenient! {
+    /// A content block.
+    Block {
+        kind: Text<'a> = "type",
+        id: Text<'a> = "id",
+        tool_use_id: Text<'a> = "tool_use_id",
+        text: Text<'a> = "text",
+    }
+}
+
+lenient! {
+    /// `compactMetadata`.
+    Compact {
+        segment: Option<Segment> = "preservedSegment",
+        messages: Option<Preserved> = "preservedMessages",
+        // Ties the struct to the line it was read from, like its siblings.
+        trigger: Text<'a> = "trigger",
+    }
+}
+
+lenient! {
+    /// The values that change when a line moves to another session.
+    Owned {
+        session_id: Option<&'a RawValue> = "sessionId",
+        other_session_id: Option<&'a RawValue> = "session_id",
+        parent: Option<&'a RawValue> = "parentUuid",
+        forked_from: Option<&'a RawValue> = "forkedFrom",
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Segment {
+    pub(crate) head_uuid: String,
+    pub(crate) anchor_uuid: String,
+    pub(crate) tail_uuid: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Preserved {
+    pub(crate) anchor_uuid: String,
+    pub(crate) uuids: Vec<String>,
+}
+
+/// Message content: a plain string or blocks.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks<'a> {
+    pub(crate) blocks: Vec<Block<'a>>,
+    pub(crate) text: Option<Cow<'a, str>>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Blocks<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Content;
+        impl<'de> Visitor<'de> for Content {
+            type Value = Blocks<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("message content")
+            }
+
+            fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Self::Value, E> {
+                Ok(Blocks { blocks: Vec::new(), text: Some(Cow::Borrowed(v)) })
+            }
+
+            fn visit_str<E>(self, v: &str) -> Result<Self::Value, E> {
+                Ok(Blocks { blocks: Vec::new(), text: Some(Cow::Owned(v.to_owned())) })
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Blocks::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut blocks = Vec::new();
+                while let Some(block) = seq.next_element()? {
+                    blocks.push(block);
+                }
+                Ok(Blocks { blocks, text: None })
+            }
+        }
+        deserializer.deserialize_any(Content)
+    }
+}
+
+impl<'a> Head<'a> {
+    pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
+        let text = std::str::from_utf8(line).ok()?;
+        serde_json::from_str(text).ok()
+    }
+
+    /// A line of the tree.
+    pub(crate) fn is_node(&self) -> bool {
+        let known = matches!(self.kind.as_str(), Some("user" | "assistant" | "system" | "attachment" | "progress"));
+        known && self.uuid.as_str().is_some_and(|u| !u.is_empty())
+    }
+
+    /// Something a person or the model said in the main conversation.
+    pub(crate) fn is_message(&self) -> bool {
+        let said = matches!(self.kind.as_str(), Some("user" | "assistant"));
+        said && self.message.is_some() && !self.is_sidechain.0 && !self.is_meta.0
+    }
+}
+
+/// The message of a line; empty when it is not an object.
+pub(crate) fn message(raw: &RawValue) -> Message<'_> {
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_values_empty_one_field_only() {
+        let line = br#"{"type":"user","uuid":"u","uuid":"v","cwd":null,"tag":{"a":[1]},"isMeta":1,"isSidechain":true,"sessionId":7,"session_id":"S","message":"odd"}"#;
+        let head = Head::read(line).unwrap();
+        assert_eq!(head.uuid.as_str(), Some("v"));
+        assert!(head.cwd.as_str().is_none() && head.session_id.as_str().is_none());
+        assert!(head.is_sidechain.0 && !head.is_meta.0);
+        assert!(message(head.message.unwrap()).id.as_str().is_none());
+        assert!(Head::read(b"[]").is_none());
+        assert!(Head::read(b"{\"type\":").is_none());
+    }
+}

@@ -1,0 +1,74 @@
+use super::*;
+use sys::Env;
+
+const ID: &str = "11111111-2222-4333-8444-555555555555";
+
+fn read_text(text: &str) -> SessionInfo {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(format!("{ID}.jsonl"));
+    std::fs::write(&path, text).unwrap();
+    read(&path).unwrap()
+}
+
+fn user(content: &str, extra: &str) -> String {
+    format!(
+        "{{\"parentUuid\":null,{extra}\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":{content}}},\"uuid\":\"u\",\"timestamp\":\"2026-01-01T00:00:00.001Z\",\"entrypoint\":\"cli\",\"cwd\":\"/r\",\"sessionId\":\"{ID}\",\"gitBranch\":\"main\"}}\n"
+    )
+}
+
+// [SDK-167]
+#[test]
+fn rows_say_what_other_readers_say() {
+    let mut text = user("\"first\\nprompt\"", "");
+    text.push_str("{\"type\":\"ai-title\",\"aiTitle\":\"generated\",\"sessionId\":\"S\"}\n");
+    text.push_str(
+        "{\"type\":\"tag\",\"tag\":\"old\",\"sessionId\":\"S\"}\n{\"type\":\"tag\",\"tag\":\"\",\"sessionId\":\"S\"}\n",
+    );
+    text.push_str(&user(&format!("\"{}\"", "x".repeat(200 << 10)), ""));
+    text.push_str("{\"type\":\"custom-title\",\"customTitle\":\"mine\",\"sessionId\":\"S\"}\n");
+    text.push_str("{\"type\":\"last-prompt\",\"lastPrompt\":\"latest\",\"sessionId\":\"S\"}\n");
+    let info = read_text(&text);
+    assert_eq!(info.title.as_deref(), Some("mine"));
+    assert_eq!(info.first_prompt.as_deref(), Some("first prompt"));
+    assert_eq!(info.last_prompt.as_deref(), Some("latest"));
+    assert_eq!(info.tag, None);
+    assert_eq!((info.cwd.as_deref(), info.branch.as_deref()), (Some("/r"), Some("main")));
+    assert_eq!(info.created_at, Some(1_767_225_600_001));
+    assert_eq!(info.entrypoint.as_deref(), Some("cli"));
+}
+
+#[test]
+fn the_first_prompt_is_what_a_person_wrote() {
+    let skipped = [
+        user("\"meta\"", "\"isMeta\":true,"),
+        user("\"summary\"", "\"isCompactSummary\":true,"),
+        user("[{\"type\":\"tool_result\",\"tool_use_id\":\"t\",\"content\":\"x\"}]", ""),
+        user("\"<local-command-stdout>x\"", ""),
+        user("\"[Request interrupted by user]\"", ""),
+        user("\"<ide_opened_file>x</ide_opened_file>\"", ""),
+        user("\"<command-name>/init</command-name>\"", ""),
+    ]
+    .concat();
+    assert_eq!(read_text(&skipped).first_prompt.as_deref(), Some("/init"));
+    let long = user(&format!("[{{\"type\":\"text\",\"text\":\"{}\"}}]", "é".repeat(300)), "");
+    let info = read_text(&format!("{skipped}{long}"));
+    assert_eq!(info.first_prompt.unwrap(), format!("{}…", "é".repeat(200)));
+}
+
+#[test]
+fn a_directory_lists_sessions_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = Layout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
+    let project_dir = layout.project_dir(Path::new("/nowhere"));
+    std::fs::create_dir_all(project_dir.join(ID)).unwrap();
+    std::fs::write(project_dir.join("notes.jsonl"), "x").unwrap();
+    std::fs::write(project_dir.join(format!("{}.jsonl", ID.replace('1', "2"))), "").unwrap();
+    std::fs::write(project_dir.join(format!("{ID}.jsonl")), user("\"hi\"", "")).unwrap();
+    let hidden = ID.replace('1', "3");
+    std::fs::write(project_dir.join(format!("{hidden}.jsonl")), user("\"hi\"", "\"isSidechain\":true,")).unwrap();
+    let rows = project(&layout, Path::new("/nowhere"));
+    assert_eq!(rows.len(), 2);
+    let shown: Vec<String> = rows.iter().filter_map(Row::info).map(|i| i.id).collect();
+    assert_eq!(shown, [ID]);
+    assert_eq!(everywhere(&layout).len(), 2);
+}

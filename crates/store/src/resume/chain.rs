@@ -1,0 +1,325 @@
+//! From an index to a conversation: choose the leaf, follow parents to the root or a compaction, put kept messages in
+//! their place, gather parallel lines. Says `NeedMore` while an answer depends on lines not yet read.
+
+use super::index::{Index, Kept, Node, NodeKind};
+use std::collections::{HashMap, HashSet};
+
+pub(super) enum Resolved {
+    /// Indexes of nodes, in conversation order, and the leaf.
+    Chain {
+        order: Vec<usize>,
+        leaf: usize,
+    },
+    NeedMore,
+    /// The whole file has no leaf.
+    Nothing,
+}
+
+/// The chain that ends in `at`, or in the leaf the file implies.
+pub(super) fn resolve(index: &Index, at: Option<&str>) -> Resolved {
+    let Some(tree) = Tree::link(index) else { return Resolved::NeedMore };
+    let leaf = match at {
+        Some(uuid) => tree.index.get(uuid).map_or(Leaf::Unknown, Leaf::Found),
+        None => tree.choose_leaf(),
+    };
+    let leaf = match leaf {
+        Leaf::Found(leaf) => leaf,
+        Leaf::Unknown if index.complete => return Resolved::Nothing,
+        Leaf::Unknown => return Resolved::NeedMore,
+    };
+    // Kept messages with nothing after them are the end of the conversation, unless it is cut here.
+    let last = if at.is_none() { tree.spliced.get(&leaf).copied().unwrap_or(leaf) } else { leaf };
+    let Some(path) = tree.path(last) else { return Resolved::NeedMore };
+    let newest = at.map_or(u64::MAX, |_| index.nodes[leaf].span.offset);
+    Resolved::Chain { order: with_parallel_lines(index, &path, newest), leaf: last }
+}
+
+enum Leaf {
+    Found(usize),
+    Unknown,
+}
+
+/// The index with links changed where a compaction kept older messages.
+struct Tree<'i> {
+    index: &'i Index,
+    /// Child to parent.
+    relinked: HashMap<usize, usize>,
+    /// Kept messages hang below the key, ending in the value.
+    spliced: HashMap<usize, usize>,
+}
+
+impl<'i> Tree<'i> {
+    /// `None` when kept messages lie further back than the pass has come.
+    fn link(index: &'i Index) -> Option<Self> {
+        let mut tree = Self { index, relinked: HashMap::new(), spliced: HashMap::new() };
+        let newest = index.nodes.iter().position(|n| n.boundary.is_some());
+        // Oldest first, so that the newest compaction decides.
+        for at in (0..index.nodes.len()).rev() {
+            let Some(kept) = index.nodes[at].boundary.as_ref().and_then(|b| b.kept.as_ref()) else { continue };
+            if tree.keep(kept).is_none() && newest == Some(at) && !index.complete {
+                return None;
+            }
+        }
+        Some(tree)
+    }
+
+    fn keep(&mut self, kept: &Kept) -> Option<()> {
+        let (anchor, chain) = match kept {
+            Kept::Listed { anchor, uuids } => {
+                let found: Vec<usize> = uuids.iter().filter_map(|u| self.index.get(u)).collect();
+                if found.len() < uuids.len() && !self.index.complete {
+                    return None;
+                }
+                (self.index.get(anchor)?, found)
+            }
+            Kept::Segment { anchor, head, tail } => (self.index.get(anchor)?, self.segment(head, tail)?),
+        };
+        let mut above = anchor;
+        for &node in &chain {
+            if node != anchor {
+                self.relinked.insert(node, above);
+                above = node;
+            }
+        }
+        if above != anchor {
+            self.spliced.insert(anchor, above);
+        }
+        Some(())
+    }
+
+    fn segment(&self, head: &str, tail: &str) -> Option<Vec<usize>> {
+        let head = self.index.get(head)?;
+        let mut chain = vec![self.index.get(tail)?];
+        while chain.last() != Some(&head) {
+            let parent = self.index.nodes[*chain.last()?].parent.as_deref()?;
+            let next = self.index.get(parent)?;
+            if chain.len() > self.index.nodes.len() {
+                return None;
+            }
+            chain.push(next);
+        }
+        chain.reverse();
+        Some(chain)
+    }
+
+    /// The node above `at` in the conversation.
+    fn parent(&self, at: usize) -> Parent {
+        if let Some(&parent) = self.relinked.get(&at) {
+            return Parent::Node(parent);
+        }
+        let node = &self.index.nodes[at];
+        if node.boundary.is_some() {
+            return Parent::Root;
+        }
+        let Some(uuid) = node.parent.as_deref() else { return Parent::Root };
+        match self.index.get(uuid) {
+            // What was written after the compaction follows the kept messages.
+            Some(parent) => Parent::Node(self.spliced.get(&parent).copied().unwrap_or(parent)),
+            None if self.index.complete => self.before(at),
+            None => Parent::NotRead,
+        }
+    }
+
+    /// The parent's line is lost: the line before takes its place.
+    fn before(&self, at: usize) -> Parent {
+        if at + 1 < self.index.nodes.len() { Parent::Node(at + 1) } else { Parent::Root }
+    }
+
+    /// Root to leaf. `None` when it leads to lines not yet read.
+    fn path(&self, leaf: usize) -> Option<Vec<usize>> {
+        let mut path = vec![leaf];
+        let mut seen = HashSet::from([leaf]);
+        let mut at = leaf;
+        loop {
+            match self.parent(at) {
+                Parent::Root => break,
+                Parent::NotRead => return None,
+                Parent::Node(next) if !seen.insert(next) => break,
+                Parent::Node(next) => {
+                    path.push(next);
+                    at = next;
+                }
+            }
+        }
+        path.reverse();
+        Some(path)
+    }
+
+    fn choose_leaf(&self) -> Leaf {
+        let nodes = &self.index.nodes;
+        let mut has_child = vec![false; nodes.len()];
+        for node in nodes {
+            if let Some(parent) = node.parent.as_deref().and_then(|p| self.index.get(p)) {
+                has_child[parent] = true;
+            }
+        }
+        let ends = |range: std::ops::Range<usize>| range.filter(|&at| !has_child[at]);
+        let hint = self.index.hint.as_ref();
+        let newer = ends(0..hint.map_or(nodes.len(), |h| h.nodes_after)).find_map(|at| self.said(at, Strict::Yes));
+        if let Some(leaf) = newer {
+            return leaf;
+        }
+        if let Some(leaf) = hint.map(|h| self.index.get(&h.leaf)) {
+            match leaf {
+                Some(leaf) => return Leaf::Found(leaf),
+                None if !self.index.complete => return Leaf::Unknown,
+                None => {}
+            }
+        }
+        let any = |strict| ends(0..nodes.len()).find_map(|at| self.said(at, strict));
+        any(Strict::Yes).or_else(|| any(Strict::No)).or_else(|| self.newest_said()).unwrap_or(Leaf::Unknown)
+    }
+
+    /// A file whose every node has a child is a ring; the newest message will do.
+    fn newest_said(&self) -> Option<Leaf> {
+        self.index.nodes.iter().position(Node::is_said).map(Leaf::Found)
+    }
+
+    /// The last thing said on the way up from `end`; `None` when this branch does not count.
+    fn said(&self, end: usize, strict: Strict) -> Option<Leaf> {
+        let hint = self.index.hint.as_ref().and_then(|h| self.index.get(&h.leaf));
+        let mut at = end;
+        for _ in 0..=self.index.nodes.len() {
+            let node = &self.index.nodes[at];
+            if strict == Strict::Yes && node.is_team {
+                return None;
+            }
+            let counts = node.is_said() && node.body.is_some() && (strict == Strict::No || !node.is_meta);
+            if counts || Some(at) == hint {
+                return Some(Leaf::Found(at));
+            }
+            match self.parent(at) {
+                Parent::Root => return None,
+                Parent::NotRead => return Some(Leaf::Unknown),
+                Parent::Node(next) => at = next,
+            }
+        }
+        None
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Strict {
+    Yes,
+    No,
+}
+
+enum Parent {
+    Node(usize),
+    Root,
+    NotRead,
+}
+
+/// Adds the lines of the same responses and the results of their calls that lie beside the path.
+fn with_parallel_lines(index: &Index, path: &[usize], newest: u64) -> Vec<usize> {
+    let responses = Responses::on(index, path);
+    let on_path: HashSet<usize> = path.iter().copied().collect();
+    let mut beside: Vec<usize> = Vec::new();
+    let mut answered: HashSet<&str> = responses.answered.clone();
+    let oldest = path.iter().map(|&at| index.nodes[at].span.offset).min().unwrap_or(0);
+    // Newest first, so that the last result of a call is the one that counts.
+    for (at, node) in index.nodes.iter().enumerate() {
+        let here = (oldest..=newest).contains(&node.span.offset);
+        if here && !on_path.contains(&at) && responses.wants(node, &mut answered) {
+            beside.push(at);
+        }
+    }
+    if beside.is_empty() {
+        return path.to_vec();
+    }
+    let mut keyed: Vec<(Key, usize)> = path.iter().enumerate().map(|(p, &at)| ((p, Side::On, 0), at)).collect();
+    keyed.extend(beside.into_iter().map(|at| (responses.key(index, path, at), at)));
+    keyed.sort_unstable();
+    keyed.into_iter().map(|(_, at)| at).collect()
+}
+
+/// Position on the path, side of it, then file order.
+type Key = (usize, Side, u64);
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Before,
+    On,
+    Response,
+    Results,
+}
+
+/// The API responses that the path passes, by message id.
+struct Responses<'i> {
+    /// Message id to positions on the path.
+    lines: HashMap<&'i str, Vec<usize>>,
+    /// Call to message id, lines beside the path included.
+    calls: HashMap<&'i str, &'i str>,
+    /// Message id to positions of results on the path.
+    results: HashMap<&'i str, Vec<usize>>,
+    answered: HashSet<&'i str>,
+}
+
+impl<'i> Responses<'i> {
+    fn on(index: &'i Index, path: &[usize]) -> Self {
+        let mut this =
+            Self { lines: HashMap::new(), calls: HashMap::new(), results: HashMap::new(), answered: HashSet::new() };
+        for (position, &at) in path.iter().enumerate() {
+            let node = &index.nodes[at];
+            if let (NodeKind::Assistant, Some(id)) = (node.kind, node.message_id.as_deref()) {
+                this.lines.entry(id).or_default().push(position);
+            }
+        }
+        for node in index.nodes.iter().filter(|n| n.kind == NodeKind::Assistant) {
+            let Some(id) = node.message_id.as_deref().filter(|id| this.lines.contains_key(id)) else { continue };
+            this.calls.extend(node.calls.iter().map(|c| (&**c, id)));
+        }
+        for (position, &at) in path.iter().enumerate() {
+            let node = &index.nodes[at];
+            if node.kind != NodeKind::User {
+                continue;
+            }
+            for call in &node.calls {
+                this.answered.insert(call);
+                if let Some(id) = this.calls.get(&**call) {
+                    this.results.entry(id).or_default().push(position);
+                }
+            }
+        }
+        this
+    }
+
+    fn wants(&self, node: &'i Node, answered: &mut HashSet<&'i str>) -> bool {
+        match node.kind {
+            NodeKind::Assistant => node.message_id.as_deref().is_some_and(|id| self.lines.contains_key(id)),
+            NodeKind::User => {
+                let ours = node.calls.iter().any(|c| self.calls.contains_key(&**c) && !answered.contains(&**c));
+                if ours {
+                    answered.extend(node.calls.iter().map(|c| &**c));
+                }
+                ours
+            }
+            NodeKind::System | NodeKind::Attachment | NodeKind::Progress => false,
+        }
+    }
+
+    fn key(&self, index: &Index, path: &[usize], at: usize) -> Key {
+        let node = &index.nodes[at];
+        let offset = node.span.offset;
+        let offset_of = |position: usize| index.nodes[path[position]].span.offset;
+        let id = match node.kind {
+            NodeKind::Assistant => node.message_id.as_deref(),
+            NodeKind::User => node.calls.iter().find_map(|c| self.calls.get(&**c).copied()),
+            NodeKind::System | NodeKind::Attachment | NodeKind::Progress => None,
+        };
+        let empty = Vec::new();
+        let lines = id.and_then(|id| self.lines.get(id)).unwrap_or(&empty);
+        if node.kind == NodeKind::Assistant {
+            return match lines.iter().rev().find(|&&p| offset_of(p) < offset) {
+                Some(&position) => (position, Side::Response, offset),
+                None => (lines.first().copied().unwrap_or(0), Side::Before, offset),
+            };
+        }
+        let results = id.and_then(|id| self.results.get(id)).unwrap_or(&empty);
+        if let Some(&position) = results.iter().find(|&&p| offset_of(p) > offset) {
+            return (position, Side::Before, offset);
+        }
+        let last = results.last().or(lines.last()).copied().unwrap_or(0);
+        (last, Side::Results, offset)
+    }
+}

@@ -1,0 +1,288 @@
+//! What a backward pass has seen so far: one small record per tree line, and the newest metadata. Bodies stay in the
+//! file; only their place is kept.
+
+use crate::backward::Span;
+use crate::head::{self, Compact, Head};
+use serde_json::value::RawValue;
+use std::collections::{HashMap, HashSet};
+use wire::entry::Replacement;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeKind {
+    User,
+    Assistant,
+    System,
+    Attachment,
+    /// Written by old versions; a link of the chain, nothing more.
+    Progress,
+}
+
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) kind: NodeKind,
+    pub(super) uuid: Box<str>,
+    pub(super) parent: Option<Box<str>>,
+    pub(super) span: Span,
+    /// `message` or `attachment`.
+    pub(super) body: Option<Span>,
+    pub(super) timestamp: Option<Box<str>>,
+    pub(super) message_id: Option<Box<str>>,
+    pub(super) model: Option<Box<str>>,
+    pub(super) prompt_id: Option<Box<str>>,
+    pub(super) subtype: Option<Box<str>>,
+    /// Calls an assistant line makes, or calls a user line answers.
+    pub(super) calls: Vec<Box<str>>,
+    pub(super) is_meta: bool,
+    pub(super) is_team: bool,
+    pub(super) is_compact_summary: bool,
+    pub(super) is_api_error: bool,
+    pub(super) boundary: Option<Box<BoundaryFacts>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct BoundaryFacts {
+    pub(super) logical_parent: Option<Box<str>>,
+    pub(super) metadata: Option<Box<str>>,
+    pub(super) kept: Option<Kept>,
+}
+
+/// Older messages that stay in the conversation, placed after `anchor`.
+#[derive(Debug)]
+pub(super) enum Kept {
+    Listed { anchor: String, uuids: Vec<String> },
+    Segment { anchor: String, head: String, tail: String },
+}
+
+/// The leaf that a `last-prompt` line names.
+#[derive(Debug)]
+pub(super) struct Hint {
+    pub(super) leaf: Box<str>,
+    /// How many nodes stand after the first of the lines that name it.
+    pub(super) nodes_after: usize,
+    open: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Last line first.
+    pub(super) nodes: Vec<Node>,
+    pub(super) by_uuid: HashMap<Box<str>, usize>,
+    pub(super) hint: Option<Hint>,
+    pub(super) session_id: Option<String>,
+    pub(super) custom_title: Option<String>,
+    pub(super) ai_title: Option<String>,
+    pub(super) last_prompt: Option<String>,
+    pub(super) permission_mode: Option<String>,
+    pub(super) cwd: Option<String>,
+    pub(super) entrypoint: Option<String>,
+    /// Newest first.
+    pub(super) replacements: Vec<Replacement>,
+    pub(super) sticky: Vec<(&'static str, Box<str>)>,
+    pub(super) skipped: usize,
+    /// The pass reached the start of the file.
+    pub(super) complete: bool,
+    pub(super) sidechain: bool,
+    pub(super) has_boundary: bool,
+    pub(super) awaited: HashSet<String>,
+}
+
+/// What the line just added means for the pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Added {
+    /// With this line the conversation may have become complete.
+    MayEnd,
+    Other,
+}
+
+impl Index {
+    /// Takes the line before all lines seen so far.
+    pub(super) fn add(&mut self, span: Span, line: &[u8]) -> Added {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            self.skipped += usize::from(span.len > line.len());
+            return Added::Other;
+        }
+        let Some(head) = Head::read(line) else {
+            self.skipped += 1;
+            return Added::Other;
+        };
+        if head.is_node() {
+            return self.add_node(&head, span, line);
+        }
+        self.add_metadata(&head, line);
+        Added::Other
+    }
+
+    fn add_node(&mut self, head: &Head<'_>, span: Span, line: &[u8]) -> Added {
+        if head.is_sidechain.0 != self.sidechain {
+            return Added::Other;
+        }
+        // First in the file wins for these: the pass goes backwards.
+        take(&mut self.cwd, head.cwd.owned());
+        take(&mut self.entrypoint, head.entrypoint.owned());
+        take(&mut self.session_id, head.session_id.owned());
+        keep(&mut self.permission_mode, head.permission_mode.owned());
+        let Some(node) = Node::read(head, span, line) else { return Added::Other };
+        if self.by_uuid.contains_key(&node.uuid) {
+            return Added::Other;
+        }
+        let may_end = self.ends_wait(&node) || node.parent.is_none() || node.boundary.is_some();
+        self.by_uuid.insert(node.uuid.clone(), self.nodes.len());
+        self.nodes.push(node);
+        if may_end { Added::MayEnd } else { Added::Other }
+    }
+
+    /// The newest compaction may keep messages that lie before it. True for the last of them.
+    fn ends_wait(&mut self, node: &Node) -> bool {
+        if let Some(facts) = node.boundary.as_ref().filter(|_| !self.has_boundary) {
+            self.has_boundary = true;
+            let wanted: &[String] = match &facts.kept {
+                Some(Kept::Listed { uuids, .. }) => uuids,
+                Some(Kept::Segment { head, .. }) => std::slice::from_ref(head),
+                None => &[],
+            };
+            self.awaited = wanted.iter().filter(|u| self.get(u).is_none()).cloned().collect();
+        }
+        self.awaited.remove(&*node.uuid) && self.awaited.is_empty()
+    }
+
+    fn add_metadata(&mut self, head: &Head<'_>, line: &[u8]) {
+        keep(&mut self.session_id, head.session_id.owned());
+        match head.kind.as_str() {
+            Some("custom-title") => keep(&mut self.custom_title, head.custom_title.owned()),
+            Some("ai-title") => keep(&mut self.ai_title, head.ai_title.owned()),
+            Some("permission-mode") => keep(&mut self.permission_mode, head.permission_mode.owned()),
+            Some("last-prompt") => {
+                keep(&mut self.last_prompt, head.last_prompt.owned());
+                self.add_hint(head.leaf_uuid.boxed());
+            }
+            Some("content-replacement") => self.replacements.extend(replacements(head.replacements)),
+            _ => {}
+        }
+        let Ok(text) = std::str::from_utf8(line) else { return };
+        if let Some(kind) = crate::transcript::kind_of(text)
+            && !self.sticky.iter().any(|(k, _)| *k == kind)
+        {
+            self.sticky.push((kind, text.into()));
+        }
+    }
+
+    /// A repeated line is a copy of the first one; what was written between them is newer than the leaf they name.
+    fn add_hint(&mut self, leaf: Option<Box<str>>) {
+        let Some(leaf) = leaf else { return };
+        let nodes_after = self.nodes.len();
+        match &mut self.hint {
+            None => self.hint = Some(Hint { leaf, nodes_after, open: true }),
+            Some(hint) if hint.open && hint.leaf == leaf => hint.nodes_after = nodes_after,
+            Some(hint) => hint.open = false,
+        }
+    }
+
+    /// Fills in from the head of the file what the tail did not say.
+    pub(super) fn add_file_head(&mut self, block: &[u8]) {
+        let mut first = Self { sidechain: self.sidechain, ..Self::default() };
+        let whole = memchr::memrchr(b'\n', block).map_or(0, |at| at + 1);
+        for line in block[..whole].split(|b| *b == b'\n').rev() {
+            first.add(Span::default(), line);
+        }
+        self.cwd = first.cwd.or(self.cwd.take());
+        self.entrypoint = first.entrypoint.or(self.entrypoint.take());
+        keep(&mut self.custom_title, first.custom_title);
+        keep(&mut self.ai_title, first.ai_title);
+        keep(&mut self.last_prompt, first.last_prompt);
+        keep(&mut self.permission_mode, first.permission_mode);
+        for (kind, line) in first.sticky {
+            if !self.sticky.iter().any(|(k, _)| *k == kind) {
+                self.sticky.push((kind, line));
+            }
+        }
+    }
+
+    pub(super) fn get(&self, uuid: &str) -> Option<usize> {
+        self.by_uuid.get(uuid).copied()
+    }
+}
+
+fn keep(slot: &mut Option<String>, value: Option<String>) {
+    if slot.is_none() {
+        *slot = value;
+    }
+}
+
+fn take(slot: &mut Option<String>, value: Option<String>) {
+    if value.is_some() {
+        *slot = value;
+    }
+}
+
+fn replacements(raw: Option<&RawValue>) -> Vec<Replacement> {
+    let list: Vec<&RawValue> = raw.and_then(|r| serde_json::from_str(r.get()).ok()).unwrap_or_default();
+    list.into_iter().rev().filter_map(|r| serde_json::from_str(r.get()).ok()).collect()
+}
+
+impl Node {
+    fn read(head: &Head<'_>, span: Span, line: &[u8]) -> Option<Self> {
+        let kind = match head.kind.as_str()? {
+            "user" => NodeKind::User,
+            "assistant" => NodeKind::Assistant,
+            "system" => NodeKind::System,
+            "attachment" => NodeKind::Attachment,
+            _ => NodeKind::Progress,
+        };
+        let body = match kind {
+            NodeKind::User | NodeKind::Assistant => head.message,
+            NodeKind::Attachment => head.attachment,
+            NodeKind::System | NodeKind::Progress => None,
+        };
+        let message = match kind {
+            NodeKind::User | NodeKind::Assistant => head.message.map(head::message).unwrap_or_default(),
+            NodeKind::System | NodeKind::Attachment | NodeKind::Progress => head::Message::default(),
+        };
+        let calls = message.content.blocks.iter().filter_map(|block| match (kind, block.kind.as_str()) {
+            (NodeKind::Assistant, Some("tool_use")) => block.id.boxed(),
+            (NodeKind::User, Some("tool_result")) => block.tool_use_id.boxed(),
+            _ => None,
+        });
+        let uuid = head.uuid.boxed()?;
+        let boundary = (head.subtype.as_str() == Some("compact_boundary")).then(|| Box::new(boundary_facts(head)));
+        Some(Self {
+            kind,
+            // A line that names itself has no parent.
+            parent: head.parent.boxed().filter(|p| *p != uuid),
+            uuid,
+            span,
+            body: body.map(|raw| place(raw, span, line)),
+            timestamp: head.timestamp.boxed(),
+            calls: calls.collect(),
+            message_id: message.id.boxed(),
+            model: message.model.boxed(),
+            prompt_id: head.prompt_id.boxed(),
+            subtype: head.subtype.boxed(),
+            is_meta: head.is_meta.0,
+            is_team: head.team_name.as_str().is_some(),
+            is_compact_summary: head.is_compact_summary.0,
+            is_api_error: head.is_api_error.0,
+            boundary,
+        })
+    }
+
+    pub(super) fn is_said(&self) -> bool {
+        matches!(self.kind, NodeKind::User | NodeKind::Assistant)
+    }
+}
+
+/// Where a borrowed value lies in the file.
+fn place(raw: &RawValue, span: Span, line: &[u8]) -> Span {
+    let inside = (raw.get().as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
+    Span { offset: span.offset + inside as u64, len: raw.get().len() }
+}
+
+fn boundary_facts(head: &Head<'_>) -> BoundaryFacts {
+    let metadata = head.compact_metadata;
+    let compact: Compact<'_> = metadata.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default();
+    let kept = match (compact.messages, compact.segment) {
+        (Some(list), _) if !list.uuids.is_empty() => Some(Kept::Listed { anchor: list.anchor_uuid, uuids: list.uuids }),
+        (_, Some(s)) => Some(Kept::Segment { anchor: s.anchor_uuid, head: s.head_uuid, tail: s.tail_uuid }),
+        (Some(_) | None, None) => None,
+    };
+    BoundaryFacts { logical_parent: head.logical_parent.boxed(), metadata: metadata.map(|m| m.get().into()), kept }
+}

@@ -1,0 +1,111 @@
+//! The file under a transcript: append-only, shared with other processes. Knows how to go on after a write that the
+//! system cut short.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// What an append needs from a file; tests put a failing one in its place.
+pub(super) trait Disk: Send {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    fn state(&self) -> io::Result<DiskState>;
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+pub(super) type OpenDisk = Box<dyn Fn(&Path) -> io::Result<Box<dyn Disk>> + Send>;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DiskState {
+    pub(super) len: u64,
+    pub(super) ends_whole: bool,
+    /// Someone deleted the file; what we write would go nowhere.
+    pub(super) deleted: bool,
+}
+
+pub(super) fn open_file(path: &Path) -> io::Result<Box<dyn Disk>> {
+    if let Some(dir) = path.parent() {
+        crate::layout::create_private(dir)?;
+    }
+    let file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(path)?;
+    Ok(Box::new(file))
+}
+
+impl Disk for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Write::write(self, bytes)
+    }
+
+    fn state(&self) -> io::Result<DiskState> {
+        let meta = self.metadata()?;
+        let len = meta.len();
+        let mut last = [b'\n'];
+        if len > 0 {
+            self.read_exact_at(&mut last, len - 1)?;
+        }
+        Ok(DiskState { len, ends_whole: last[0] == b'\n', deleted: meta.nlink() == 0 })
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.read_exact_at(buffer, offset)
+    }
+}
+
+/// Lines on their way to the file, of which the first `done` bytes have arrived.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) bytes: Vec<u8>,
+    pub(super) done: usize,
+    /// Where our last partial write ended; only there may the rest of a line follow.
+    torn_at: Option<u64>,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Writes the rest. Afterwards the batch is empty, or `done` says how far it came.
+    pub(super) fn write_to(&mut self, disk: &mut dyn Disk) -> io::Result<()> {
+        let state = disk.state()?;
+        let goes_on = self.torn_at == Some(state.len);
+        if !goes_on {
+            self.done = memchr::memrchr(b'\n', &self.bytes[..self.done]).map_or(0, |at| at + 1);
+            self.separate(state.ends_whole);
+        }
+        self.torn_at = None;
+        let mut end = state.len;
+        while self.done < self.bytes.len() {
+            match disk.write(&self.bytes[self.done..]) {
+                Ok(0) => return Err(self.stopped(end, io::ErrorKind::WriteZero.into())),
+                Ok(n) => {
+                    self.done += n;
+                    end += n as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(self.stopped(end, e)),
+            }
+        }
+        self.bytes.clear();
+        self.bytes.shrink_to(1 << 20);
+        self.done = 0;
+        Ok(())
+    }
+
+    /// After someone's torn line a newline goes first, in the same write.
+    fn separate(&mut self, ends_whole: bool) {
+        let has_newline = self.bytes.get(self.done) == Some(&b'\n');
+        match (ends_whole, has_newline) {
+            (false, false) => self.bytes.insert(self.done, b'\n'),
+            (true, true) => drop(self.bytes.remove(self.done)),
+            (true, false) | (false, true) => {}
+        }
+    }
+
+    fn stopped(&mut self, end: u64, error: io::Error) -> io::Error {
+        if self.done > 0 && self.bytes[self.done - 1] != b'\n' {
+            self.torn_at = Some(end);
+        }
+        error
+    }
+}

@@ -1,0 +1,123 @@
+//! Metadata that readers look for near the end of the file only: titles, tag, last prompt, modes. Keeps the latest
+//! line of each kind, also when another process wrote it, and says when copies are due.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// Readers see the last 64 KiB; copies go out well before.
+const COPY_AFTER: u64 = 48 << 10;
+/// Closer to the end than this, no copy is needed at exit.
+const NEAR: u64 = 16 << 10;
+const KINDS: [&str; 10] = [
+    "custom-title",
+    "ai-title",
+    "tag",
+    "agent-name",
+    "agent-color",
+    "agent-setting",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "last-prompt",
+];
+
+#[derive(Default)]
+pub(super) struct Sticky {
+    items: Vec<Item>,
+}
+
+struct Item {
+    kind: &'static str,
+    line: String,
+    /// Bytes between the line and the end of the file.
+    behind: u64,
+    /// Messages were written after it.
+    outrun: bool,
+}
+
+/// Metadata lines start with their type; tree lines start with their parent.
+pub(super) fn is_metadata(line: &str) -> bool {
+    line.starts_with("{\"type\":\"")
+}
+
+pub(crate) fn kind_of(line: &str) -> Option<&'static str> {
+    let rest = line.strip_prefix("{\"type\":\"")?;
+    let name = &rest[..rest.find('"')?];
+    KINDS.into_iter().find(|k| *k == name)
+}
+
+impl Sticky {
+    /// A line of the resumed file, somewhere before its end.
+    pub(super) fn remember(&mut self, line: String) {
+        self.set(line, NEAR + 1);
+    }
+
+    /// Lines that were just added at the end of the file, by us or by others.
+    pub(super) fn saw(&mut self, lines: &[u8]) {
+        for line in lines.split_inclusive(|b| *b == b'\n') {
+            self.advance(line.len() as u64);
+            let Ok(text) = std::str::from_utf8(line) else { continue };
+            let text = text.trim_end();
+            if !is_metadata(text) {
+                self.items.iter_mut().for_each(|i| i.outrun = true);
+            } else if serde_json::from_str::<IgnoredAny>(text).is_ok() {
+                self.set(text.to_owned(), 0);
+            }
+        }
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.items.iter_mut().for_each(|i| i.behind += bytes);
+    }
+
+    fn set(&mut self, line: String, behind: u64) {
+        let Some(kind) = kind_of(&line) else { return };
+        let item = Item { kind, line, behind, outrun: false };
+        match self.items.iter_mut().find(|i| i.kind == kind) {
+            Some(old) => *old = item,
+            None => self.items.push(item),
+        }
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        self.items.iter().any(|i| i.behind > COPY_AFTER)
+    }
+
+    /// Some line should be nearer to the end when nothing follows.
+    pub(super) fn is_far(&self) -> bool {
+        self.items.iter().any(|i| i.behind > NEAR)
+    }
+
+    /// Copies of every line that is not near the end.
+    pub(super) fn copies(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for item in self.items.iter().filter(|i| i.behind > NEAR) {
+            let Some(line) = item.copy() else { continue };
+            out.extend_from_slice(line.as_bytes());
+            out.push(b'\n');
+        }
+        out
+    }
+}
+
+impl Item {
+    /// A leaf that newer messages have left behind must not be named again: a reader would resume there.
+    fn copy(&self) -> Option<String> {
+        if self.kind != "last-prompt" || !self.outrun {
+            return Some(self.line.clone());
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct LastPrompt {
+            last_prompt: Option<String>,
+            session_id: Option<String>,
+        }
+        let old: LastPrompt = serde_json::from_str(&self.line).ok()?;
+        let entry = wire::entry::MetaEntry::LastPrompt {
+            last_prompt: Some(old.last_prompt?),
+            leaf_uuid: None,
+            session_id: old.session_id?,
+        };
+        wire::entry::Entry::Meta(entry).to_line().ok()
+    }
+}

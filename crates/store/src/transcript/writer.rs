@@ -1,0 +1,238 @@
+//! The writer thread: takes what is queued, writes it, tells who waits. Sleeps when there is nothing to do; while the
+//! disk refuses it tries again at growing intervals and whenever someone asks.
+
+use super::disk::{Batch, Disk, OpenDisk};
+use super::sticky::Sticky;
+use super::{Shared, State};
+use crate::error::Failure;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const FIRST_RETRY: Duration = Duration::from_millis(500);
+const LAST_RETRY: Duration = Duration::from_secs(10);
+/// Trouble that may pass is reported after this long.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// Most that is read back to find lines other processes appended.
+const LOOK_BACK: u64 = 16 << 20;
+/// How much of an existing file is looked at before the first copies.
+const TAIL: u64 = 64 << 10;
+
+pub(super) struct Writer {
+    path: Arc<Path>,
+    open: OpenDisk,
+    disk: Option<Box<dyn Disk>>,
+    batch: Batch,
+    /// Copies of metadata on their way; nobody waits for them.
+    copies: Batch,
+    sticky: Sticky,
+    /// The file is known up to here; beyond it we wrote `own` bytes.
+    known: u64,
+    own: u64,
+}
+
+impl Writer {
+    pub(super) fn new(path: Arc<Path>, open: OpenDisk) -> Self {
+        Self {
+            path,
+            open,
+            disk: None,
+            batch: Batch::default(),
+            copies: Batch::default(),
+            sticky: Sticky::default(),
+            known: 0,
+            own: 0,
+        }
+    }
+
+    fn disk(&mut self) -> io::Result<&mut dyn Disk> {
+        if let Some(disk) = &self.disk
+            && disk.state()?.deleted
+        {
+            self.disk = None;
+        }
+        if self.disk.is_none() {
+            let disk = (self.open)(&self.path)?;
+            self.known = disk.state()?.len.saturating_sub(TAIL);
+            self.own = 0;
+            self.disk = Some(disk);
+        }
+        match &mut self.disk {
+            Some(disk) => Ok(disk.as_mut()),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn write_batch(&mut self) -> io::Result<()> {
+        let mut batch = std::mem::take(&mut self.batch);
+        let size = batch.bytes.len();
+        let result = self.disk().and_then(|disk| batch.write_to(disk));
+        self.batch = batch;
+        if result.is_ok() {
+            self.own += size as u64;
+        }
+        result
+    }
+
+    /// Puts fresh copies of metadata at the end, after adopting what others wrote there.
+    fn write_copies(&mut self) -> io::Result<()> {
+        if self.copies.is_empty() {
+            self.adopt()?;
+            self.copies.bytes = self.sticky.copies();
+        }
+        let mut copies = std::mem::take(&mut self.copies);
+        let bytes = copies.bytes.clone();
+        let result = self.disk().and_then(|disk| copies.write_to(disk));
+        self.copies = copies;
+        if result.is_ok() {
+            self.own += bytes.len() as u64;
+            self.sticky.saw(&bytes);
+        }
+        result
+    }
+
+    /// Reads what was appended since the last look, unless all of it is ours.
+    fn adopt(&mut self) -> io::Result<()> {
+        let (known, own) = (self.known, self.own);
+        let disk = self.disk()?;
+        let end = disk.state()?.len;
+        if end > known + own {
+            let start = known.max(end.saturating_sub(LOOK_BACK));
+            let mut bytes = vec![0; (end - start) as usize];
+            disk.read_at(&mut bytes, start)?;
+            self.sticky.saw(&bytes);
+        }
+        self.known = end;
+        self.own = 0;
+        Ok(())
+    }
+}
+
+pub(super) fn run(shared: &Shared, mut writer: Writer) {
+    let mut trouble = Trouble::default();
+    loop {
+        let closing = collect(shared, &mut writer, &trouble);
+        let result = if writer.batch.is_empty() { Ok(()) } else { attempt(shared, &mut writer) };
+        let result = result.and_then(|()| copy_metadata(&mut writer, closing));
+        trouble.update(shared, result);
+        if closing && finish(shared, &mut writer) {
+            return;
+        }
+    }
+}
+
+/// Waits for something to do and moves it into the batch. True when the transcript is being closed.
+fn collect(shared: &Shared, writer: &mut Writer, trouble: &Trouble) -> bool {
+    let mut state = wait(shared, trouble);
+    state.poked = false;
+    for line in std::mem::take(&mut state.remembered) {
+        writer.sticky.remember(line);
+    }
+    let taken = std::mem::take(&mut state.queue);
+    writer.sticky.saw(&taken.bytes);
+    if writer.batch.is_empty() {
+        writer.batch.bytes = taken.bytes;
+    } else {
+        writer.batch.bytes.extend_from_slice(&taken.bytes);
+    }
+    state.in_flight = writer.batch.bytes.len();
+    state.in_flight_lines += taken.count;
+    state.closing
+}
+
+fn wait<'a>(shared: &'a Shared, trouble: &Trouble) -> MutexGuard<'a, State> {
+    let idle = |s: &mut State| s.queue.count == 0 && !s.poked && !s.closing;
+    let state = shared.lock();
+    match trouble.retry_in {
+        None => shared.work.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner),
+        Some(pause) => {
+            let guard = shared.work.wait_timeout_while(state, pause, idle);
+            guard.unwrap_or_else(PoisonError::into_inner).0
+        }
+    }
+}
+
+fn attempt(shared: &Shared, writer: &mut Writer) -> io::Result<()> {
+    writer.write_batch()?;
+    let mut state = shared.lock();
+    state.in_flight = 0;
+    state.in_flight_lines = 0;
+    let written = state.queued_total - state.queue.bytes.len() as u64;
+    shared.progress.send_modify(|p| p.written_total = written);
+    shared.moved.notify_all();
+    Ok(())
+}
+
+fn copy_metadata(writer: &mut Writer, closing: bool) -> io::Result<()> {
+    let due = writer.sticky.is_due() || (closing && writer.sticky.is_far());
+    if due || !writer.copies.is_empty() {
+        return writer.write_copies();
+    }
+    Ok(())
+}
+
+/// Ends the thread unless lines came in meanwhile.
+fn finish(shared: &Shared, writer: &mut Writer) -> bool {
+    let mut state = shared.lock();
+    let healthy = shared.health.borrow().is_none();
+    if healthy && state.queue.count > 0 {
+        return false;
+    }
+    let open: OpenDisk = Box::new(super::disk::open_file);
+    state.writer = Some(std::mem::replace(writer, Writer::new(Arc::clone(&shared.path), open)));
+    state.running = false;
+    shared.progress.send_modify(|p| p.closed = true);
+    shared.moved.notify_all();
+    true
+}
+
+/// How long the disk has been refusing, and when to try again.
+#[derive(Default)]
+struct Trouble {
+    since: Option<Instant>,
+    retry_in: Option<Duration>,
+}
+
+impl Trouble {
+    fn update(&mut self, shared: &Shared, result: io::Result<()>) {
+        let Err(error) = result else {
+            *self = Self::default();
+            shared.health.send_if_modified(|h| h.take().is_some());
+            return;
+        };
+        let since = *self.since.get_or_insert_with(Instant::now);
+        self.retry_in = Some(self.retry_in.map_or(FIRST_RETRY, |p| (p * 2).min(LAST_RETRY)));
+        let failure = describe(&error, since.elapsed() >= PATIENCE);
+        tracing::warn!(%failure, "transcript");
+        shared.health.send_if_modified(|h| {
+            let changed = h.as_ref() != Some(&failure);
+            *h = Some(failure);
+            changed
+        });
+        // Waiters hold the lock between looking and sleeping, so they cannot miss this.
+        let guard = shared.lock();
+        shared.progress.send_modify(|p| p.failures += 1);
+        shared.moved.notify_all();
+        drop(guard);
+    }
+}
+
+fn describe(error: &io::Error, patience_over: bool) -> Failure {
+    let known = match error.kind() {
+        io::ErrorKind::StorageFull => Some(("disk full", "ENOSPC")),
+        io::ErrorKind::QuotaExceeded => Some(("disk quota exceeded", "EDQUOT")),
+        io::ErrorKind::ReadOnlyFilesystem => Some(("read-only file system", "EROFS")),
+        io::ErrorKind::InvalidFilename => Some(("file name too long", "ENAMETOOLONG")),
+        io::ErrorKind::PermissionDenied => Some(("permission denied", "EACCES")),
+        _ => None,
+    };
+    match known {
+        Some((cause, code)) => Failure { cause: cause.into(), code: code.into(), warn: true },
+        None => Failure {
+            cause: error.to_string(),
+            code: error.raw_os_error().map_or_else(|| "EIO".into(), |n| format!("errno {n}")),
+            warn: patience_over,
+        },
+    }
+}

@@ -1,0 +1,74 @@
+//! The shell's directory between calls: it persists inside the workspace and is put back when a command leaves it, or
+//! when it no longer exists.
+
+use crate::contract::{CallCx, Workspace};
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+/// The directory a command starts in, and the notice when it is not where the last one left the shell.
+pub(super) struct Place {
+    pub(super) cwd: PathBuf,
+    pub(super) reset: Option<String>,
+}
+
+pub(super) fn current(cx: &CallCx) -> PathBuf {
+    cx.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn set(cx: &CallCx, dir: PathBuf) {
+    *cx.state.cwd.lock().unwrap_or_else(PoisonError::into_inner) = dir;
+}
+
+fn reset_notice(dir: &Path) -> String {
+    format!("Shell cwd was reset to {}", dir.display())
+}
+
+/// Where to start. A directory that is gone is replaced by the project's.
+pub(super) fn place(cx: &CallCx) -> Place {
+    let cwd = current(cx);
+    if cwd.is_dir() || cwd == cx.workspace.project {
+        return Place { cwd, reset: None };
+    }
+    let project = cx.workspace.project.clone();
+    set(cx, project.clone());
+    Place { reset: Some(reset_notice(&project)), cwd: project }
+}
+
+/// Takes over the directory the shell ended in, or says that it was reset.
+pub(super) async fn settle(cx: &CallCx, scratch: Vec<PathBuf>) -> Option<String> {
+    let before = current(cx);
+    let workspace = cx.workspace.clone();
+    let ended_in = tokio::task::spawn_blocking(move || {
+        let text = scratch.first().and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
+        super::remove_files(&scratch);
+        let now = reported(text)?;
+        let changed = now != before && before.canonicalize().ok().as_ref() != Some(&now);
+        changed.then(|| (inside(&now, &workspace), now))
+    });
+    let (inside, now) = ended_in.await.ok()??;
+    let project = &cx.workspace.project;
+    if cx.state.facts.env.is_on("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR") {
+        set(cx, project.clone());
+        return None;
+    }
+    if inside {
+        set(cx, now);
+        return None;
+    }
+    set(cx, project.clone());
+    Some(reset_notice(project))
+}
+
+fn reported(mut text: Vec<u8>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    if text.pop() != Some(b'\n') || !text.starts_with(b"/") {
+        return None;
+    }
+    Some(PathBuf::from(std::ffi::OsString::from_vec(text)))
+}
+
+fn inside(dir: &Path, workspace: &Workspace) -> bool {
+    std::iter::once(&workspace.project)
+        .chain(&workspace.additional)
+        .any(|root| dir.starts_with(root) || root.canonicalize().is_ok_and(|root| dir.starts_with(root)))
+}

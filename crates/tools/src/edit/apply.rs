@@ -1,0 +1,182 @@
+//! Replacing text, purely. Exact matches only, but for two things models cannot see: CRLF against LF, and curly
+//! against straight quotes. Whatever is not replaced keeps its bytes.
+
+use crate::text_file::LineEnding;
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// How the old text was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matched {
+    Exactly,
+    /// After taking curly and straight quotes for the same.
+    ByQuotes,
+}
+
+/// Which occurrences to replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The only one; more than one is an error.
+    One,
+    All,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    pub text: String,
+    pub count: usize,
+    pub matched: Matched,
+}
+
+/// Why nothing was replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    NotFound,
+    /// This many occurrences, and only one was to be replaced.
+    Ambiguous(usize),
+}
+
+/// Replaces `old` by `new` in `content`, which may have any line endings. `old` must not be empty.
+pub fn apply(content: &str, old: &str, new: &str, scope: Scope) -> Result<Applied, Mismatch> {
+    let (old, new) = (lf_only(old), lf_only(new));
+    let text = Unfolded::of(content);
+    let (found, matched) = find(&text.lf, &old);
+    match (found.len(), scope) {
+        (0, _) => return Err(Mismatch::NotFound),
+        (n @ 2.., Scope::One) => return Err(Mismatch::Ambiguous(n)),
+        _ => {}
+    }
+    let ending = LineEnding::of(content);
+    let mut out = String::with_capacity(content.len() + new.len() * found.len());
+    let mut at = 0;
+    for range in &found {
+        out.push_str(&content[at..text.original(range.start)]);
+        let replacement = match matched {
+            Matched::Exactly => Cow::Borrowed(&*new),
+            Matched::ByQuotes => keep_quotes(&text.lf[range.clone()], &old, &new).into(),
+        };
+        out.push_str(&ending.apply(&replacement));
+        at = text.original(range.end);
+    }
+    out.push_str(&content[at..]);
+    Ok(Applied { text: out, count: found.len(), matched })
+}
+
+fn find(text: &str, old: &str) -> (Vec<Range<usize>>, Matched) {
+    let exact = occurrences(text, old);
+    if !exact.is_empty() || !(has_quotes(old) && text.contains(CURLY) || old.contains(CURLY)) {
+        return (exact, Matched::Exactly);
+    }
+    let straight = Straight::of(text);
+    let found = occurrences(&straight.text, &straighten(old));
+    (found.into_iter().map(|r| straight.original(r.start)..straight.original(r.end)).collect(), Matched::ByQuotes)
+}
+
+fn occurrences(text: &str, needle: &str) -> Vec<Range<usize>> {
+    if needle.is_empty() {
+        return Vec::new();
+    }
+    memchr::memmem::find_iter(text.as_bytes(), needle).map(|at| at..at + needle.len()).collect()
+}
+
+fn lf_only(text: &str) -> Cow<'_, str> {
+    if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
+}
+
+/// Text with LF endings only, and the way back to the original's offsets.
+struct Unfolded<'a> {
+    lf: Cow<'a, str>,
+    /// Offsets in `lf` of the line feeds that had a carriage return before them.
+    folded: Vec<usize>,
+}
+
+impl<'a> Unfolded<'a> {
+    fn of(text: &'a str) -> Self {
+        let folded = memchr::memmem::find_iter(text.as_bytes(), "\r\n").enumerate().map(|(i, at)| at - i).collect();
+        Self { lf: lf_only(text), folded }
+    }
+
+    fn original(&self, offset: usize) -> usize {
+        offset + self.folded.partition_point(|at| *at < offset)
+    }
+}
+
+const CURLY: [char; 8] = ['‘', '’', '‚', '‛', '“', '”', '„', '‟'];
+
+fn has_quotes(text: &str) -> bool {
+    text.contains(['\'', '"'])
+}
+
+fn straight(c: char) -> char {
+    match c {
+        '‘' | '’' | '‚' | '‛' => '\'',
+        '“' | '”' | '„' | '‟' => '"',
+        other => other,
+    }
+}
+
+fn straighten(text: &str) -> String {
+    text.chars().map(straight).collect()
+}
+
+/// Text with straight quotes, and the way back. Each curly quote is three bytes, its straight one a single byte.
+struct Straight {
+    text: String,
+    /// Offsets in `text` of the quotes that were curly.
+    bent: Vec<usize>,
+}
+
+impl Straight {
+    fn of(text: &str) -> Self {
+        let mut out = String::with_capacity(text.len());
+        let mut bent = Vec::new();
+        for c in text.chars() {
+            let s = straight(c);
+            if s != c {
+                bent.push(out.len());
+            }
+            out.push(s);
+        }
+        Self { text: out, bent }
+    }
+
+    fn original(&self, offset: usize) -> usize {
+        offset + 2 * self.bent.partition_point(|at| *at < offset)
+    }
+}
+
+/// Past this many characters only what both ends have in common keeps the file's quotes.
+const DIFF_LIMIT: usize = 4_000;
+
+/// `new`, with the characters it shares with `old` taken from `found`: the same text with the file's own quotes.
+fn keep_quotes(found: &str, old: &str, new: &str) -> String {
+    let found: Vec<char> = found.chars().collect();
+    let old: Vec<char> = old.chars().map(straight).collect();
+    let new_chars: Vec<char> = new.chars().collect();
+    let new_plain: Vec<char> = new.chars().map(straight).collect();
+    if old.len().max(new_chars.len()) > DIFF_LIMIT {
+        return keep_ends(&found, &old, &new_chars, &new_plain);
+    }
+    let mut out = String::with_capacity(new.len());
+    for op in capture_diff_slices(Algorithm::Myers, &old, &new_plain) {
+        match op.tag() {
+            DiffTag::Equal => out.extend(&found[op.old_range()]),
+            DiffTag::Insert | DiffTag::Replace => out.extend(&new_chars[op.new_range()]),
+            DiffTag::Delete => {}
+        }
+    }
+    out
+}
+
+fn keep_ends(found: &[char], old: &[char], new: &[char], new_plain: &[char]) -> String {
+    let head = old.iter().zip(new_plain).take_while(|(a, b)| a == b).count();
+    let room = old.len().min(new.len()) - head;
+    let tail = old.iter().rev().zip(new_plain.iter().rev()).take(room).take_while(|(a, b)| a == b).count();
+    let middle = &new[head..new.len() - tail];
+    found[..head].iter().chain(middle).chain(&found[found.len() - tail..]).collect()
+}
+
+#[cfg(test)]
+#[path = "apply_tests.rs"]
+mod tests;

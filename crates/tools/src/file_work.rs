@@ -1,0 +1,161 @@
+//! What the file tools share: looking at a path without opening it, the errors for what is found there, and running
+//! off the async thread. A panic in a decoder or a file system that hangs ends the call, never the session.
+
+use crate::contract::{CallCx, Outcome};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Larger files are refused by tools that must hold them in memory.
+pub(crate) const HELD_LIMIT: u64 = 1 << 30;
+
+/// What is at a path. Symlinks are followed.
+#[derive(Debug)]
+pub(crate) enum At {
+    Nothing,
+    File(Metadata),
+    Directory,
+    /// A device, FIFO or socket: opening it may hang or have effects.
+    Special(&'static str),
+}
+
+/// Looks without opening.
+pub(crate) fn look(path: &Path) -> io::Result<At> {
+    let meta = match std::fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(At::Nothing),
+        Err(error) => return Err(error),
+    };
+    let kind = meta.file_type();
+    Ok(if kind.is_file() {
+        At::File(meta)
+    } else if kind.is_dir() {
+        At::Directory
+    } else if kind.is_fifo() {
+        At::Special("FIFO")
+    } else if kind.is_socket() {
+        At::Special("socket")
+    } else {
+        At::Special("device")
+    })
+}
+
+pub(crate) fn special(path: &Path, kind: &str) -> Outcome {
+    Outcome::invalid(format!("{} is a {kind}, not a file. It was not opened.", path.display()))
+}
+
+pub(crate) fn denied(path: &Path) -> Outcome {
+    Outcome::invalid(format!("{} is covered by a rule that denies reading it.", path.display()))
+}
+
+pub(crate) fn io_failed(doing: &str, path: &Path, error: &io::Error) -> Outcome {
+    Outcome::failed(format!("Cannot {doing} {}: {error}", path.display()))
+}
+
+/// Names the current directory, and a file the caller may have meant.
+pub(crate) fn missing_text(path: &Path, cx: &CallCx) -> String {
+    let hint = near_name(path).map(|name| format!(" Did you mean {}?", path.with_file_name(name).display()));
+    let cwd = cx.workspace.cwd.display();
+    format!("File does not exist: {}. The current directory is {cwd}.{}", path.display(), hint.unwrap_or_default())
+}
+
+/// Directories larger than this are not searched for near names.
+const LISTED: usize = 5_000;
+
+/// A file beside `path` whose name is nearly the same.
+fn near_name(path: &Path) -> Option<String> {
+    let wanted = path.file_name()?.to_str()?.to_lowercase();
+    let entries = std::fs::read_dir(path.parent()?).ok()?.take(LISTED).flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter_map(|name| Some((distance(&wanted, &name.to_lowercase())?, name))).min().map(|(_, name)| name)
+}
+
+/// Small when two lower-case names are alike, `None` when they are not: the same stem, or few changed letters.
+fn distance(a: &str, b: &str) -> Option<usize> {
+    let stem = |name: &str| name.rsplit_once('.').map_or(name.to_owned(), |(stem, _)| stem.to_owned());
+    let changed = levenshtein(a, b);
+    let allowed = if a.chars().count() < 5 { 1 } else { 2 };
+    if changed <= allowed {
+        return Some(changed);
+    }
+    (stem(a) == stem(b) && !stem(a).is_empty()).then_some(allowed + 1)
+}
+
+fn levenshtein(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = corner + usize::from(x != *y);
+            corner = row[j + 1];
+            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Whether the name says notebook.
+pub(crate) fn is_notebook(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("ipynb"))
+}
+
+/// In Perforce mode a file without write bits is one that was not opened for edit.
+pub(crate) fn perforce_refusal(path: &Path, meta: &Metadata, cx: &CallCx) -> Option<Outcome> {
+    let refused = meta.permissions().readonly() && cx.state.facts.env.is_on("CLAUDE_CODE_PERFORCE_MODE");
+    let path = path.display();
+    refused.then(|| Outcome::invalid(format!("{path} is read-only. Run `p4 edit {path}` first, then try again.")))
+}
+
+/// Files above this are not repeated in the structured result.
+const ORIGINAL_LIMIT: usize = 1 << 20;
+
+/// `originalFile`: the text before, unless it is very large.
+pub(crate) fn original(text: &str) -> Option<&str> {
+    (text.len() <= ORIGINAL_LIMIT).then_some(text)
+}
+
+pub(crate) fn structured<T: Serialize>(value: &T) -> Option<Box<RawValue>> {
+    wire::raw::to_raw(value).ok()
+}
+
+/// Runs work that changes files to its end: cancelling halfway would leave the model guessing what happened.
+pub(crate) async fn to_the_end(work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| broken(&error))
+}
+
+/// Runs work that only reads; a cancelled call does not wait for a file system that hangs.
+pub(crate) async fn until_cancelled<T: Send + 'static>(
+    cx: &CallCx,
+    work: impl FnOnce() -> Result<T, Outcome> + Send + 'static,
+) -> Result<T, Outcome> {
+    tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => Err(Outcome::failed("The call was cancelled before it ended.")),
+        done = tokio::task::spawn_blocking(work) => done.unwrap_or_else(|error| Err(broken(&error))),
+    }
+}
+
+fn broken(error: &tokio::task::JoinError) -> Outcome {
+    tracing::error!(%error, "file tool panicked");
+    Outcome::failed("The file could not be processed because of an internal error.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names() {
+        assert_eq!(distance("main.rs", "main.rs"), Some(0));
+        assert_eq!(distance("mian.rs", "main.rs"), Some(2));
+        assert_eq!(distance("config.json", "config.toml"), Some(3));
+        assert_eq!(distance("a.rs", "b.rs"), Some(1));
+        assert_eq!(distance("ab.c", "xy.c"), None);
+        assert_eq!(distance("readme", "license"), None);
+    }
+}

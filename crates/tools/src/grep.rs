@@ -1,0 +1,142 @@
+//! Grep: file contents by regular expression, on ripgrep's own libraries and with its meaning. Every search runs over
+//! the whole tree, so that totals are true and the shown part does not depend on which thread was faster; only the
+//! entries that may be shown are held in memory.
+
+mod collect;
+mod plan;
+mod render;
+mod sink;
+
+use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::input::Input;
+use crate::walk;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use permission::Access;
+use serde_json::value::RawValue;
+use std::path::PathBuf;
+
+const DEFAULT_LIMIT: u64 = 250;
+
+static SPEC: Spec = Spec::of("Grep", include_str!("grep.md"), include_str!("grep.schema.json"));
+
+pub struct Grep;
+
+impl Tool for Grep {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+        let input = Input::of("Grep", input)?;
+        for name in ["pattern", "path", "glob"] {
+            if input.opt_string(name)?.is_some_and(|text| text.contains('\0')) {
+                return Err(input.refuse(name, "contains a NUL character"));
+            }
+        }
+        Ok(Box::new(GrepCall(query(&input)?)))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Files,
+    Content,
+    Count,
+}
+
+#[derive(Clone, Debug)]
+struct Query {
+    pattern: String,
+    path: Option<String>,
+    glob: Option<String>,
+    file_type: Option<String>,
+    mode: Mode,
+    before: usize,
+    after: usize,
+    line_numbers: bool,
+    ignore_case: bool,
+    only_matching: bool,
+    multiline: bool,
+    /// `None`: everything.
+    limit: Option<usize>,
+    offset: usize,
+}
+
+fn query(input: &Input<'_>) -> Result<Query, InputError> {
+    let mode = match input.opt_choice("output_mode", &["files_with_matches", "content", "count"])? {
+        Some("content") => Mode::Content,
+        Some("count") => Mode::Count,
+        _ => Mode::Files,
+    };
+    let number = |name| input.opt_number(name).map(|n| n.map(|n| usize::try_from(n).unwrap_or(usize::MAX)));
+    let switch = |name| input.opt_bool(name).map(|on| on.unwrap_or(false));
+    let around = match number("-C")? {
+        None => number("context")?,
+        set => set,
+    };
+    let only_matching = mode == Mode::Content && switch("-o")?;
+    // Parts of lines have no surroundings.
+    let context = |own: Option<usize>| match mode {
+        Mode::Content if !only_matching => own.or(around).unwrap_or(0),
+        Mode::Content | Mode::Files | Mode::Count => 0,
+    };
+    let limit = number("head_limit")?.unwrap_or(DEFAULT_LIMIT as usize);
+    Ok(Query {
+        pattern: input.string("pattern")?,
+        path: input.opt_string("path")?.filter(|p| !p.is_empty()),
+        glob: input.opt_string("glob")?.filter(|g| !g.trim().is_empty()),
+        file_type: input.opt_string("type")?.filter(|t| !t.is_empty()),
+        mode,
+        before: context(number("-B")?),
+        after: context(number("-A")?),
+        line_numbers: input.opt_bool("-n")?.unwrap_or(true),
+        ignore_case: switch("-i")?,
+        only_matching,
+        multiline: switch("multiline")?,
+        limit: (limit != 0).then_some(limit),
+        offset: number("offset")?.unwrap_or(0),
+    })
+}
+
+impl Query {
+    fn root(&self, at: &Workspace) -> PathBuf {
+        self.path.as_ref().map_or_else(|| at.cwd.clone(), |p| at.absolute(p))
+    }
+
+    /// How many entries can be shown at most.
+    fn window(&self) -> usize {
+        self.limit.map_or(usize::MAX, |limit| limit.saturating_add(self.offset))
+    }
+
+    fn has_context(&self) -> bool {
+        self.before > 0 || self.after > 0
+    }
+}
+
+struct GrepCall(Query);
+
+impl Call for GrepCall {
+    fn access(&self, at: &Workspace) -> Vec<Access> {
+        vec![Access::ReadPath(self.0.root(at))]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Shared
+    }
+
+    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+        async move { search(self.0, cx).await.unwrap_or_else(|failure| failure) }.boxed()
+    }
+}
+
+async fn search(query: Query, cx: CallCx) -> Result<Outcome, Outcome> {
+    let limit = walk::time_limit(&cx.state.facts.env);
+    let (asked, at, may_read) = (query.clone(), cx.workspace.clone(), cx.may_read.clone());
+    let (found, ended) = walk::run(&cx, limit, move |halt| {
+        let plan = plan::Plan::new(&asked, &at)?;
+        plan.run(&asked, halt, &*may_read).map_err(Outcome::failed)
+    })
+    .await?;
+    Ok(render::outcome(&query, found?, &cx.workspace, walk::time_note(ended, limit)))
+}

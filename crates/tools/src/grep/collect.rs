@@ -1,0 +1,113 @@
+//! What a search has found so far, in the order it will be shown. Threads finish in any order; the entries kept are
+//! always the first of the full answer, so the result is the same every time.
+
+use super::Query;
+use crate::contract::Workspace;
+use crate::walk::{self, Best};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What all kept lines may take, in bytes; later ones are counted only.
+const MAX_BYTES: usize = 16 << 20;
+
+#[derive(Debug)]
+pub(super) struct Collected {
+    /// Newest first, then by path.
+    newest: Best<(Reverse<SystemTime>, PathBuf)>,
+    /// Content and count entries by path.
+    entries: BTreeMap<PathBuf, Vec<String>>,
+    kept: usize,
+    bytes: usize,
+    /// How many entries can be shown.
+    window: usize,
+    /// Paths from here on are not kept.
+    horizon: Option<PathBuf>,
+    separators: bool,
+    pub(super) files: u64,
+    pub(super) lines: u64,
+    pub(super) matches: u64,
+}
+
+impl Collected {
+    pub(super) fn new(query: &Query) -> Self {
+        Self {
+            newest: Best::new(query.window()),
+            entries: BTreeMap::new(),
+            kept: 0,
+            bytes: 0,
+            window: query.window(),
+            horizon: None,
+            separators: query.has_context(),
+            files: 0,
+            lines: 0,
+            matches: 0,
+        }
+    }
+
+    pub(super) fn add_file(&mut self, path: &Path, modified: SystemTime) {
+        self.files += 1;
+        self.newest.add((Reverse(modified), path.to_path_buf()));
+    }
+
+    pub(super) fn add_count(&mut self, path: &Path, matches: u64, at: &Workspace) {
+        self.files += 1;
+        self.matches += matches;
+        self.keep(path, vec![format!("{}:{matches}", walk::shown(path, at))]);
+    }
+
+    pub(super) fn add_lines(&mut self, path: &Path, kept: Vec<String>, total: u64) {
+        self.lines += total + u64::from(self.separators && self.files > 0);
+        self.files += 1;
+        self.keep(path, kept);
+    }
+
+    /// How many entries of this file are worth keeping.
+    pub(super) fn room(&self, path: &Path) -> usize {
+        let beyond = self.horizon.as_ref().is_some_and(|h| path >= h.as_path());
+        let after_all = self.kept >= self.window && self.entries.last_key_value().is_some_and(|(last, _)| path > last);
+        if beyond || after_all { 0 } else { self.window }
+    }
+
+    fn keep(&mut self, path: &Path, lines: Vec<String>) {
+        // The horizon may have come nearer since the file was opened.
+        if lines.is_empty() || self.room(path) == 0 {
+            return;
+        }
+        self.kept += lines.len();
+        self.bytes += size(&lines);
+        self.entries.insert(path.to_path_buf(), lines);
+        while let Some((_, last)) = self.entries.last_key_value() {
+            let spare = self.kept - last.len() >= self.window;
+            if !spare && (self.bytes <= MAX_BYTES || self.entries.len() == 1) {
+                break;
+            }
+            if let Some((path, lines)) = self.entries.pop_last() {
+                self.kept -= lines.len();
+                self.bytes -= size(&lines);
+                self.horizon = Some(path);
+            }
+        }
+    }
+
+    pub(super) fn into_files(self) -> Vec<PathBuf> {
+        self.newest.into_sorted().into_iter().map(|(_, path)| path).collect()
+    }
+
+    /// All kept entries in path order; groups of context are set apart.
+    pub(super) fn into_lines(self) -> Vec<String> {
+        let mut all = Vec::with_capacity(self.kept + self.entries.len());
+        for lines in self.entries.into_values() {
+            if self.separators && !all.is_empty() {
+                all.push("--".to_owned());
+            }
+            all.extend(lines);
+        }
+        all
+    }
+}
+
+fn size(lines: &[String]) -> usize {
+    lines.iter().map(|line| line.len() + 24).sum()
+}

@@ -1,0 +1,142 @@
+//! The answer as the model reads it, and its structured twin.
+
+use super::collect::Collected;
+use super::{Mode, Query};
+use crate::contract::{Outcome, Workspace};
+use crate::walk;
+use serde::Serialize;
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    mode: &'static str,
+    num_files: u64,
+    filenames: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_lines: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_matches: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_files: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_lines: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    applied_limit: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    applied_offset: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timed_out: Option<bool>,
+}
+
+/// The page of entries the query asks for.
+struct Page {
+    shown: Vec<String>,
+    /// Set when the limit held something back.
+    limit: Option<usize>,
+    total: u64,
+}
+
+impl Page {
+    fn of(query: &Query, entries: impl Iterator<Item = String>, total: u64) -> Self {
+        let shown: Vec<String> = entries.skip(query.offset).take(query.limit.unwrap_or(usize::MAX)).collect();
+        let more = (query.offset + shown.len()) as u64;
+        let limit = query.limit.filter(|_| more < total);
+        Self { shown, limit, total }
+    }
+
+    /// `(showing 250 of 400 files; limit: 250, offset: 10)`, when this is not everything.
+    fn note(&self, query: &Query, unit: &str) -> Option<String> {
+        let bounds = match (self.limit, query.offset) {
+            (None, 0) if self.shown.len() as u64 == self.total => return None,
+            (None, 0) => "size limit reached".to_owned(),
+            (Some(limit), 0) => format!("limit: {limit}"),
+            (None, offset) => format!("offset: {offset}"),
+            (Some(limit), offset) => format!("limit: {limit}, offset: {offset}"),
+        };
+        Some(format!("(showing {} of {} {unit}; {bounds})", self.shown.len(), self.total))
+    }
+}
+
+pub(super) fn outcome(query: &Query, found: Collected, at: &Workspace, time_note: Option<String>) -> Outcome {
+    let (files, lines, matches) = (found.files, found.lines, found.matches);
+    let mut report = Report { timed_out: time_note.is_some().then_some(true), ..Report::default() };
+    report.applied_offset = (query.offset > 0).then_some(query.offset);
+    let text = match query.mode {
+        Mode::Files => {
+            let names = found.into_files().into_iter().map(|path| walk::shown(&path, at));
+            let page = Page::of(query, names, files);
+            report.files(query, page)
+        }
+        Mode::Content => {
+            let page = Page::of(query, found.into_lines().into_iter(), lines);
+            report.content(query, &page, files)
+        }
+        Mode::Count => {
+            let page = Page::of(query, found.into_lines().into_iter(), files);
+            report.count(query, &page, matches)
+        }
+    };
+    let text = match time_note {
+        Some(note) => format!("{text}\n{note}"),
+        None => text,
+    };
+    Outcome::text(text, wire::raw::to_raw(&report).ok())
+}
+
+impl Report {
+    fn files(&mut self, query: &Query, page: Page) -> String {
+        (self.mode, self.applied_limit) = ("files_with_matches", page.limit);
+        (self.num_files, self.total_files) = (page.shown.len() as u64, Some(page.total));
+        let text = match page.shown.as_slice() {
+            [] => nothing(page.total, "No files found"),
+            names => {
+                let note = page.note(query, "files").map_or_else(String::new, |note| format!(" {note}"));
+                format!("Found {}{note}\n{}", counted(page.total, "file"), names.join("\n"))
+            }
+        };
+        self.filenames = page.shown;
+        text
+    }
+
+    fn content(&mut self, query: &Query, page: &Page, files: u64) -> String {
+        (self.mode, self.applied_limit, self.num_files) = ("content", page.limit, files);
+        (self.num_lines, self.total_lines) = (Some(page.shown.len() as u64), Some(page.total));
+        let content = page.shown.join("\n");
+        self.content = Some(content.clone());
+        if page.shown.is_empty() {
+            return nothing(page.total, "No matches found");
+        }
+        match page.note(query, "lines") {
+            Some(note) => format!("{content}\n\n{note}"),
+            None => content,
+        }
+    }
+
+    fn count(&mut self, query: &Query, page: &Page, matches: u64) -> String {
+        (self.mode, self.applied_limit) = ("count", page.limit);
+        (self.num_files, self.num_matches) = (page.total, Some(matches));
+        let content = page.shown.join("\n");
+        self.content = Some(content.clone());
+        if page.shown.is_empty() {
+            return nothing(page.total, "No matches found");
+        }
+        let note = page.note(query, "files").map_or_else(String::new, |note| format!(" {note}"));
+        let (matches, files) = (counted_as(matches, "match", "matches"), counted(page.total, "file"));
+        format!("{content}\n\nFound {matches} in {files}{note}")
+    }
+}
+
+/// An empty page: nothing matched at all, or the offset is past the end.
+fn nothing(total: u64, none: &str) -> String {
+    if total == 0 { none.to_owned() } else { "No entries at this offset".to_owned() }
+}
+
+fn counted(n: u64, one: &str) -> String {
+    counted_as(n, one, &format!("{one}s"))
+}
+
+fn counted_as(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}

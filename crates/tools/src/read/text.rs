@@ -1,0 +1,350 @@
+//! Text as numbered lines. Streams: memory follows what is shown, not the size of the file or of its lines.
+
+use super::{ReadCall, Source};
+use crate::contract::{CallCx, Outcome};
+use crate::file_work::{self, structured};
+use crate::read_state::{Coverage, Fingerprint, Seen};
+use crate::text_file::Encoding;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+use sys::Env;
+
+/// A whole file above this needs a range or `allow_large`.
+const WHOLE_LIMIT: u64 = 256 * 1024;
+/// Nothing shows more than this, whatever was allowed.
+const HARD_LIMIT: u64 = 16 * 1024 * 1024;
+/// Larger files are known by their metadata: hashing them would cost more than reading a few lines.
+const HASH_LIMIT: u64 = 64 * 1024 * 1024;
+const DEFAULT_TOKENS: usize = 25_000;
+/// Bytes of numbered text that count as ten tokens.
+const BYTES_PER_TEN_TOKENS: usize = 52;
+
+/// How many bytes of numbered text one read may show.
+pub(super) fn token_cap(env: &Env, allow_large: bool) -> usize {
+    if allow_large {
+        return HARD_LIMIT as usize;
+    }
+    let tokens = env.number("CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS").filter(|n| *n > 0).unwrap_or(DEFAULT_TOKENS);
+    tokens.saturating_mul(BYTES_PER_TEN_TOKENS) / 10
+}
+
+/// What to do when the cap is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtCap {
+    /// Show what fits and say so: nobody named a range.
+    Clip,
+    /// Stop at once: the range that was named cannot be shown.
+    Refuse,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    /// Counted from 1.
+    pub(super) first: u64,
+    pub(super) limit: Option<u64>,
+    pub(super) cap: usize,
+    pub(super) at_cap: AtCap,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Shown {
+    pub(super) numbered: String,
+    pub(super) content: String,
+    pub(super) lines: u64,
+    /// Lines of the whole file; a final newline starts one more, empty line.
+    pub(super) total: u64,
+    pub(super) clipped: bool,
+    /// Some bytes were not UTF-8.
+    pub(super) lossy: bool,
+}
+
+pub(super) fn show(cx: &CallCx, source: Source, call: &ReadCall) -> Result<Outcome, Outcome> {
+    let explicit = call.offset.is_some() || call.limit.is_some();
+    let allowed = if call.allow_large { HARD_LIMIT } else { WHOLE_LIMIT };
+    if !explicit && source.meta.len() > allowed {
+        return Err(too_large(&source, call));
+    }
+    let wanted = Wanted {
+        first: call.offset.unwrap_or(1).max(1),
+        limit: call.limit,
+        cap: token_cap(&cx.state.facts.env, call.allow_large),
+        at_cap: if explicit { AtCap::Refuse } else { AtCap::Clip },
+    };
+    let path = source.path.clone();
+    let (shown, fingerprint) = scan_source(source, wanted).map_err(|e| file_work::io_failed("read", &path, &e))?;
+    let Some(shown) = shown else { return Err(over_cap(&path, wanted)) };
+    let coverage = match (shown.clipped, shown.lines == shown.total) {
+        (true, _) => Coverage::Clipped,
+        (false, true) => Coverage::Whole,
+        (false, false) => Coverage::Range,
+    };
+    cx.state.reads.note(&path, Seen { fingerprint, coverage });
+    Ok(outcome(&path, wanted, &shown))
+}
+
+fn too_large(source: &Source, call: &ReadCall) -> Outcome {
+    let (path, kb) = (source.path.display(), source.meta.len().div_ceil(1024));
+    let way_out = if call.allow_large {
+        "Read parts of it with `offset` and `limit`."
+    } else {
+        "Read a part with `offset` and `limit`, search it with Grep, or set `allow_large` if all of it is needed."
+    };
+    let most = if call.allow_large { HARD_LIMIT } else { WHOLE_LIMIT } / 1024;
+    Outcome::failed(format!("{path} is {kb} KB, more than the {most} KB that can be read at once. {way_out}"))
+}
+
+fn over_cap(path: &Path, wanted: Wanted) -> Outcome {
+    let tokens = wanted.cap * 10 / BYTES_PER_TEN_TOKENS;
+    Outcome::failed(format!(
+        "The lines asked for from {} come to more than {tokens} tokens. Ask for fewer lines with `limit`, or search \
+         the file with Grep.",
+        path.display()
+    ))
+}
+
+/// `None` when the cap refused the range.
+fn scan_source(mut source: Source, wanted: Wanted) -> io::Result<(Option<Shown>, Fingerprint)> {
+    let stat = Fingerprint::of_stat(&source.meta);
+    match Encoding::sniff(&source.head) {
+        encoding @ (Encoding::Utf16Le | Encoding::Utf16Be) => {
+            let mut bytes = Vec::new();
+            source.file.by_ref().take(HASH_LIMIT).read_to_end(&mut bytes)?;
+            let text = encoding.decode(&bytes).unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned());
+            Ok((scan(Cursor::new(text), wanted)?, Fingerprint::of(&bytes)))
+        }
+        encoding @ (Encoding::Utf8 | Encoding::Utf8Bom) => {
+            let hash = (source.meta.len() <= HASH_LIMIT).then(Sha256::new);
+            let mut reader = BufReader::with_capacity(64 * 1024, Hashing { inner: source.file, hash });
+            if encoding == Encoding::Utf8Bom {
+                reader.read_exact(&mut [0; 3])?;
+            }
+            let shown = scan(&mut reader, wanted)?;
+            let hash = reader.into_inner().hash;
+            Ok((shown, hash.map_or(stat, |h| Fingerprint::Hash(h.finalize().into()))))
+        }
+    }
+}
+
+struct Hashing<R> {
+    inner: R,
+    hash: Option<Sha256>,
+}
+
+impl<R: Read> Read for Hashing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        if let Some(hash) = &mut self.hash {
+            hash.update(&buffer[..n]);
+        }
+        Ok(n)
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Phase {
+    Skipping,
+    Showing,
+    Counting,
+}
+
+/// Reads to the end (the line count is exact), unless the cap refuses the range.
+pub(super) fn scan(mut reader: impl BufRead, wanted: Wanted) -> io::Result<Option<Shown>> {
+    let phase = if wanted.first > 1 { Phase::Skipping } else { Phase::Showing };
+    let mut scanner = Scanner { wanted, shown: Shown::default(), line: Vec::new(), ended: 0, phase };
+    let mut any = false;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(Some(if any { scanner.finish() } else { Shown::default() }));
+        }
+        any = true;
+        let Some(used) = scanner.take(buffer) else { return Ok(None) };
+        reader.consume(used);
+    }
+}
+
+struct Scanner {
+    wanted: Wanted,
+    shown: Shown,
+    /// The line being shown, as far as it came.
+    line: Vec<u8>,
+    /// Line ends met.
+    ended: u64,
+    phase: Phase,
+}
+
+impl Scanner {
+    /// Uses up part of `buffer` and says how much; `None` when the cap refuses the range.
+    fn take(&mut self, buffer: &[u8]) -> Option<usize> {
+        match self.phase {
+            Phase::Skipping => Some(self.skip(buffer)),
+            Phase::Showing => self.show(buffer),
+            Phase::Counting => Some(self.count(buffer)),
+        }
+    }
+
+    fn skip(&mut self, buffer: &[u8]) -> usize {
+        let need = self.wanted.first - 1 - self.ended;
+        let Some(at) = memchr::memchr_iter(b'\n', buffer).nth(need as usize - 1) else { return self.count(buffer) };
+        self.ended += need;
+        self.phase = Phase::Showing;
+        at + 1
+    }
+
+    fn count(&mut self, buffer: &[u8]) -> usize {
+        self.ended += memchr::memchr_iter(b'\n', buffer).count() as u64;
+        buffer.len()
+    }
+
+    fn show(&mut self, buffer: &[u8]) -> Option<usize> {
+        let end = memchr::memchr(b'\n', buffer);
+        self.line.extend_from_slice(&buffer[..end.unwrap_or(buffer.len())]);
+        let fits = self.shown.room_for(&self.line, self.wanted);
+        match (fits, self.wanted.at_cap) {
+            (false, AtCap::Refuse) => return None,
+            (false, AtCap::Clip) => {
+                self.shown.clip(&self.line, self.wanted);
+                self.phase = Phase::Counting;
+            }
+            (true, _) if end.is_some() => {
+                self.shown.push(&self.line, self.wanted);
+                self.line.clear();
+                if self.wanted.limit == Some(self.shown.lines) {
+                    self.phase = Phase::Counting;
+                }
+            }
+            (true, _) => {}
+        }
+        self.ended += u64::from(end.is_some());
+        Some(end.map_or(buffer.len(), |at| at + 1))
+    }
+
+    fn finish(mut self) -> Shown {
+        if self.phase == Phase::Showing {
+            self.shown.push_last(&self.line, self.wanted);
+        }
+        self.shown.total = self.ended + 1;
+        self.shown
+    }
+}
+
+impl Shown {
+    fn room_for(&self, line: &[u8], wanted: Wanted) -> bool {
+        // Number, tab and newline; the exact digits do not matter.
+        self.numbered.len() + line.len() + 8 <= wanted.cap
+    }
+
+    fn push(&mut self, line: &[u8], wanted: Wanted) {
+        self.push_last(line.strip_suffix(b"\r").unwrap_or(line), wanted);
+    }
+
+    fn push_last(&mut self, line: &[u8], wanted: Wanted) {
+        let mut text = String::from_utf8_lossy(line);
+        self.lossy |= matches!(text, Cow::Owned(_));
+        if text.contains('\0') {
+            text = text.replace('\0', "").into();
+        }
+        if self.lines > 0 {
+            self.numbered.push('\n');
+            self.content.push('\n');
+        }
+        let number = wanted.first + self.lines;
+        self.numbered.push_str(&number.to_string());
+        self.numbered.push('\t');
+        self.numbered.push_str(&text);
+        self.content.push_str(&text);
+        self.lines += 1;
+    }
+
+    /// Nothing more fits. A first line that alone is too long is shown in part.
+    fn clip(&mut self, line: &[u8], wanted: Wanted) {
+        self.clipped = true;
+        if self.lines == 0 {
+            let whole = line.len().min(wanted.cap);
+            let cut = (whole.saturating_sub(3)..=whole).rev().find(|at| std::str::from_utf8(&line[..*at]).is_ok());
+            self.push_last(&line[..cut.unwrap_or(whole)], wanted);
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    file: TextOutput<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TextOutput<'a> {
+    file_path: Cow<'a, str>,
+    content: &'a str,
+    num_lines: u64,
+    start_line: u64,
+    total_lines: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated_by_token_cap: bool,
+}
+
+fn outcome(path: &Path, wanted: Wanted, shown: &Shown) -> Outcome {
+    let output = Output {
+        kind: "text",
+        file: TextOutput {
+            file_path: path.to_string_lossy(),
+            content: &shown.content,
+            num_lines: shown.lines,
+            start_line: wanted.first,
+            total_lines: shown.total,
+            truncated_by_token_cap: shown.clipped,
+        },
+    };
+    Outcome::text(model_text(wanted, shown), structured(&output))
+}
+
+/// One line in place of a file that cannot be shown.
+pub(super) fn note(path: &Path, text: String) -> Outcome {
+    let file = TextOutput {
+        file_path: path.to_string_lossy(),
+        content: &text,
+        num_lines: 1,
+        start_line: 1,
+        total_lines: 1,
+        truncated_by_token_cap: false,
+    };
+    let structured = structured(&Output { kind: "text", file });
+    Outcome::text(text, structured)
+}
+
+fn model_text(wanted: Wanted, shown: &Shown) -> String {
+    let total = shown.total;
+    if total == 0 {
+        return "<system-reminder>The file exists but is empty.</system-reminder>".into();
+    }
+    if shown.lines == 0 {
+        return format!(
+            "<system-reminder>The file has {total} lines, fewer than the offset {}. Nothing to show.</system-reminder>",
+            wanted.first
+        );
+    }
+    let mut text = shown.numbered.clone();
+    if shown.lossy {
+        text.push_str("\n\n[The file is not valid UTF-8: bytes that could not be decoded are shown as \u{fffd}.]");
+    }
+    if shown.clipped {
+        let next = shown.lines + 1;
+        let notice = format!(
+            "\n\n<system-reminder>PARTIAL view: {} of {total} lines shown. Go on with `offset` {next} and a `limit`, \
+             or set `allow_large` to see all of it.</system-reminder>",
+            shown.lines
+        );
+        text.push_str(&notice);
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

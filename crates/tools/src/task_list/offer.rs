@@ -1,0 +1,59 @@
+//! Which of the two kinds of lists a session offers. The newest model families plan without one.
+
+use sys::Env;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// TaskCreate, TaskGet, TaskUpdate, TaskList.
+    Tasks,
+    /// TodoWrite.
+    Todos,
+    None,
+}
+
+const TASK_TOOLS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList"];
+
+impl Lists {
+    /// `newest`: the model belongs to a family that needs no list. `named`: whether the user asked for a tool by name
+    /// (`--tools`, `--allowedTools`).
+    pub fn choose(newest: bool, env: &Env, named: impl Fn(&str) -> bool) -> Self {
+        let tasks_named = TASK_TOOLS.iter().any(|name| named(name));
+        let wanted = !newest || env.is_on("CLAUDE_CODE_ENABLE_TODO_TOOLS") || tasks_named || named("TodoWrite");
+        match (wanted, env.flag("CLAUDE_CODE_ENABLE_TASKS")) {
+            (false, _) => Self::None,
+            (true, Some(false)) => Self::Todos,
+            (true, None) if named("TodoWrite") && !tasks_named => Self::Todos,
+            (true, _) => Self::Tasks,
+        }
+    }
+
+    /// Whether the tool `name` stays in the registry. Tools that keep no list always do.
+    pub fn keeps(self, name: &str) -> bool {
+        match name {
+            "TodoWrite" => self == Self::Todos,
+            name if TASK_TOOLS.contains(&name) => self == Self::Tasks,
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_on_the_newest_models_unless_asked_for() {
+        // [TST-83]
+        let env = Env::default();
+        let enabled = env.with([("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1")]);
+        assert_eq!(Lists::choose(true, &env, |_| false), Lists::None);
+        assert_eq!(Lists::choose(true, &enabled, |_| false), Lists::Tasks);
+        assert_eq!(Lists::choose(true, &env, |name| name == "TaskGet"), Lists::Tasks);
+        assert_eq!(Lists::choose(true, &env, |name| name == "TodoWrite"), Lists::Todos);
+        assert_eq!(Lists::choose(false, &env, |_| false), Lists::Tasks);
+        let swapped = env.with([("CLAUDE_CODE_ENABLE_TASKS", "0")]);
+        assert_eq!(Lists::choose(false, &swapped, |_| false), Lists::Todos);
+        assert!(!Lists::None.keeps("TaskCreate") && !Lists::None.keeps("TodoWrite") && Lists::None.keeps("Read"));
+        assert!(Lists::Tasks.keeps("TaskList") && !Lists::Tasks.keeps("TodoWrite"));
+    }
+}

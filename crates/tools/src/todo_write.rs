@@ -1,0 +1,95 @@
+//! TodoWrite: the model's checklist for this session. Each call replaces the whole list; a finished list is forgotten.
+
+use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::input::Input;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use permission::Access;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::sync::{Mutex, PoisonError};
+
+static SPEC: Spec = Spec::of("TodoWrite", include_str!("todo_write.md"), include_str!("todo_write.schema.json"));
+
+pub struct TodoWrite;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Todo {
+    pub content: String,
+    pub status: &'static str,
+    pub active_form: String,
+}
+
+/// The session's list as it stands.
+#[derive(Debug, Default)]
+pub struct Todos(Mutex<Vec<Todo>>);
+
+impl Todos {
+    /// Stores `new` and returns what stood there before.
+    fn replace(&self, new: Vec<Todo>) -> Vec<Todo> {
+        let done = new.iter().all(|todo| todo.status == "completed");
+        let kept = if done { Vec::new() } else { new };
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), kept)
+    }
+
+    pub fn snapshot(&self) -> Vec<Todo> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Tool for TodoWrite {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+        let items = Input::of("TodoWrite", input)?.objects("todos")?;
+        let todos = items.iter().map(todo).collect::<Result<Vec<_>, _>>()?;
+        Ok(Box::new(TodoWriteCall { todos }))
+    }
+}
+
+fn todo(item: &Input<'_>) -> Result<Todo, InputError> {
+    let filled = |name| match item.string(name)? {
+        text if text.trim().is_empty() => Err(item.refuse(name, "must not be empty")),
+        text => Ok(text),
+    };
+    let status = item.opt_choice("status", &["pending", "in_progress", "completed"])?;
+    Ok(Todo {
+        content: filled("content")?,
+        status: status.ok_or_else(|| item.missing("status"))?,
+        active_form: filled("activeForm")?,
+    })
+}
+
+struct TodoWriteCall {
+    todos: Vec<Todo>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Output {
+    old_todos: Vec<Todo>,
+    new_todos: Vec<Todo>,
+}
+
+impl Call for TodoWriteCall {
+    fn access(&self, _: &Workspace) -> Vec<Access> {
+        vec![Access::Harmless]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Exclusive
+    }
+
+    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+        async move {
+            let old_todos = cx.state.todos.replace(self.todos.clone());
+            let output = Output { old_todos, new_todos: self.todos };
+            let text = "Todos have been modified successfully. Go on with the item in progress.";
+            Outcome::text(text, wire::raw::to_raw(&output).ok())
+        }
+        .boxed()
+    }
+}

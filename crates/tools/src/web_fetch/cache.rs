@@ -1,0 +1,135 @@
+//! Pages seen in the last minutes. Bounded in bytes; what is too old is removed, not merely passed over.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use sys::Env;
+
+const DEFAULT_TTL: Duration = Duration::from_mins(15);
+const MAX_BYTES: usize = 16 << 20;
+
+pub(super) fn time_to_live(env: &Env) -> Duration {
+    env.number("CLAUDE_CODE_WEBFETCH_CACHE_TTL_MS").map_or(DEFAULT_TTL, Duration::from_millis)
+}
+
+/// A fetched page, ready to be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Page {
+    pub(super) status: u16,
+    /// As received.
+    pub(super) bytes: usize,
+    pub(super) body: Body,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    /// `markdown`: the server sent it as such.
+    Text { text: String, markdown: bool },
+    /// Nothing to read: a sentence that says what it is and where it was saved.
+    Saved(String),
+}
+
+impl Page {
+    fn size(&self) -> usize {
+        match &self.body {
+            Body::Text { text, .. } | Body::Saved(text) => text.len() + 256,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    url: String,
+    at: Instant,
+    page: Arc<Page>,
+}
+
+/// Oldest first.
+#[derive(Debug)]
+pub(super) struct Cache {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+    max_bytes: usize,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self::bounded(MAX_BYTES)
+    }
+}
+
+impl Cache {
+    fn bounded(max_bytes: usize) -> Self {
+        Self { entries: VecDeque::new(), bytes: 0, max_bytes }
+    }
+
+    pub(super) fn get(&mut self, url: &str, now: Instant, ttl: Duration) -> Option<Arc<Page>> {
+        self.expire(now, ttl);
+        self.entries.iter().find(|entry| entry.url == url).map(|entry| Arc::clone(&entry.page))
+    }
+
+    pub(super) fn put(&mut self, url: &str, page: Arc<Page>, now: Instant, ttl: Duration) {
+        self.expire(now, ttl);
+        if let Some(old) = self.entries.iter().position(|entry| entry.url == url) {
+            self.remove(old);
+        }
+        if ttl.is_zero() || page.size() > self.max_bytes {
+            return;
+        }
+        self.bytes += page.size();
+        self.entries.push_back(Entry { url: url.to_owned(), at: now, page });
+        while self.bytes > self.max_bytes {
+            self.remove(0);
+        }
+    }
+
+    fn expire(&mut self, now: Instant, ttl: Duration) {
+        while self.entries.front().is_some_and(|entry| now.saturating_duration_since(entry.at) >= ttl) {
+            self.remove(0);
+        }
+    }
+
+    fn remove(&mut self, index: usize) {
+        if let Some(entry) = self.entries.remove(index) {
+            self.bytes -= entry.page.size();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(len: usize) -> Arc<Page> {
+        Arc::new(Page { status: 200, bytes: len, body: Body::Text { text: "x".repeat(len), markdown: false } })
+    }
+
+    #[test]
+    fn pages_leave_after_fifteen_minutes() {
+        // [TST-78]
+        let (mut cache, ttl, start) = (Cache::default(), time_to_live(&Env::default()), Instant::now());
+        assert_eq!(ttl, Duration::from_mins(15));
+        cache.put("a", page(10), start, ttl);
+        assert!(cache.get("a", start + Duration::from_secs(899), ttl).is_some());
+        assert!(cache.get("a", start + Duration::from_mins(15), ttl).is_none());
+        assert_eq!((cache.entries.len(), cache.bytes), (0, 0), "removed, not passed over");
+        let short = time_to_live(&Env::default().with([("CLAUDE_CODE_WEBFETCH_CACHE_TTL_MS", "0")]));
+        cache.put("a", page(10), start, short);
+        assert!(cache.get("a", start, short).is_none());
+    }
+
+    #[test]
+    fn bytes_are_bounded() {
+        let (mut cache, ttl, now) = (Cache::bounded(10_000), DEFAULT_TTL, Instant::now());
+        for i in 0..40 {
+            cache.put(&i.to_string(), page(1000), now, ttl);
+            assert!(cache.bytes <= 10_000);
+        }
+        assert!(cache.get("0", now, ttl).is_none());
+        assert!(cache.get("39", now, ttl).is_some());
+        cache.put("39", page(5), now, ttl);
+        assert_eq!(cache.get("39", now, ttl).unwrap().bytes, 5);
+        cache.put("big", page(10_000), now, ttl);
+        assert!(cache.get("big", now, ttl).is_none());
+    }
+}

@@ -1,0 +1,241 @@
+//! WebSearch: the provider's own search, asked for in a request beside the conversation. A session makes a bounded
+//! number of calls; beyond it the call says so instead of failing.
+
+use crate::contract::{
+    Call, CallCx, InputError, Outcome, Sharing, SidePurpose, SideReply, SideRequest, Spec, Tool, Workspace,
+};
+use crate::input::Input;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use permission::Access;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use sys::Env;
+
+const MAX_USES: u32 = 8;
+const DEFAULT_PER_SESSION: u64 = 200;
+const MAX_TOKENS: u32 = 8192;
+const TIMEOUT: Duration = Duration::from_mins(3);
+
+static SPEC: Spec = Spec::of("WebSearch", include_str!("web_search.md"), include_str!("web_search.schema.json"));
+
+/// How many searches the session has made, over all its agents.
+#[derive(Debug, Default)]
+pub struct Searches(AtomicU64);
+
+impl Searches {
+    /// Takes one of the session's searches; `false` when they are used up.
+    fn take(&self, limit: u64) -> bool {
+        let within = |used| (used < limit).then_some(used + 1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
+    }
+
+    /// A cleared session starts counting anew.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+fn per_session(env: &Env) -> u64 {
+    env.number("CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION").unwrap_or(DEFAULT_PER_SESSION)
+}
+
+pub struct WebSearch;
+
+impl Tool for WebSearch {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+        let input = Input::of("WebSearch", input)?;
+        let domains = |name| input.opt_strings(name).map(|list| list.filter(|list| !list.is_empty()));
+        let call = WebSearchCall {
+            query: input.string("query")?,
+            allowed_domains: domains("allowed_domains")?,
+            blocked_domains: domains("blocked_domains")?,
+        };
+        if call.query.trim().chars().count() < 2 {
+            return Err(input.refuse("query", "must have at least two characters"));
+        }
+        if call.allowed_domains.is_some() && call.blocked_domains.is_some() {
+            return Err(input.refuse("blocked_domains", "cannot be used together with allowed_domains"));
+        }
+        Ok(Box::new(call))
+    }
+}
+
+struct WebSearchCall {
+    query: String,
+    allowed_domains: Option<Vec<String>>,
+    blocked_domains: Option<Vec<String>>,
+}
+
+impl Call for WebSearchCall {
+    fn access(&self, _: &Workspace) -> Vec<Access> {
+        vec![Access::Use]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Shared
+    }
+
+    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+        let cancel = cx.cancel.clone();
+        async move {
+            let interrupted = || Outcome::failed("The search was interrupted before it finished.");
+            let work = self.search(&cx);
+            cancel.run_until_cancelled(work).await.map_or_else(interrupted, |done| done.unwrap_or_else(Outcome::failed))
+        }
+        .boxed()
+    }
+}
+
+/// The declaration of the provider's tool.
+#[derive(Serialize)]
+struct ServerTool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'static str,
+    max_uses: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed_domains: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked_domains: Option<&'a [String]>,
+}
+
+impl WebSearchCall {
+    async fn search(&self, cx: &CallCx) -> Result<Outcome, String> {
+        let started = Instant::now();
+        let limit = per_session(&cx.state.facts.env);
+        if !cx.state.searches.take(limit) {
+            let notice = format!(
+                "This session has used all of its {limit} web searches. Go on with what is known, or ask the user; \
+                 CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION sets the number."
+            );
+            return Ok(self.outcome(vec![Piece::Text(notice.clone())], notice, started));
+        }
+        let reply = cx.model.ask(self.request()?).await.map_err(|error| format!("The web search failed: {error}"))?;
+        let pieces = pieces(&reply);
+        let text = self.text(&pieces);
+        Ok(self.outcome(pieces, text, started))
+    }
+
+    fn request(&self) -> Result<SideRequest, String> {
+        let tool = ServerTool {
+            kind: "web_search_20250305",
+            name: "web_search",
+            max_uses: MAX_USES,
+            allowed_domains: self.allowed_domains.as_deref(),
+            blocked_domains: self.blocked_domains.as_deref(),
+        };
+        let tool = wire::raw::to_raw(&tool).map_err(|error| error.to_string())?;
+        Ok(SideRequest {
+            purpose: SidePurpose::Main,
+            prompt: format!("Search the web for: {}", self.query),
+            system: Some("Use the web_search tool, then sum up in a few sentences what the results say.".to_owned()),
+            server_tools: vec![tool],
+            max_tokens: MAX_TOKENS,
+            timeout: TIMEOUT,
+        })
+    }
+
+    /// Links directly follow the heading: readers match that. What the model said before searching is left out.
+    fn text(&self, pieces: &[Piece]) -> String {
+        let mut text = format!("Web search results for query: \"{}\"", self.query);
+        let first = pieces.iter().position(|piece| matches!(piece, Piece::Links { .. })).unwrap_or(0);
+        for piece in &pieces[first..] {
+            text.push_str("\n\n");
+            match piece {
+                Piece::Text(words) => text.push_str(words.trim()),
+                Piece::Links { content, .. } => {
+                    text.push_str("Links: ");
+                    text.push_str(&wire::raw::to_line(content).unwrap_or_else(|_| "[]".to_owned()));
+                }
+            }
+        }
+        if pieces.is_empty() {
+            text.push_str("\n\nNo results.");
+        }
+        text
+    }
+
+    fn outcome(&self, results: Vec<Piece>, text: String, started: Instant) -> Outcome {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Output<'a> {
+            query: &'a str,
+            search_count: usize,
+            results: Vec<Piece>,
+            duration_seconds: f64,
+        }
+        let output = Output {
+            query: &self.query,
+            search_count: results.iter().filter(|piece| matches!(piece, Piece::Links { .. })).count(),
+            results,
+            duration_seconds: started.elapsed().as_secs_f64(),
+        };
+        Outcome::text(text, wire::raw::to_raw(&output).ok())
+    }
+}
+
+/// One element of the answer: the hits of one search, or words.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Piece {
+    Links { tool_use_id: String, content: Vec<Link> },
+    Text(String),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Link {
+    #[serde(default)]
+    title: String,
+    url: String,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    tool_use_id: Option<String>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct SearchError {
+    error_code: String,
+}
+
+fn pieces(reply: &SideReply) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for raw in &reply.blocks {
+        let Ok(block) = serde_json::from_str::<Block<'_>>(raw.get()) else { continue };
+        match (block.kind.as_str(), block.text, block.content) {
+            // Citations split a sentence into several blocks.
+            ("text", Some(words), _) => match pieces.last_mut() {
+                Some(Piece::Text(before)) => before.push_str(&words),
+                _ => pieces.push(Piece::Text(words)),
+            },
+            ("web_search_tool_result", _, Some(content)) => {
+                pieces.push(hits(block.tool_use_id.unwrap_or_default(), content));
+            }
+            _ => {}
+        }
+    }
+    pieces.retain(|piece| !matches!(piece, Piece::Text(words) if words.trim().is_empty()));
+    pieces
+}
+
+fn hits(tool_use_id: String, content: &RawValue) -> Piece {
+    if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(content.get()) {
+        let content = items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect();
+        return Piece::Links { tool_use_id, content };
+    }
+    let code = serde_json::from_str::<SearchError>(content.get()).map_or_else(|_| "unknown".into(), |e| e.error_code);
+    Piece::Text(format!("Web search error: {code}"))
+}
