@@ -205,7 +205,8 @@ fn pause_turn_resends_without_a_user_message() {
 fn a_call_cut_by_the_output_limit_is_discarded() {
     let mut events = Reply::events(vec![Block::text("Writing."), Block::tool("Write", &json!({"file_path": "x"}))]);
     let at = events.iter().position(|e| e.data.contains("input_json_delta")).unwrap();
-    let cut = json!({"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"file_pa"}});
+    let cut =
+        json!({"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"file_pa"}});
     events[at] = testkit::Event::json(&cut);
     for event in &mut events {
         event.data = event.data.replace("\"tool_use\",\"stop_sequence\"", "\"max_tokens\",\"stop_sequence\"");
@@ -222,10 +223,7 @@ fn a_call_cut_by_the_output_limit_is_discarded() {
 #[test]
 fn thinking_is_replayed_with_its_signature() {
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::thinking("Let me see.", "c2ln"),
-            Block::tool("Glob", &json!({"pattern": "*"})),
-        ]),
+        Reply::message(vec![Block::thinking("Let me see.", "c2ln"), Block::tool("Glob", &json!({"pattern": "*"}))]),
         Reply::text("Seen."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
