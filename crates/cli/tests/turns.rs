@@ -1,4 +1,5 @@
 //! The turn loop through the real binary: sequences of messages, results of calls, every way a turn ends.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -285,7 +286,7 @@ fn usage_counts_each_response_once() {
     run.send_user("second");
     let second = run.wait_for("result");
     run.close_stdin();
-    run.finish().expect_clean();
+    drop(run.finish().expect_clean());
     assert_eq!(first["usage"]["input_tokens"], 300);
     assert_eq!(first["usage"]["output_tokens"], 30);
     assert_eq!(second["usage"]["input_tokens"], 300);
@@ -358,7 +359,7 @@ fn an_overloaded_model_is_replaced_for_the_turn_only() {
         assert_eq!(run.wait_for("result")["result"], "from the other");
     }
     run.close_stdin();
-    run.finish().expect_clean();
+    drop(run.finish().expect_clean());
     let asked: Vec<String> = server.requests().iter().map(|r| r.model().to_owned()).collect();
     assert_eq!(asked, ["claude-sonnet-4-5", "claude-haiku-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"]);
 }
