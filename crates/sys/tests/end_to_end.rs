@@ -1,4 +1,5 @@
 //! What only whole processes can show: who is left after we are gone, and files under pressure.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "these tests start the fixture as a stranger would")]
 
