@@ -31,7 +31,7 @@ def box(tmp_path, model, binary):
     sandbox = Sandbox(tmp_path, model.url, binary)
     yield sandbox
     for path in sandbox.transcripts():
-        transcript_rules.check(path)
+        transcript_rules.check(path, sandbox.unanswered)
     assert model.unused() == 0, "the script has replies left"
 
 

@@ -43,7 +43,8 @@ class Sandbox:
         self.config = self.root / "home" / ".claude"
         self.project = self.root / "project"
         self.binary = binary
-        self.runs = []
+        # Calls that a test expects to stay without a result on disk.
+        self.unanswered = set()
         for directory in (self.config, self.project):
             directory.mkdir(parents=True)
         self.env = {
@@ -73,9 +74,7 @@ class Sandbox:
         except subprocess.TimeoutExpired:
             process.kill()
             raise
-        done = Finished(process.returncode, out, err)
-        self.runs.append(done)
-        return done
+        return Finished(process.returncode, out, err)
 
     def ask(self, prompt, *args, code=0, model=MODEL, cwd=None):
         """One headless turn, told as stream-json."""
@@ -84,6 +83,13 @@ class Sandbox:
         assert done.code == code, f"exit {done.code}\n{done.err}\n{done.out[-2000:]}"
         assert done.err == "", done.err
         return done
+
+    def feed(self, text, *args):
+        """A run that gets `text` on its standard input, then the end of it."""
+        done = subprocess.run(
+            [self.binary, *args], cwd=self.project, env=self.env, input=text, capture_output=True, text=True, timeout=PATIENCE
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
 
     def interrupt(self, process):
         process.send_signal(signal.SIGINT)
