@@ -76,12 +76,12 @@ class Sandbox:
             raise
         return Finished(process.returncode, out, err)
 
-    def ask(self, prompt, *args, code=0, model=MODEL, cwd=None):
+    def ask(self, prompt, *args, code=0, err="", model=MODEL, cwd=None):
         """One headless turn, told as stream-json."""
         args = ["-p", prompt, "--output-format", "stream-json", "--verbose", "--model", model, *args]
         done = self.finish(self.start(*args, cwd=cwd))
         assert done.code == code, f"exit {done.code}\n{done.err}\n{done.out[-2000:]}"
-        assert done.err == "", done.err
+        assert done.err == err, done.err
         return done
 
     def feed(self, text, *args):
@@ -91,9 +91,19 @@ class Sandbox:
         )
         return Finished(done.returncode, done.stdout, done.stderr)
 
-    def interrupt(self, process):
+    def interrupted(self, prompt, *args, after=1):
+        """A turn that gets SIGINT when it has told that many deltas of the answer."""
+        args = ["-p", prompt, "--output-format", "stream-json", "--verbose", "--include-partial-messages", *args]
+        process = self.start(*args)
+        read = []
+        for line in process.stdout:
+            read.append(line)
+            after -= '"content_block_delta"' in line
+            if after == 0:
+                break
         process.send_signal(signal.SIGINT)
-        return self.finish(process)
+        rest = self.finish(process)
+        return Finished(rest.code, "".join(read) + rest.out, rest.err)
 
     def transcripts(self):
         return sorted(self.config.glob("projects/*/*.jsonl"))

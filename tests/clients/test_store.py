@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import signal
 import time
 
 import claude_agent_sdk as sdk
@@ -152,14 +153,12 @@ def test_api_error_leaves_a_readable_session(box, model, reader):
 
 def test_interrupted_session(box, model, reader):
     model.push(reply(text("one two three four", pieces=4), hold_after_deltas=2), reply(text("done")))
-    process = box.start("-p", "count", "--output-format", "stream-json", "--verbose")
-    model.wait_until_held()
-    done = box.interrupt(process)
+    done = box.interrupted("count", after=2)
     assert done.code == 0 and done.result["subtype"] == "error_during_execution"
     messages = reader.messages(done.session)
     assert stored(messages)[1:] == told(done)
     assert messages[0]["message"]["content"] == "count"
-    assert "one two three four".startswith(messages[1]["message"]["content"][0]["text"])
+    assert messages[1]["message"]["content"] == content(text("one two th"))
     model_turns = len(model.requests)
     box.ask("go on", "--resume", done.session)
     assert len(model.requests) == model_turns + 1
@@ -174,7 +173,8 @@ def test_interrupted_call(box, model, reader):
     while not (box.project / "started").exists():
         assert process.poll() is None and time.monotonic() < deadline, "the command never started"
         time.sleep(0.01)
-    done = box.interrupt(process)
+    process.send_signal(signal.SIGINT)
+    done = box.finish(process)
     assert done.code == 0 and done.result["subtype"] == "error_during_execution"
     messages = reader.messages(done.session)
     assert stored(messages)[1:] == told(done)

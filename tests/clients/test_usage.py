@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from model_server import Failure, reply, text, thinking, tool
+from sandbox import MODEL
 
 READER = Path(__file__).resolve().parent / "node_modules/@ccusage/ccusage-linux-x64/bin/ccusage"
 FIELDS = {
@@ -109,9 +110,7 @@ def test_a_fork_is_not_billed_twice(box, model):
 def test_interrupted_answer(box, model):
     """Tokens of a cut response are known only as far as the stream told them; both sides must tell the same."""
     model.push(reply(text("one two three", pieces=3), usage=usage(80, 10), hold_after_deltas=2))
-    process = box.start("-p", "count", "--model", "claude-sonnet-4-5-20250929", "--output-format", "stream-json", "--verbose")
-    model.wait_until_held()
-    done = box.interrupt(process)
+    done = box.interrupted("count", "--model", MODEL, after=2)
     (row,) = outside(box)["sessions"]
     assert_same(row, [done.result])
 
