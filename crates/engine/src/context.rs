@@ -224,6 +224,9 @@ impl Context {
         for what in &repaired.notes {
             tracing::debug!(%what, "request repaired");
         }
+        if let Some(bytes) = repaired.oversize {
+            return Err(TooLarge { bytes });
+        }
         let cache =
             CacheTtl::from_env(env, self.models.current(), false).map(|ttl| self.marks.plan(&repaired.turns, ttl));
         let thinking = Thinking::for_model(&facts, self.settings.thinking, max_tokens, env)
