@@ -104,7 +104,7 @@ impl Opening {
     }
 
     fn build(
-        self,
+        mut self,
         commands: mpsc::Receiver<crate::Command>,
         events: mpsc::Sender<Event>,
     ) -> Result<Session, StartError> {
@@ -324,8 +324,8 @@ impl Opening {
         }
     }
 
-    fn context(&self, identity: Arc<Identity>, tools: Vec<Fragment>) -> Context {
-        let restored = self.conversation.loaded.as_ref().map(resume::restore);
+    fn context(&mut self, identity: Arc<Identity>, tools: Vec<Fragment>) -> Context {
+        let restored = self.conversation.loaded.as_mut().map(resume::restore);
         let (history, told_date, context_told) =
             restored.map_or((Vec::new(), None, false), |r| (r.history, r.told_date, r.context_told));
         let files = if self.options.bare || self.options.safe_mode {

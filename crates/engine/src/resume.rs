@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use store::resume::EntryKind;
 use store::{Loaded, LoadedEntry};
 use wire::block::{BlockHead, Content, tool_result};
+use wire::entry::Replacement;
 
 /// What a resumed session starts with.
 pub(crate) struct Restored {
@@ -16,15 +17,19 @@ pub(crate) struct Restored {
     pub context_told: bool,
 }
 
-pub(crate) fn restore(loaded: &Loaded) -> Restored {
+/// Builds the history. Bodies are let go one by one as they are turned into fragments: a long conversation is never
+/// held twice. What a fork needs besides (the lines' places in the file) stays.
+pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
     let mut restored = Restored { history: Vec::new(), told_date: None, context_told: false };
-    for entry in &loaded.entries {
+    let Loaded { entries, replacements, .. } = loaded;
+    for entry in entries {
         match entry.kind {
-            EntryKind::User => restored.history.extend(user(entry, loaded)),
+            EntryKind::User => restored.history.extend(user(entry, replacements)),
             EntryKind::Assistant => restored.history.extend(assistant(entry)),
             EntryKind::Attachment => attachment(entry, &mut restored),
             EntryKind::System => {}
         }
+        entry.body = None;
     }
     restored
 }
@@ -33,11 +38,11 @@ fn raw(text: &str) -> Option<&RawValue> {
     serde_json::from_str(text).ok()
 }
 
-fn user(entry: &LoadedEntry, loaded: &Loaded) -> Option<Turn> {
+fn user(entry: &LoadedEntry, replacements: &[Replacement]) -> Option<Turn> {
     let mut turn = Turn::from_content(Role::User, entry.message()?.content?);
-    if entry.is_tool_result() && !loaded.replacements.is_empty() {
+    if entry.is_tool_result() && !replacements.is_empty() {
         for block in &mut turn.blocks {
-            if let Some(short) = replaced(block, loaded) {
+            if let Some(short) = replaced(block, replacements) {
                 *block = short;
             }
         }
@@ -46,9 +51,9 @@ fn user(entry: &LoadedEntry, loaded: &Loaded) -> Option<Turn> {
 }
 
 /// A large result that was already sent in its short form stays short, so that the cached prefix holds.
-fn replaced(block: &Fragment, loaded: &Loaded) -> Option<Fragment> {
+fn replaced(block: &Fragment, replacements: &[Replacement]) -> Option<Fragment> {
     let BlockHead::ToolResult { tool_use_id } = BlockHead::read(block.raw())? else { return None };
-    let found = loaded.replacements.iter().rev().find(|r| r.tool_use_id == tool_use_id)?;
+    let found = replacements.iter().rev().find(|r| r.tool_use_id == tool_use_id)?;
     let short = tool_result(&tool_use_id, &Content::Text(found.replacement.clone()), false).ok()?;
     Some(Fragment::new(short))
 }

@@ -1,4 +1,5 @@
 //! Plain HTTP over real sockets: bodies, streaming, proxies, broken connections, cancellation.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use bytes::Bytes;
 use http::{Http, HttpError, Method, Request};

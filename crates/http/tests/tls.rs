@@ -1,4 +1,5 @@
 //! TLS over real sockets: whom we trust, who we are, HTTP/2, and how refusals are told.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use bytes::Bytes;
 use http::{Http, HttpError, Method, Request};

@@ -46,90 +46,110 @@ pub(crate) struct Span {
 
 pub(crate) struct BackwardLines<R> {
     source: R,
-    /// Bytes `start..start + end` of the file.
+    /// What was read and not handed out is `buffer[low..high]`; new blocks go in front of it.
     buffer: Vec<u8>,
+    low: usize,
+    high: usize,
+    /// Where `buffer[low]` stands in the file.
     start: u64,
-    end: usize,
-    /// Part of `buffer[..end]` known to hold no newline, from its end.
+    /// Bytes before `high` known to hold no newline.
     searched: usize,
     read: u64,
-    /// Everything up to here was handed out; the first call steps over the file's last newline.
+    /// The newline that ends the file ends its last line; it does not begin another.
     fresh: bool,
 }
 
 impl<R: ReadAt> BackwardLines<R> {
     pub(crate) fn new(source: R, len: u64) -> Self {
-        Self { source, buffer: Vec::new(), start: len, end: 0, searched: 0, read: 0, fresh: true }
+        Self { source, buffer: Vec::new(), low: 0, high: 0, start: len, searched: 0, read: 0, fresh: true }
     }
 
     /// The next line towards the start; empty lines included, over-long ones cut to nothing.
     pub(crate) fn next_line(&mut self) -> io::Result<Option<(Span, &[u8])>> {
-        if self.fresh {
-            self.fresh = false;
-            if self.start == 0 {
-                return Ok(None);
-            }
+        if std::mem::take(&mut self.fresh) && self.start > 0 {
             self.fill()?;
-            if self.buffer[self.end - 1] == b'\n' {
-                self.end -= 1;
-            }
+            self.high -= usize::from(self.buffer[self.high - 1] == b'\n');
         }
         loop {
-            let unsearched = self.end - self.searched;
-            if let Some(at) = memchr::memrchr(b'\n', &self.buffer[..unsearched]) {
-                let line = at + 1..self.end;
-                let span = Span { offset: self.start + line.start as u64, len: line.len() };
-                self.end = at;
+            let unsearched = self.low..self.high - self.searched;
+            if let Some(at) = memchr::memrchr(b'\n', &self.buffer[unsearched]) {
+                let line = self.low + at + 1..self.high;
+                let span = Span { offset: self.start + at as u64 + 1, len: line.len() };
+                self.high = self.low + at;
                 self.searched = 0;
                 return Ok(Some((span, &self.buffer[line])));
             }
-            self.searched = self.end;
+            self.searched = self.left();
             if self.start == 0 {
                 return Ok(self.first_line());
             }
-            if self.end > LINE_LIMIT {
+            if self.left() > LINE_LIMIT {
                 return self.step_over().map(Some);
             }
             self.fill()?;
         }
     }
 
+    fn left(&self) -> usize {
+        self.high - self.low
+    }
+
     /// What is left when the start of the file is reached. Handed out once.
     fn first_line(&mut self) -> Option<(Span, &[u8])> {
-        let end = std::mem::take(&mut self.end);
+        let line = self.low..self.high;
+        self.high = self.low;
         self.searched = 0;
-        (end > 0).then(|| (Span { offset: 0, len: end }, &self.buffer[..end]))
+        (!line.is_empty()).then(|| (Span { offset: 0, len: line.len() }, &self.buffer[line]))
     }
 
     /// Reads the block before `start` in front of what is left.
     fn fill(&mut self) -> io::Result<()> {
+        let left = self.left();
         let grown = usize::try_from(self.read / 8).unwrap_or(LARGE_BLOCK).min(LARGE_BLOCK);
-        let wanted = BLOCK.max(grown).max(self.end);
+        let wanted = BLOCK.max(grown).max(left);
         let size = wanted.min(usize::try_from(self.start).unwrap_or(wanted));
-        let mut buffer = vec![0; size + self.end];
-        self.source.read_at(&mut buffer[..size], self.start - size as u64)?;
-        buffer[size..].copy_from_slice(&self.buffer[..self.end]);
+        if self.low < size {
+            self.move_up(size + left);
+        }
+        let block = self.low - size..self.low;
+        self.source.read_at(&mut self.buffer[block], self.start - size as u64)?;
         self.read += size as u64;
-        self.buffer = buffer;
+        self.low -= size;
         self.start -= size as u64;
-        self.end += size;
         Ok(())
+    }
+
+    /// Moves what is left to the end of a buffer with room for `needed` bytes.
+    fn move_up(&mut self, needed: usize) {
+        let left = self.left();
+        if self.buffer.len() < needed {
+            let mut larger = vec![0; needed * 2];
+            let end = larger.len();
+            larger[end - left..].copy_from_slice(&self.buffer[self.low..self.high]);
+            self.buffer = larger;
+        } else {
+            let end = self.buffer.len();
+            self.buffer.copy_within(self.low..self.high, end - left);
+        }
+        self.high = self.buffer.len();
+        self.low = self.high - left;
     }
 
     /// Goes back to the newline before an over-long line without keeping the line.
     fn step_over(&mut self) -> io::Result<(Span, &[u8])> {
-        let line_end = self.start + self.end as u64;
+        let line_end = self.start + self.left() as u64;
         let mut offset = 0;
-        self.end = 0;
         self.searched = 0;
+        self.buffer = Vec::new();
+        (self.low, self.high) = (0, 0);
         while self.start > 0 {
             self.fill()?;
-            if let Some(at) = memchr::memrchr(b'\n', &self.buffer[..self.end]) {
+            if let Some(at) = memchr::memrchr(b'\n', &self.buffer[self.low..self.high]) {
                 offset = self.start + at as u64 + 1;
-                self.end = at;
+                self.high = self.low + at;
                 break;
             }
-            self.end = 0;
+            self.high = self.low;
         }
         Ok((Span { offset, len: usize::try_from(line_end - offset).unwrap_or(usize::MAX) }, &[]))
     }

@@ -145,6 +145,15 @@ fn parallel_results_are_all_there_in_order() {
 }
 
 #[test]
+fn several_results_may_share_a_line_and_text_may_look_like_one() {
+    let both = r#"{"parentUuid":"a2","type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"\"tool_use_id\":\"t9\"","tool_use_id":"t1"},{ "tool_use_id": "t2","type":"tool_result"}]},"uuid":"r1"}"#;
+    let lines = [user("u1", None, "go"), call("a1", "u1", "m1", "t1"), call("a2", "a1", "m1", "t2"), both.into()];
+    let loaded = load_text(&file(&lines));
+    let ids: Vec<&str> = loaded.entries[3].calls.iter().map(|c| &**c).collect();
+    assert_eq!(ids, ["t1", "t2"]);
+}
+
+#[test]
 fn a_call_answered_twice_counts_once() {
     let lines = [
         user("u1", None, "go"),

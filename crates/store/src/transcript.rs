@@ -250,7 +250,12 @@ impl State {
     }
 
     fn pending_bytes(&self) -> usize {
-        self.held.bytes.len() + self.queue.bytes.len() + self.in_flight
+        self.held.bytes.len() + self.moving_bytes()
+    }
+
+    /// What the writer will get rid of by itself; held lines wait for the line that begins the file.
+    fn moving_bytes(&self) -> usize {
+        self.queue.bytes.len() + self.in_flight
     }
 }
 
@@ -261,7 +266,7 @@ impl Shared {
 
     /// Waits for a slow disk, not for a failing one. A single line may be of any size.
     fn room_for(&self, size: usize) -> Result<MutexGuard<'_, State>, StoreError> {
-        let fits = |s: &State| s.pending_bytes() == 0 || s.pending_bytes() + size <= QUEUE_LIMIT;
+        let fits = |s: &State| s.moving_bytes() == 0 || s.pending_bytes() + size <= QUEUE_LIMIT;
         let waits = |s: &mut State| !fits(s) && self.health.borrow().is_none();
         let guard = self.moved.wait_timeout_while(self.lock(), SLOW_DISK, waits);
         let (state, _) = guard.unwrap_or_else(PoisonError::into_inner);

@@ -30,3 +30,16 @@ pub fn parse_iso(text: &str) -> Option<u64> {
     let time: jiff::Timestamp = text.parse().ok()?;
     u64::try_from(time.as_millisecond()).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_milliseconds_and_a_z() {
+        assert_eq!(iso(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(iso(1_767_225_600_007), "2026-01-01T00:00:00.007Z");
+        assert!(now_iso().ends_with('Z') && now_iso().len() == 24);
+        assert_eq!(today().len(), 10);
+    }
+}

@@ -6,9 +6,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A snapshot of the process environment. Cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Env {
     vars: Arc<BTreeMap<OsString, OsString>>,
+}
+
+/// Names only: values may be secrets, and debug output ends in logs.
+impl std::fmt::Debug for Env {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.vars.keys()).finish()
+    }
 }
 
 impl Env {
@@ -56,7 +63,38 @@ impl Env {
         Self { vars: Arc::new(all) }
     }
 
+    /// A copy lacking some variables.
+    #[must_use]
+    pub fn without<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut all = (*self.vars).clone();
+        for name in names {
+            all.remove(OsStr::new(name));
+        }
+        Self { vars: Arc::new(all) }
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.vars.iter().map(|(k, v)| (k.as_os_str(), v.as_os_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_output_has_no_values() {
+        let env = Env::default().with([("ANTHROPIC_API_KEY", "sk-canary")]);
+        assert_eq!(format!("{env:?}"), r#"{"ANTHROPIC_API_KEY"}"#);
+    }
+
+    #[test]
+    fn values_are_read_as_documented() {
+        let env = Env::default().with([("A", "1"), ("B", ""), ("C", " OFF "), ("D", "maybe"), ("N", " 42 ")]);
+        assert_eq!((env.get("B"), env.non_empty("B"), env.get("X")), (Some(""), None, None));
+        assert_eq!(["A", "B", "C", "D", "X"].map(|name| env.flag(name)), [Some(true), None, Some(false), None, None]);
+        assert_eq!((env.number("N"), env.number::<u32>("D")), (Some(42), None));
+        let fewer = env.without(["A", "X"]);
+        assert_eq!((fewer.get("A"), env.get("A")), (None, Some("1")));
     }
 }

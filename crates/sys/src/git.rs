@@ -28,3 +28,27 @@ fn git_dir(root: &Path) -> Option<PathBuf> {
     let text = std::fs::read_to_string(&dot_git).ok()?;
     Some(root.join(text.trim().strip_prefix("gitdir: ")?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_are_read_from_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let (repo, inner) = (dir.path().join("repo"), dir.path().join("repo/a/b"));
+        std::fs::create_dir_all(&inner).unwrap();
+        assert_eq!((root(&inner), branch(&inner)), (None, String::new()));
+        std::fs::create_dir_all(repo.join(".git/worktrees/w")).unwrap();
+        std::fs::write(repo.join(".git/HEAD"), "ref: refs/heads/feature/x\n").unwrap();
+        assert_eq!((root(&inner), branch(&inner)), (Some(repo.clone()), "feature/x".to_owned()));
+        std::fs::write(repo.join(".git/HEAD"), "0123456789abcdef0123456789abcdef01234567\n").unwrap();
+        assert_eq!(branch(&inner), "HEAD");
+
+        let tree = dir.path().join("tree");
+        std::fs::create_dir(&tree).unwrap();
+        std::fs::write(tree.join(".git"), "gitdir: ../repo/.git/worktrees/w\n").unwrap();
+        std::fs::write(repo.join(".git/worktrees/w/HEAD"), "ref: refs/heads/w\n").unwrap();
+        assert_eq!(branch(&tree), "w");
+    }
+}

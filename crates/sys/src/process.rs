@@ -78,12 +78,14 @@ pub fn kill_all() {
 
 /// Starts `spec`. Must be called inside the runtime.
 pub fn spawn(spec: Spawn) -> io::Result<Child> {
-    let (mut command, pipes) = command(&spec)?;
+    let outer = [RUN_VARIABLE, CHILD_VARIABLE].map(|name| outer_marker(&spec.env, name));
+    let (mut command, pipes) = command(spec)?;
     let mut registry = registry::lock();
     registry.prepare();
     let marker = registry.next_marker();
-    command.env(RUN_VARIABLE, chain(&spec.env, RUN_VARIABLE, registry.run()));
-    command.env(CHILD_VARIABLE, chain(&spec.env, CHILD_VARIABLE, &marker));
+    let [outer_run, outer_child] = outer;
+    command.env(RUN_VARIABLE, chain(outer_run, registry.run()));
+    command.env(CHILD_VARIABLE, chain(outer_child, &marker));
     let mut inner = command.spawn()?;
     let leader = inner.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
     registry.insert(leader);
@@ -100,10 +102,9 @@ struct Pipes {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place children are spawned")]
-fn command(spec: &Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
+fn command(spec: Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
     let mut command = tokio::process::Command::new(&spec.program);
-    let env = spec.env.iter().map(|(name, value)| (name, value));
-    command.args(&spec.args).env_clear().envs(env).current_dir(&spec.cwd).process_group(0);
+    command.args(&spec.args).env_clear().envs(spec.env).current_dir(&spec.cwd).process_group(0);
     command.stdin(match spec.stdin {
         Input::Null => Stdio::null(),
         Input::Pipe => Stdio::piped(),
@@ -134,18 +135,18 @@ fn receiver(reader: io::PipeReader) -> io::Result<pipe::Receiver> {
     pipe::Receiver::from_owned_fd(reader.into())
 }
 
+fn outer_marker(env: &[(OsString, OsString)], name: &str) -> Option<OsString> {
+    let (_, value) = env.iter().rev().find(|(key, _)| key == OsStr::new(name))?;
+    // Nobody nests that deep; a value that long is not ours.
+    (!value.is_empty() && value.len() < 1024).then(|| value.clone())
+}
+
 /// The marker behind those of an outer gimlet, so that the outer one still recognises what we start.
-fn chain(env: &[(OsString, OsString)], name: &str, own: &str) -> OsString {
-    let outer = env.iter().rev().find(|(key, _)| key == OsStr::new(name)).map(|(_, value)| value);
-    match outer {
-        Some(outer) if !outer.is_empty() && outer.len() < 1024 => {
-            let mut value = outer.clone();
-            value.push(":");
-            value.push(own);
-            value
-        }
-        Some(_) | None => own.into(),
-    }
+fn chain(outer: Option<OsString>, own: &str) -> OsString {
+    let Some(mut value) = outer else { return own.into() };
+    value.push(":");
+    value.push(own);
+    value
 }
 
 impl Child {

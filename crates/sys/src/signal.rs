@@ -67,7 +67,7 @@ async fn recv(stream: &mut Option<unix::Signal>) {
     {
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 fn is_ignored(signal: i32) -> bool {

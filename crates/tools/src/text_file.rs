@@ -2,8 +2,7 @@
 //! A failed write leaves the old bytes in place. Bytes that are not valid text are never rewritten.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Encodings we can read and write back.
@@ -133,82 +132,28 @@ impl TextFile {
     /// Replaces the file's text; returns the bytes now on disk.
     pub fn save(&self, text: &str) -> io::Result<Vec<u8>> {
         let bytes = self.encoding.encode(text);
-        replace(&self.target, &self.meta, &self.bytes, &bytes)?;
+        replace(&self.target, &bytes)?;
         Ok(bytes)
     }
 }
 
 /// Creates `path` with its directories; the umask decides the mode. A dangling symlink is written through.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let target = follow(path);
-    if let Some(dir) = target.parent() {
+    if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir)?;
     }
-    sys::fs::atomic_write(&target, bytes, 0o666)
+    sys::fs::atomic_write(path, bytes, 0o666)
 }
 
-/// Replaces an existing regular file that holds `old`.
-pub fn replace(target: &Path, meta: &Metadata, old: &[u8], new: &[u8]) -> io::Result<()> {
+/// Replaces an existing regular file.
+pub fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
     // Renaming over a file asks only the directory's leave; this asks the file's own.
     if let Err(error) = OpenOptions::new().write(true).open(target)
         && error.kind() != io::ErrorKind::ExecutableFileBusy
     {
         return Err(error);
     }
-    match sys::fs::atomic_write(target, new, meta.mode()) {
-        Ok(()) => keep_owner(target, meta),
-        Err(error) if rename_refused(&error) => write_in_place(target, old, new),
-        Err(error) => Err(error),
-    }
-}
-
-/// Errors that say "not this way" (a directory we may not write to, a bind-mounted file), not "no room".
-fn rename_refused(error: &io::Error) -> bool {
-    use io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem, ResourceBusy, Unsupported};
-    matches!(error.kind(), CrossesDevices | PermissionDenied | ReadOnlyFilesystem | ResourceBusy | Unsupported)
-}
-
-/// Writes, reads back, and puts the old bytes back when the new ones did not arrive.
-fn write_in_place(target: &Path, old: &[u8], new: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().read(true).write(true).open(target)?;
-    let written = overwrite(&mut file, new).and_then(|()| verify(&mut file, new));
-    if written.is_err() {
-        overwrite(&mut file, old)?;
-    }
-    written
-}
-
-fn overwrite(file: &mut File, bytes: &[u8]) -> io::Result<()> {
-    file.rewind()?;
-    file.write_all(bytes)?;
-    file.set_len(bytes.len() as u64)?;
-    file.sync_data()
-}
-
-fn verify(file: &mut File, expected: &[u8]) -> io::Result<()> {
-    file.rewind()?;
-    let mut found = Vec::with_capacity(expected.len());
-    file.read_to_end(&mut found)?;
-    if found == expected { Ok(()) } else { Err(io::Error::other("the file does not hold what was written")) }
-}
-
-/// A rename leaves the file to whoever we are. Giving it back is allowed to root only, so failing is normal.
-fn keep_owner(target: &Path, before: &Metadata) -> io::Result<()> {
-    let now = std::fs::metadata(target)?;
-    if (now.uid(), now.gid()) != (before.uid(), before.gid()) {
-        std::os::unix::fs::chown(target, Some(before.uid()), Some(before.gid())).ok();
-    }
-    Ok(())
-}
-
-/// The path a dangling chain of symlinks ends at; `path` itself when it is no link.
-fn follow(path: &Path) -> PathBuf {
-    let mut at = path.to_path_buf();
-    for _ in 0..40 {
-        let Ok(next) = std::fs::read_link(&at) else { break };
-        at = at.parent().map_or_else(|| next.clone(), |dir| dir.join(&next));
-    }
-    at
+    sys::fs::atomic_write(target, bytes, 0o666)
 }
 
 #[cfg(test)]
@@ -249,12 +194,6 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
         assert!(file.save("new").is_err());
-        std::fs::remove_dir(&path).unwrap();
-        std::fs::write(&path, "old").unwrap();
-        write_in_place(&path, b"old", b"longer than before").unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"longer than before");
-        write_in_place(&path, b"longer than before", b"s").unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"s");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary files stay behind");
     }
 }

@@ -101,8 +101,7 @@ impl WriteCall {
         let text = in_style_of(file.text.as_deref(), &self.content);
         let bytes = match file.text {
             Some(_) => file.save(&text),
-            None => text_file::replace(&file.target, &file.meta, &file.bytes, text.as_bytes())
-                .map(|()| text.as_bytes().to_vec()),
+            None => text_file::replace(&file.target, text.as_bytes()).map(|()| text.as_bytes().to_vec()),
         };
         let bytes = bytes.map_err(|e| file_work::io_failed("write", path, &e))?;
         cx.state.reads.note_shown(path, &bytes);

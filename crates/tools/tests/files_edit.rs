@@ -1,4 +1,5 @@
 //! Edit, MultiEdit and Write, through the tool contract and a real directory.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
 

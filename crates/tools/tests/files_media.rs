@@ -1,4 +1,5 @@
 //! Read of images and PDFs.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
 

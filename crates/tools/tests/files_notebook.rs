@@ -1,4 +1,5 @@
 //! Notebooks: Read and NotebookEdit.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
 

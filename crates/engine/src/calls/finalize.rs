@@ -74,9 +74,15 @@ fn clean(content: Content) -> Content {
     }
 }
 
+/// Read pages by itself, within limits of its own; its text would only be read back from the spilled copy.
+const PAGES_ITSELF: &str = "Read";
+
 /// A text no context should carry whole goes to a file; the model gets its beginning and the way to the rest.
 fn bound(content: Content, used: &ToolUse, io: &Io) -> Content {
     let Content::Text(text) = content else { return content };
+    if wire::names::canonical(&used.name) == PAGES_ITSELF {
+        return Content::Text(text);
+    }
     match tools::spill::bound(&io.state.facts.session_dir, &text) {
         Ok(None) => Content::Text(text),
         Ok(Some(spilled)) => Content::Text(spilled.content),

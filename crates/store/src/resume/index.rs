@@ -3,6 +3,7 @@
 
 use crate::backward::Span;
 use crate::head::{self, Compact, Head};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 use wire::entry::Replacement;
@@ -234,14 +235,16 @@ impl Node {
             NodeKind::System | NodeKind::Progress => None,
         };
         let message = match kind {
-            NodeKind::User | NodeKind::Assistant => head.message.map(head::message).unwrap_or_default(),
-            NodeKind::System | NodeKind::Attachment | NodeKind::Progress => head::Message::default(),
+            NodeKind::Assistant => head.message.map(head::message).unwrap_or_default(),
+            NodeKind::User | NodeKind::System | NodeKind::Attachment | NodeKind::Progress => head::Message::default(),
         };
-        let calls = message.content.blocks.iter().filter_map(|block| match (kind, block.kind.as_str()) {
-            (NodeKind::Assistant, Some("tool_use")) => block.id.boxed(),
-            (NodeKind::User, Some("tool_result")) => block.tool_use_id.boxed(),
-            _ => None,
-        });
+        let calls = match kind {
+            NodeKind::User => head.message.map(|raw| answered(raw.get())).unwrap_or_default(),
+            NodeKind::Assistant | NodeKind::System | NodeKind::Attachment | NodeKind::Progress => {
+                let made = message.content.blocks.iter().filter(|b| b.kind.as_str() == Some("tool_use"));
+                made.filter_map(|b| b.id.boxed()).collect()
+            }
+        };
         let uuid = head.uuid.boxed()?;
         let boundary = (head.subtype.as_str() == Some("compact_boundary")).then(|| Box::new(boundary_facts(head)));
         Some(Self {
@@ -252,7 +255,7 @@ impl Node {
             span,
             body: body.map(|raw| place(raw, span, line)),
             timestamp: head.timestamp.boxed(),
-            calls: calls.collect(),
+            calls,
             message_id: message.id.boxed(),
             model: message.model.boxed(),
             prompt_id: head.prompt_id.boxed(),
@@ -268,6 +271,20 @@ impl Node {
     pub(super) fn is_said(&self) -> bool {
         matches!(self.kind, NodeKind::User | NodeKind::Assistant)
     }
+}
+
+/// The calls a user message answers. Results are most of a transcript's bytes, so they are searched, not parsed: a
+/// quote inside a string is escaped and cannot look like the key.
+fn answered(message: &str) -> Vec<Box<str>> {
+    const KEY: &str = "\"tool_use_id\":";
+    let mut ids = Vec::new();
+    for at in memchr::memmem::find_iter(message.as_bytes(), KEY.as_bytes()) {
+        let mut value = serde_json::Deserializer::from_str(&message[at + KEY.len()..]);
+        if let Ok(Some(id)) = head::Text::deserialize(&mut value).map(|t| t.boxed()) {
+            ids.push(id);
+        }
+    }
+    ids
 }
 
 /// Where a borrowed value lies in the file.

@@ -70,7 +70,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             input: Vec::new(),
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_mins(1),
             grace: Duration::from_secs(2),
             keep: RingBuffer::DEFAULT_SIDE,
         }

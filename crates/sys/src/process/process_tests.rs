@@ -17,7 +17,7 @@ fn shell(script: &str) -> Spawn {
 async fn lines(child: &mut Child, count: usize) -> Vec<String> {
     let mut text = Vec::new();
     let out = child.stdout.as_mut().unwrap();
-    while text.iter().filter(|byte| **byte == b'\n').count() < count {
+    while text.split(|byte| *byte == b'\n').count() <= count {
         assert_ne!(out.read_buf(&mut text).await.unwrap(), 0, "the child ended early");
     }
     String::from_utf8(text).unwrap().lines().map(str::to_owned).collect()

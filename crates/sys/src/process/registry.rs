@@ -127,8 +127,9 @@ impl Registry {
 
 #[cfg(target_os = "linux")]
 fn become_subreaper() -> bool {
+    let (on, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
     // SAFETY: prctl with this option only sets a flag of our own process; the unused arguments are zero.
-    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1_u64, 0_u64, 0_u64, 0_u64) == 0 }
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, on, unused, unused, unused) == 0 }
 }
 
 #[cfg(not(target_os = "linux"))]

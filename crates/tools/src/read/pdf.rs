@@ -10,11 +10,12 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use sys::process::{self, Input, Output as Pipes, Spawn};
-use tokio::io::AsyncReadExt;
+use sys::process::{self, Input, Output as Pipes, RunOptions, Spawn};
 use wire::block::{Block, Content, Source as BlockSource};
 
 const MAX_FILE: u64 = 20 * 1024 * 1024;
+/// What one compressed part may swell to.
+const MAX_STREAM: usize = 64 * 1024 * 1024;
 const MAX_PAGES: u32 = 100;
 /// Without `pages`.
 const MAX_WHOLE: u32 = 10;
@@ -89,8 +90,9 @@ pub(super) fn show(cx: &CallCx, mut source: Source, asked: Option<PageRange>) ->
         )));
     }
     let bytes = source.all(MAX_FILE)?;
-    let mut document =
-        lopdf::Document::load_mem(&bytes).map_err(|e| Outcome::failed(format!("{path} is not a readable PDF: {e}")))?;
+    let options = lopdf::LoadOptions { max_decompressed_size: Some(MAX_STREAM), ..Default::default() };
+    let mut document = lopdf::Document::load_mem_with_options(&bytes, options)
+        .map_err(|e| Outcome::failed(format!("{path} is not a readable PDF: {e}")))?;
     if document.is_encrypted() {
         return Err(Outcome::failed(format!("{path} is encrypted and cannot be read.")));
     }
@@ -179,25 +181,18 @@ async fn run_pdftoppm(cx: &CallCx, program: PathBuf, job: &RenderJob, dir: &std:
     let failed = |why: String| Outcome::failed(format!("pdftoppm could not draw {}: {why}", job.path.display()));
     let spec =
         Spawn { program: program.into(), args, env, cwd: dir.to_owned(), stdin: Input::Null, output: Pipes::Merged };
-    let mut child = process::spawn(spec).map_err(|e| failed(e.to_string()))?;
-    let mut said = Vec::new();
-    let pipe = child.stdout.take();
-    let work = async {
-        if let Some(pipe) = pipe {
-            pipe.take(8 * 1024).read_to_end(&mut said).await?;
-        }
-        child.wait().await
-    };
-    let exit = tokio::select! {
+    let options = RunOptions { timeout: RENDER_TIME, keep: 8 * 1024, ..RunOptions::default() };
+    let done = tokio::select! {
         biased;
         () = cx.cancel.cancelled() => return Err(Outcome::failed("The call was cancelled before it ended.")),
-        exit = tokio::time::timeout(RENDER_TIME, work) => exit,
+        done = process::run(spec, options) => done.map_err(|e| failed(e.to_string()))?,
     };
-    match exit {
-        Ok(Ok(exit)) if exit.code == Some(0) => Ok(()),
-        Ok(Ok(_)) => Err(failed(String::from_utf8_lossy(&said).trim().to_owned())),
-        Ok(Err(error)) => Err(failed(error.to_string())),
-        Err(_) => Err(failed(format!("it took longer than {} seconds", RENDER_TIME.as_secs()))),
+    if done.timed_out {
+        return Err(failed(format!("it took longer than {} seconds", RENDER_TIME.as_secs())));
+    }
+    match done.exit.code {
+        Some(0) => Ok(()),
+        _ => Err(failed(String::from_utf8_lossy(&done.stdout.to_bytes()).trim().to_owned())),
     }
 }
 

@@ -82,7 +82,7 @@ pub(super) fn show(cx: &CallCx, source: Source, call: &ReadCall) -> Result<Outco
         (false, false) => Coverage::Range,
     };
     cx.state.reads.note(&path, Seen { fingerprint, coverage });
-    Ok(outcome(&path, wanted, &shown))
+    Ok(outcome(&path, wanted, shown))
 }
 
 fn too_large(source: &Source, call: &ReadCall) -> Outcome {
@@ -289,7 +289,7 @@ struct TextOutput<'a> {
     truncated_by_token_cap: bool,
 }
 
-fn outcome(path: &Path, wanted: Wanted, shown: &Shown) -> Outcome {
+fn outcome(path: &Path, wanted: Wanted, shown: Shown) -> Outcome {
     let output = Output {
         kind: "text",
         file: TextOutput {
@@ -301,7 +301,8 @@ fn outcome(path: &Path, wanted: Wanted, shown: &Shown) -> Outcome {
             truncated_by_token_cap: shown.clipped,
         },
     };
-    Outcome::text(model_text(wanted, shown), structured(&output))
+    let structured = structured(&output);
+    Outcome::text(model_text(wanted, shown), structured)
 }
 
 /// One line in place of a file that cannot be shown.
@@ -318,7 +319,7 @@ pub(super) fn note(path: &Path, text: String) -> Outcome {
     Outcome::text(text, structured)
 }
 
-fn model_text(wanted: Wanted, shown: &Shown) -> String {
+fn model_text(wanted: Wanted, shown: Shown) -> String {
     let total = shown.total;
     if total == 0 {
         return "<system-reminder>The file exists but is empty.</system-reminder>".into();
@@ -329,7 +330,7 @@ fn model_text(wanted: Wanted, shown: &Shown) -> String {
             wanted.first
         );
     }
-    let mut text = shown.numbered.clone();
+    let mut text = shown.numbered;
     if shown.lossy {
         text.push_str("\n\n[The file is not valid UTF-8: bytes that could not be decoded are shown as \u{fffd}.]");
     }

@@ -1,6 +1,7 @@
 //! A real temporary directory, a stub model and a `CallCx` over them, for tests that drive tools from outside.
 //! Each test binary uses its own part of this.
 #![allow(dead_code, unreachable_pub, reason = "shared by several test binaries")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
