@@ -72,7 +72,7 @@ fn node(dir: &Path) -> Result<()> {
     if stamp.is_current() {
         return Ok(());
     }
-    run_in(dir, "npm", &["ci"])?;
+    run_in(dir, "npm", &["ci", "--loglevel=error"])?;
     // Shipped without the execute bit.
     run_in(dir, "chmod", &["+x", CCUSAGE])?;
     stamp.write()
