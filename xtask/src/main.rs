@@ -18,18 +18,18 @@ const USAGE: &str = "Usage: cargo xtask <task>
   test [--no-clients]   fmt, clippy, crate edges, all Rust tests, then the clients of others and a real model
   deps                  check the edges between our crates
   clients               install the clients of others and run their tests
-  bench                 measure the release binary against its budgets
+  bench [--quick]       measure the release binary against its budgets
   sizes                 list the longest files and functions";
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = given.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["test"] => steps::test(&root(), steps::Clients::Run),
         ["test", "--no-clients"] => steps::test(&root(), steps::Clients::Skip),
         ["deps"] => steps::stage("crate edges", || deps::check(&root())),
         ["clients"] => clients::run(&root()),
-        ["bench"] => bench::run(&root()),
+        ["bench", ..] => bench::run(&given[1..]),
         ["sizes"] => sizes::report(&root()),
         _ => {
             eprintln!("{USAGE}");
