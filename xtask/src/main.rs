@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "Usage: cargo xtask <task>
 
-  test [--no-clients]   fmt, clippy, crate edges, all Rust tests, then the clients of others
+  test [--no-clients]   fmt, clippy, crate edges, all Rust tests, then the clients of others and a real model
   deps                  check the edges between our crates
   clients               install the clients of others and run their tests
   bench [--quick]       measure the release binary against its budgets
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     let done = match words[..] {
         ["test"] => steps::test(&root(), steps::Clients::Run),
         ["test", "--no-clients"] => steps::test(&root(), steps::Clients::Skip),
-        ["deps"] => deps::check(&root()),
+        ["deps"] => steps::stage("crate edges", || deps::check(&root())),
         ["clients"] => clients::run(&root()),
         ["bench", ..] => bench::run(&given[1..]),
         ["sizes"] => sizes::report(&root()),
