@@ -1,9 +1,6 @@
 //! `cargo xtask bench`: what a whole process costs, measured from outside, beside a bare process or a named peer in the
 //! same run. Prints one table of medians. A figure over its budget is reported, never an error: machines differ.
 
-#![expect(clippy::disallowed_methods, reason = "the bench starts and times processes from outside, as a user does")]
-#![expect(clippy::print_stdout, reason = "the table is the product")]
-
 mod corpus;
 mod crowd;
 mod place;
@@ -53,11 +50,11 @@ const GROUPS: [Group; 7] = [
     ("search", search::rows),
 ];
 
-pub(crate) fn run(args: &[String]) -> Result<()> {
-    if args.first().is_some_and(|a| a == usage::OBSERVER) {
+pub(crate) fn run(args: &[&str]) -> Result<()> {
+    if args.first().is_some_and(|a| *a == usage::OBSERVER) {
         return usage::observe(&args[1..]);
     }
-    if args.iter().any(|a| a == "--help") {
+    if args.iter().any(|a| *a == "--help") {
         println!("{HELP}");
         return Ok(());
     }
@@ -68,7 +65,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut rows = Vec::new();
     for (name, group) in GROUPS {
         if options.only.as_ref().is_none_or(|word| name.contains(word.as_str())) {
-            eprintln_progress(name);
+            eprintln!("measuring {name} ...");
             rows.extend(group(&bench).with_context(|| format!("measuring {name}"))?);
         }
     }
@@ -79,13 +76,13 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 }
 
 impl Options {
-    fn parse(args: &[String]) -> Result<Self> {
+    fn parse(args: &[&str]) -> Result<Self> {
         let mut options = Self { quick: false, only: None, binary: None };
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
-            match arg.as_str() {
+            match *arg {
                 "--quick" => options.quick = true,
-                "--only" => options.only = rest.next().cloned(),
+                "--only" => options.only = rest.next().map(ToString::to_string),
                 "--binary" => options.binary = rest.next().map(|b| PathBuf::from(b).canonicalize()).transpose()?,
                 other => bail!("unknown argument {other}\n{HELP}"),
             }
@@ -133,11 +130,6 @@ fn medians<T: PartialOrd + Copy, U: PartialOrd + Copy>(
     let pairs = (0..times).map(|_| Ok((one()?, other()?))).collect::<Result<Vec<(T, U)>>>()?;
     let (ones, others): (Vec<T>, Vec<U>) = pairs.into_iter().unzip();
     median(&ones).zip(median(&others)).context("nothing was measured")
-}
-
-#[expect(clippy::print_stderr, reason = "progress of a chore that takes minutes")]
-fn eprintln_progress(name: &str) {
-    eprintln!("measuring {name} ...");
 }
 
 /// The machine in general words: enough to judge the figures by.

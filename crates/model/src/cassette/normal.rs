@@ -1,9 +1,10 @@
 //! What is compared of a conversation: everything that differs from run to run or machine to machine is replaced by a
 //! name for its kind. Applying it twice changes nothing.
 
+use super::names::Names;
 use super::{Message, Places};
 use crate::client::Secret;
-use crate::fragment::{Fragment, Turn};
+use crate::fragment::{Fragment, Role, Turn};
 use regex::{Captures, Regex};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -55,11 +56,7 @@ impl Normal {
 
     /// Machine paths to placeholders.
     pub(super) fn hide(&self, text: &str) -> String {
-        let mut out = text.to_owned();
-        for (path, name) in &self.places {
-            out = out.replace(path.as_str(), name);
-        }
-        out
+        self.places.iter().fold(text.to_owned(), |text, (path, name)| replace_path(text, path, name))
     }
 
     /// Placeholders back to this machine's paths, inside JSON text. A name that stands for several paths becomes the
@@ -83,18 +80,41 @@ impl Normal {
         out.trim().to_owned()
     }
 
-    pub(super) fn messages(&self, turns: &[Turn], secrets: &[Secret]) -> Vec<Message> {
-        let block = |fragment: &Fragment| {
-            let summary = summary(fragment)?;
-            let text = self.text(&without(&summary, secrets));
+    /// The conversation as it is compared, and the random names that stand in it.
+    pub(super) fn messages(&self, turns: &[Turn], secrets: &[Secret]) -> (Vec<Message>, Names) {
+        let mut names = Names::default();
+        let mut block = |fragment: &Fragment, role: Role| {
+            let summary = without(&summary(fragment)?, secrets);
+            if role == Role::User {
+                names.learn(&summary);
+            }
+            let text = self.text(&names.hide(summary));
             (!text.is_empty()).then_some(text)
         };
         let message = |turn: &Turn| Message {
             role: turn.role.name().to_owned(),
-            blocks: turn.blocks.iter().filter_map(block).collect(),
+            blocks: turn.blocks.iter().filter_map(|b| block(b, turn.role)).collect(),
         };
-        turns.iter().map(message).collect()
+        let messages = turns.iter().map(message).collect();
+        (messages, names)
     }
+}
+
+/// Replaces `path` where it ends at the end of a name: `/a/b` stands in `/a/b/c`, not in `/a/bc`.
+fn replace_path(text: String, path: &str, name: &str) -> String {
+    if !text.contains(path) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(path) {
+        let (before, after) = (&rest[..at], &rest[at + path.len()..]);
+        let is_longer = after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-'));
+        out.push_str(before);
+        out.push_str(if is_longer { path } else { name });
+        rest = after;
+    }
+    out + rest
 }
 
 /// Keys are recognised by their form too: one may stand in a file the model read.
