@@ -13,10 +13,13 @@ mod table;
 mod turns;
 mod usage;
 
+use crate::clients::executable;
+use crate::steps::cargo_program;
 use anyhow::{Context, Result, bail};
 use place::Place;
 use server::Server;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use table::{Row, median};
 
@@ -54,7 +57,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     if args.first().is_some_and(|a| *a == usage::OBSERVER) {
         return usage::observe(&args[1..]);
     }
-    if args.iter().any(|a| *a == "--help") {
+    if args.contains(&"--help") {
         println!("{HELP}");
         return Ok(());
     }
@@ -141,21 +144,11 @@ fn conditions() -> String {
 }
 
 fn build() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = std::process::Command::new(cargo);
-    let output = command
-        .args(["build", "--release", "--package", "gimlet-cli", "--message-format", "json-render-diagnostics"])
-        .stderr(std::process::Stdio::inherit())
-        .output()?;
+    let mut command = Command::new(cargo_program());
+    command.args(["build", "--release", "--package", "gimlet-cli", "--message-format", "json-render-diagnostics"]);
+    let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         bail!("gimlet does not build");
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let executable = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()).find_map(
-        |message| match message["target"]["name"].as_str() {
-            Some("gimlet") => message["executable"].as_str().map(PathBuf::from),
-            _ => None,
-        },
-    );
-    executable.context("cargo did not say where it put gimlet")
+    executable(&String::from_utf8_lossy(&output.stdout)).context("cargo build named no executable")
 }
