@@ -208,14 +208,10 @@ fn check_settings(text: &str, cwd: &Path) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// JSON at least; whether it is a schema is found out where it is compiled, once.
 fn schema(text: &str) -> Result<serde_json::Value, Refusal> {
-    let refuse = |why: String| Refusal::Usage(format!("Error: --json-schema is not a valid JSON Schema: {why}"));
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| refuse(e.to_string()))?;
-    if !value.is_object() {
-        return Err(refuse("the schema must be an object".into()));
-    }
-    jsonschema::validator_for(&value).map_err(|e| refuse(e.to_string()))?;
-    Ok(value)
+    serde_json::from_str(text)
+        .map_err(|e| Refusal::Usage(format!("Error: --json-schema is not a valid JSON Schema: {e}")))
 }
 
 fn prompt_text(text: Option<String>, file: Option<&Path>, cwd: &Path) -> Result<Option<String>, Refusal> {

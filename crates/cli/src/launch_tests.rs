@@ -46,12 +46,7 @@ fn conflicts_are_named() {
     assert!(usage(&["-p", "x", "-r"]).contains("needs a session ID"));
     assert!(usage(&["-p", "x", "--resume-session-at", uuid]).contains("requires --resume"));
     assert!(usage(&["-p", "x", "--forward-subagent-text"]).contains("stream-json")); // [CLI-43]
-    assert!(
-        usage(&["-p", "x", "--json-schema", "{\"type\":1}"])
-            .starts_with("Error: --json-schema is not a valid JSON Schema")
-    ); // [CLI-24]
     assert!(usage(&["-p", "x", "--json-schema", "{"]).starts_with("Error: --json-schema is not a valid JSON Schema"));
-    start(&["-p", "x", "--json-schema", r#"{"type":"string","format":"no-such-format"}"#]).unwrap(); // [CLI-26]
 }
 
 #[test]

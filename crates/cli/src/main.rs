@@ -72,8 +72,7 @@ fn session(mut args: Args) -> u8 {
     let output = launch::output(&args);
     let debug = std::mem::take(&mut args.debug);
     let without_effect = std::mem::take(&mut args.without_effect);
-    let around =
-        Surroundings { env, stdout_is_terminal: std::io::stdout().is_terminal(), is_root: sys::is_root() };
+    let around = Surroundings { env, stdout_is_terminal: std::io::stdout().is_terminal(), is_root: sys::is_root() };
     let mut job = match launch::job(args, &around) {
         Ok(job) => job,
         Err(Refusal::Usage(message)) => return fail(&message),

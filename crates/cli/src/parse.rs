@@ -85,35 +85,24 @@ pub(crate) fn command() -> Command {
         .disable_version_flag(true)
         .max_term_width(100)
         .override_usage("gimlet [options] [prompt]\n       gimlet <command> [options]")
-        .help_template("gimlet, a coding agent for the command line\n\nUsage: {usage}\n\n{all-args}{after-help}")
-        .arg(
-            Arg::new("help")
-                .short('h')
-                .long("help")
-                .action(ArgAction::Help)
-                .help("Show this help")
-                .help_heading(Group::Diagnosis.heading()),
-        )
-        .arg(
-            Arg::new("version")
-                .short('v')
-                .long("version")
-                .action(ArgAction::Version)
-                .help("Show the version")
-                .help_heading(Group::Diagnosis.heading()),
-        );
-    // The Version action needs a version; the text shown is ours.
-    command = command.version(wire::version::COMPAT);
+        .help_template("gimlet, a coding agent for the command line\n\nUsage: {usage}\n\n{all-args}{after-help}");
     for flag in FLAGS {
         command = command.arg(argument(flag));
     }
+    let last = |name, short, action, help| {
+        Arg::new(name).long(name).short(short).action(action).help(help).help_heading(Group::Diagnosis.heading())
+    };
+    // The Version action needs a version; the text shown is ours.
+    command = command
+        .version(wire::version::COMPAT)
+        .arg(last("help", 'h', ArgAction::Help, "Show this help"))
+        .arg(last("version", 'v', ArgAction::Version, "Show the version"));
     let prompt = Arg::new(PROMPT)
         .value_name("prompt")
         .num_args(0..)
         .action(ArgAction::Append)
         .value_parser(ValueParser::os_string())
-        .help("What to do; with -p also read from stdin")
-        .help_heading("Arguments");
+        .hide(true);
     command.arg(prompt)
 }
 

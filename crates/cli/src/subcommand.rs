@@ -66,7 +66,8 @@ pub(crate) fn near_miss(argv: &[OsString]) -> Option<&'static str> {
         return None;
     }
     let allowed = if word.len() > 5 { 2 } else { 1 };
-    let near = TABLE.iter().map(|r| (distance(word, r.name), r.name)).filter(|(d, name)| *d <= allowed && name.len() >= 4);
+    let near =
+        TABLE.iter().map(|r| (distance(word, r.name), r.name)).filter(|(d, name)| *d <= allowed && name.len() >= 4);
     near.min_by_key(|(d, _)| *d).map(|(_, name)| name)
 }
 
@@ -95,10 +96,7 @@ pub(crate) fn help() -> String {
         .filter(|r| !r.help.is_empty())
         .flat_map(|r| ["  ".into(), format!("{:width$}", r.name), "  ".into(), r.help.to_owned(), "\n".into()])
         .collect();
-    parse::command()
-        .after_help(format!("Commands:\n{commands}\nDocumentation: docs/guide.md"))
-        .render_help()
-        .to_string()
+    parse::command().after_help(format!("Commands:\n{}", commands.trim_end())).render_help().to_string()
 }
 
 /// `completions <shell>`; an error is ready to print.

@@ -1,4 +1,5 @@
 //! The turn loop through the real binary: sequences of messages, results of calls, every way a turn ends.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -204,7 +205,8 @@ fn pause_turn_resends_without_a_user_message() {
 fn a_call_cut_by_the_output_limit_is_discarded() {
     let mut events = Reply::events(vec![Block::text("Writing."), Block::tool("Write", &json!({"file_path": "x"}))]);
     let at = events.iter().position(|e| e.data.contains("input_json_delta")).unwrap();
-    let cut = json!({"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"file_pa"}});
+    let cut =
+        json!({"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"file_pa"}});
     events[at] = testkit::Event::json(&cut);
     for event in &mut events {
         event.data = event.data.replace("\"tool_use\",\"stop_sequence\"", "\"max_tokens\",\"stop_sequence\"");
@@ -221,10 +223,7 @@ fn a_call_cut_by_the_output_limit_is_discarded() {
 #[test]
 fn thinking_is_replayed_with_its_signature() {
     let server = ModelServer::script([
-        Reply::message(vec![
-            Block::thinking("Let me see.", "c2ln"),
-            Block::tool("Glob", &json!({"pattern": "*"})),
-        ]),
+        Reply::message(vec![Block::thinking("Let me see.", "c2ln"), Block::tool("Glob", &json!({"pattern": "*"}))]),
         Reply::text("Seen."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -287,7 +286,7 @@ fn usage_counts_each_response_once() {
     run.send_user("second");
     let second = run.wait_for("result");
     run.close_stdin();
-    run.finish().expect_clean();
+    drop(run.finish().expect_clean());
     assert_eq!(first["usage"]["input_tokens"], 300);
     assert_eq!(first["usage"]["output_tokens"], 30);
     assert_eq!(second["usage"]["input_tokens"], 300);
@@ -360,7 +359,7 @@ fn an_overloaded_model_is_replaced_for_the_turn_only() {
         assert_eq!(run.wait_for("result")["result"], "from the other");
     }
     run.close_stdin();
-    run.finish().expect_clean();
+    drop(run.finish().expect_clean());
     let asked: Vec<String> = server.requests().iter().map(|r| r.model().to_owned()).collect();
     assert_eq!(asked, ["claude-sonnet-4-5", "claude-haiku-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"]);
 }

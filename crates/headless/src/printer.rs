@@ -8,6 +8,7 @@ use crate::turns::Turns;
 use engine::{Command, Commands, Event, Events};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use wire::block::BlockHead;
@@ -23,6 +24,8 @@ pub(crate) struct Ended {
     pub(crate) last_is_error: bool,
     /// The last turn was interrupted.
     pub(crate) aborted: bool,
+    /// Something besides the turns failed.
+    pub(crate) fault: bool,
     /// The reader of stdout is gone or stands still.
     pub(crate) reader_gone: bool,
 }
@@ -70,8 +73,12 @@ impl Printer {
             }
             self.write(batch, &events).await;
         }
-        let answer = self.answer();
-        self.write(answer, &events).await;
+        let mut last = String::new();
+        while let Ok(reply) = self.replies.try_recv() {
+            push_line(&mut last, &reply);
+        }
+        last.push_str(&self.answer());
+        self.write(last, &events).await;
         self.ended
     }
 
@@ -85,6 +92,11 @@ impl Printer {
             }
             Event::Notice(text) => {
                 complain(&text);
+                return;
+            }
+            Event::Fault(text) => {
+                complain(&text);
+                self.ended.fault = true;
                 return;
             }
             Event::Message(message) => message,
@@ -180,9 +192,10 @@ fn text_of(result: &TurnResult, partial: &Partial) -> String {
     }
 }
 
-/// Text of the message under way: what is still worth printing when its turn dies.
+/// Text of the message under way: what is still worth printing when its turn dies. A new message replaces it.
 #[derive(Debug, Default)]
 struct Partial {
+    id: String,
     text: String,
 }
 
@@ -191,7 +204,13 @@ impl Partial {
         if assistant.is_api_error_message || assistant.error.is_some() || assistant.parent_tool_use_id.is_some() {
             return;
         }
-        for text in texts(&assistant.message) {
+        let fields: Fields<'_> = serde_json::from_str(assistant.message.get()).unwrap_or_default();
+        let id = fields.get("id").and_then(|id| serde_json::from_str(id.get()).ok()).unwrap_or_default();
+        if self.id != id {
+            self.id = id;
+            self.text.clear();
+        }
+        for text in texts(&fields) {
             if !self.text.is_empty() {
                 self.text.push('\n');
             }
@@ -204,9 +223,10 @@ impl Partial {
     }
 }
 
-fn texts(message: &RawValue) -> Vec<String> {
-    let fields: Option<std::collections::BTreeMap<Cow<'_, str>, &RawValue>> = serde_json::from_str(message.get()).ok();
-    let content = fields.as_ref().and_then(|f| f.get("content"));
+type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+
+fn texts(message: &Fields<'_>) -> Vec<String> {
+    let content = message.get("content");
     let blocks: Vec<&RawValue> = content.and_then(|c| serde_json::from_str(c.get()).ok()).unwrap_or_default();
     let text = |b: &&RawValue| match BlockHead::read(b) {
         Some(BlockHead::Text(text)) => Some(text.into_owned()),

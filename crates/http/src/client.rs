@@ -38,7 +38,10 @@ impl Clients {
         let proxies = self.proxies()?;
         let needs_tls = |url: &Url| url.scheme() == "https";
         if needs_tls(url) || proxies.proxy_for(url).is_some_and(needs_tls) {
-            return self.secure.get_or_try_init(|| secure(self.env.clone(), Arc::clone(proxies), self.guard.clone())).await;
+            return self
+                .secure
+                .get_or_try_init(|| secure(self.env.clone(), Arc::clone(proxies), self.guard.clone()))
+                .await;
         }
         if let Some(client) = self.plain.get() {
             return Ok(client);
@@ -63,11 +66,7 @@ async fn secure(env: Env, proxies: Arc<Proxies>, guard: Option<Guarded>) -> Resu
     built.unwrap_or_else(|error| Err(HttpError::Invalid(format!("TLS cannot be set up: {error}"))))
 }
 
-fn build(
-    tls: rustls::ClientConfig,
-    proxies: Arc<Proxies>,
-    guard: Option<Guarded>,
-) -> Result<Client, HttpError> {
+fn build(tls: rustls::ClientConfig, proxies: Arc<Proxies>, guard: Option<Guarded>) -> Result<Client, HttpError> {
     let builder = match guard {
         Some(guard) => Client::builder().dns_resolver(guard),
         None => Client::builder(),

@@ -282,7 +282,7 @@ fn classify(status: u16, api_type: Option<&str>, message: &str) -> ErrorKind {
 }
 
 fn is_quota(lower: &str) -> bool {
-    ["spend limit", "spending limit", "usage limit", "out of credits", "credit balance", "out of extra usage", "quota"]
+    ["spend limit", "spending limit", "usage limit", "out of credits", "credit balance", "out of extra usage"]
         .iter()
         .any(|words| lower.contains(words))
 }

@@ -28,6 +28,8 @@ pub struct Request {
     pub max_tokens: u64,
     /// `None` leaves the parameter out.
     pub thinking: Option<Thinking>,
+    /// Thinking between calls; off with `DISABLE_INTERLEAVED_THINKING`.
+    pub interleaved: bool,
     pub effort: Option<Effort>,
     /// `output_config.format`
     pub format: Option<Fragment>,
@@ -98,6 +100,7 @@ impl Request {
             model: model.to_owned(),
             max_tokens,
             thinking: None,
+            interleaved: true,
             effort: None,
             format: None,
             task_budget: None,
@@ -151,7 +154,7 @@ impl Request {
         }
         let thinks = matches!(self.thinking, Some(Thinking::Adaptive { .. } | Thinking::Enabled { .. }));
         let used = [
-            (Feature::InterleavedThinking, thinks),
+            (Feature::InterleavedThinking, thinks && self.interleaved),
             (Feature::LongContext, crate::catalog::has_long_suffix(&self.model)),
             (Feature::ContextManagement, self.context_management.is_some()),
             (Feature::CacheTtl, self.cache.as_ref().is_some_and(|c| c.ttl == CacheTtl::Hour)),

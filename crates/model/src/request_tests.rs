@@ -72,7 +72,7 @@ fn exchange(history: &mut Vec<Turn>, number: usize, calls: usize) {
     }));
     history.push(Turn::assistant(model, uses));
     // Some results are large enough to be shared rather than copied.
-    let content = "y".repeat(if number % 7 == 0 { 40_000 } else { 40 });
+    let content = "y".repeat(if number.is_multiple_of(7) { 40_000 } else { 40 });
     let results = (0..calls)
         .map(|c| raw(&format!(r#"{{"tool_use_id":"{}","type":"tool_result","content":"{content}"}}"#, id(c))))
         .collect();

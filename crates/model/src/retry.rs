@@ -185,7 +185,7 @@ impl RetryPolicy {
         }
         let base = self.base_delay();
         self.attempts += 1;
-        let jittered = base * (0.75 + 0.5 * (self.random)().clamp(0.0, 1.0));
+        let jittered = (base * (0.75 + 0.5 * (self.random)().clamp(0.0, 1.0))).min(PATIENT_CEILING);
         let delay = Duration::from_secs_f64(jittered).max(error.retry_after.unwrap_or_default());
         Verdict::Retry { delay, attempt: self.attempts }
     }

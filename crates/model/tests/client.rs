@@ -1,5 +1,6 @@
 //! The client against a real socket: what is sent, what is made of every kind of answer, and how silence ends.
 
+#[cfg(test)]
 mod server;
 
 use model::client::{FIRST_PARTY, ListedModel};
@@ -46,15 +47,20 @@ fn request(text: &str) -> Request {
     request
 }
 
+/// Far beyond every limit set here: only a watchdog that does not work gets there.
+const HOPELESS: Duration = Duration::from_secs(30);
+
 async fn text_of(client: &Client, text: &str) -> Result<String, ModelError> {
-    let done = client.complete(&request(text)).await?;
+    let done = tokio::time::timeout(HOPELESS, client.complete(&request(text)))
+        .await
+        .unwrap_or_else(|_| panic!("it must end"))?;
     Ok(done.blocks.iter().map(|b| b.block.get()).collect::<Vec<_>>().join(" "))
 }
 
 // [TST-100] [CLI-110] [CLI-102]
 #[tokio::test]
 async fn what_is_sent() {
-    let server = Server::start(vec![Answer::stream(message("hello"))]).await;
+    let server = Server::start(vec![Answer::stream(&message("hello"))]).await;
     let done = keyed(&server).complete(&request("hi")).await.unwrap();
     assert_eq!(done.blocks[0].block.get(), r#"{"type":"text","text":"hello"}"#);
     assert_eq!(done.request_id.as_deref(), Some("req_server"));
@@ -82,7 +88,7 @@ async fn credentials_by_kind() {
         (Auth::None, None, None),
     ];
     for (auth, key, bearer) in cases {
-        let server = Server::start(vec![Answer::stream(message("x"))]).await;
+        let server = Server::start(vec![Answer::stream(&message("x"))]).await;
         text_of(&client(&server, auth, Transport::Network), "hi").await.unwrap();
         let seen = server.requests().remove(0);
         assert_eq!(seen.header("x-api-key"), key);
@@ -150,7 +156,7 @@ async fn a_drip_of_single_bytes() {
         + ": note\r\n\r\n"
         + &sse(&[r#"{"type": "ping"}"#])
         + &message("é😀 done");
-    let server = Server::start(vec![Answer::drip(body)]).await;
+    let server = Server::start(vec![Answer::drip(&body)]).await;
     let mut stream = keyed(&server).stream(&request("hi")).await.unwrap();
     let first = stream.next().await.unwrap().unwrap();
     assert_eq!(first.raw.get(), r#"{"type":"novelty","x":1}"#);
@@ -171,11 +177,11 @@ async fn broken_streams() {
     let at = |needle: &str| whole[..whole.find(needle).unwrap()].to_owned();
     let overloaded = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     let server = Server::start(vec![
-        Answer::cut(at("content_block_stop")),
-        Answer::stream(at("content_block_stop")),
-        Answer::cut(at("event: message_stop")),
-        Answer::stream(at("content_block_stop") + "\n\n" + &sse(&[overloaded])),
-        Answer::stream("data: {oops\n\n".to_owned()),
+        Answer::cut(&at("content_block_stop")),
+        Answer::stream(&at("content_block_stop")),
+        Answer::cut(&at("event: message_stop")),
+        Answer::stream(&(at("content_block_stop") + "\n\n" + &sse(&[overloaded]))),
+        Answer::stream("data: {oops\n\n"),
         Answer::hang_up(),
     ])
     .await;
@@ -196,7 +202,7 @@ async fn broken_streams() {
 #[tokio::test]
 async fn silence_ends_in_a_stall() {
     let start = sse(&[r#"{"type":"message_start","message":{"id":"m","model":"x"}}"#]);
-    let server = Server::start(vec![Answer::stay_open(start.clone()), Answer::pings(start), Answer::silent()]).await;
+    let server = Server::start(vec![Answer::stay_open(&start), Answer::pings(&start), Answer::silent()]).await;
     let watched = |bytes, events, headers| {
         let ms = |ms| Some(Duration::from_millis(ms));
         Client {
@@ -234,11 +240,18 @@ fn watchdogs_by_environment() {
     assert_eq!(timeouts(gateway, &[("API_TIMEOUT_MS", "1000")]), (1, Some(300), Some(300)));
 }
 
+#[test]
+fn futures_may_move_between_threads() {
+    fn check<T: Send>(_: impl FnOnce(Client, Request) -> T) {}
+    check(|client, request| async move { client.stream(&request).await?.next().await });
+    check(|client, request| async move { client.complete(&request).await });
+}
+
 // [TST-130]
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
     let start = sse(&[r#"{"type":"message_start","message":{"id":"m","model":"x"}}"#]);
-    let server = Server::start(vec![Answer::stay_open(start)]).await;
+    let server = Server::start(vec![Answer::stay_open(&start)]).await;
     let mut stream = keyed(&server).stream(&request("hi")).await.unwrap();
     stream.next().await.unwrap().unwrap();
     let began = Instant::now();
@@ -249,7 +262,7 @@ async fn dropping_the_stream_closes_the_connection() {
 
 #[tokio::test]
 async fn one_connection_serves_several_requests() {
-    let server = Server::start(vec![Answer::stream(message("a")), Answer::stream(message("b"))]).await;
+    let server = Server::start(vec![Answer::stream(&message("a")), Answer::stream(&message("b"))]).await;
     let client = keyed(&server);
     text_of(&client, "1").await.unwrap();
     text_of(&client, "2").await.unwrap();
@@ -305,8 +318,8 @@ async fn record_then_replay_without_a_network() {
             &[("retry-after", "0")],
             r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#,
         ),
-        Answer::stream(message("hello from /work/here")),
-        Answer::cut(message("x")[..120].to_owned()),
+        Answer::stream(&message("hello from /work/here")),
+        Answer::cut(&message("x")[..120]),
     ])
     .await;
     let places = |path: &str| vec![(path.to_owned(), "<<cwd>>".to_owned())];

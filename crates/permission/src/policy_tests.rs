@@ -114,6 +114,7 @@ fn whatever_is_not_plainly_read_only_asks() {
         "uniq a b", "cd src | true; cat ../x", "cd nowhere; cat ../app2/x", "cd nowhere || cat ../x", "cd src; cat ../../x", "cat src/../../x",
         "tail -f log", "\"ls\"", "lsof -i", "git reflog expire", "git remote add x y", "git tag v1", "cd ..; ls", "cd .. && ls", "",
         "printf -v x y", "git commit -m x", "ls & rm x", "date -s x", "hostname evil", "cat */x", "cat .e*", "git -C sub status",
+        "grep -R x .", "rg -L x", "diff -r a b", "LC_ALL=/tmp/x ls", "rg -e", "cat ~other/x", "cat ~+/x",
     ]);
 }
 
@@ -288,6 +289,17 @@ fn critical_removals_ask_in_every_mode() {
         each(&policy(mode, &[(Allow, "Bash")]), "ask", &["rm -rf /", "rm -rf ~", "rm -rf \"$HOME\"", "rm -rf /*", "find / -delete"]);
     }
     each(&policy(Mode::DontAsk, &[(Allow, "Bash")]), "deny", &["rm -rf /"]);
+}
+
+#[test]
+#[rustfmt::skip]
+fn nothing_is_read_only_outside_the_working_directories() {
+    let policy = policy(Mode::Default, &[]);
+    let accesses = [Access::Run("ls".into())];
+    let request = Request { tool: "Bash", accesses: &accesses };
+    let elsewhere = Path::new("/elsewhere");
+    let facts = Facts::gather(elsewhere.into(), policy.needs(&request, elsewhere), resolve);
+    assert_eq!(name(&policy.decide(&request, &facts)), "ask");
 }
 
 #[test]

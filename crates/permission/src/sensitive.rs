@@ -49,45 +49,52 @@ const SECRET_EXTENSIONS: &[&str] = &["pem", "key", "p12", "pfx", "p8", "jks", "k
 /// `.env.example` and its like are made to be read.
 const HARMLESS_ENV: &[&str] = &["example", "sample", "template", "dist", "defaults", "schema"];
 
-/// Private keys and credential files: a read needs a rule that speaks of the path.
+/// Private keys and credential files: a read needs a rule that speaks of the path. Called for every file of a search,
+/// so it does not allocate for ordinary names.
 pub(crate) fn is_secret(path: &Path) -> bool {
-    let parts = folded(path);
-    let Some((name, dirs)) = parts.split_last() else { return false };
-    let public = extension(name) == Some("pub") || matches!(name.as_str(), "known_hosts" | "authorized_keys");
-    if public {
+    let Some(name) = path.file_name() else { return false };
+    let name = name.to_string_lossy();
+    let public = ["known_hosts", "authorized_keys"];
+    if extension(&name).is_some_and(|extension| extension.eq_ignore_ascii_case("pub")) || one_of(&name, &public) {
         return false;
     }
-    is_secret_name(name) || below_secret_dir(dirs, name)
+    is_secret_name(&name) || below_secret_dir(path, &name)
 }
 
 fn is_secret_name(name: &str) -> bool {
-    if let Some(kind) = name.strip_prefix(".env.") {
-        return !HARMLESS_ENV.iter().any(|harmless| kind.split('.').any(|part| part == *harmless));
+    if let Some(kind) = name.get(..5).filter(|head| head.eq_ignore_ascii_case(".env.")).and(name.get(5..)) {
+        return !kind.split('.').any(|part| one_of(part, HARMLESS_ENV));
     }
-    SECRET_FILES.contains(&name) || extension(name).is_some_and(|extension| SECRET_EXTENSIONS.contains(&extension))
+    one_of(name, SECRET_FILES) || extension(name).is_some_and(|extension| one_of(extension, SECRET_EXTENSIONS))
+}
+
+fn below_secret_dir(path: &Path, name: &str) -> bool {
+    let mut previous = None;
+    for part in path.components() {
+        let part = part.as_os_str().to_string_lossy();
+        let below = |dir: &str| previous.as_deref().is_some_and(|p: &str| p.eq_ignore_ascii_case(dir));
+        if one_of(&part, SECRET_DIRS) || (below(".config") && part.eq_ignore_ascii_case("gcloud")) {
+            return true;
+        }
+        previous = Some(part);
+    }
+    let parent = path.parent().and_then(Path::file_name).map(|dir| dir.to_string_lossy());
+    let inside = |dirs: &[&str]| parent.as_deref().is_some_and(|parent| one_of(parent, dirs));
+    match name.to_ascii_lowercase().as_str() {
+        "config.json" => inside(&[".docker"]),
+        "credentials" | "credentials.toml" => inside(&[".cargo", ".gem"]),
+        "hosts.yml" => inside(&["gh"]),
+        "environ" => path.starts_with("/proc"),
+        _ => false,
+    }
 }
 
 fn extension(name: &str) -> Option<&str> {
     name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension)
 }
 
-fn below_secret_dir(dirs: &[String], name: &str) -> bool {
-    if SECRET_DIRS.contains(&name) || dirs.iter().any(|dir| SECRET_DIRS.contains(&dir.as_str())) {
-        return true;
-    }
-    let parent = dirs.last().map(String::as_str);
-    let pair = |dir: &str, below: &str| {
-        let mut all = dirs.iter().map(String::as_str).chain([name]);
-        let mut previous = "";
-        all.any(|part| std::mem::replace(&mut previous, part) == dir && part == below)
-    };
-    match name {
-        "config.json" => parent == Some(".docker"),
-        "credentials" | "credentials.toml" => matches!(parent, Some(".cargo" | ".gem")),
-        "hosts.yml" => parent == Some("gh"),
-        "environ" => dirs.first().is_some_and(|first| first == "proc"),
-        _ => pair(".config", "gcloud"),
-    }
+fn one_of(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 fn folded(path: &Path) -> Vec<String> {

@@ -25,13 +25,13 @@ pub struct Layout {
 impl Layout {
     pub fn new(env: &Env) -> Self {
         let temp = env.non_empty("CLAUDE_CODE_TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-        let temp = temp.join(format!("claude-{}", sys::user::uid()));
+        let temp = temp.join(format!("claude-{}", sys::uid()));
         if let Some(dir) = env.non_empty("CLAUDE_CONFIG_DIR") {
             let home = PathBuf::from(nfc(dir));
             let project_name = env.non_empty("CLAUDE_CODE_PROJECT_DIR_NAME").filter(|n| is_name(n)).map(str::to_owned);
             return Self { global: home.join(".claude.json"), home, temp, project_name };
         }
-        let user = env.home().or_else(sys::user::passwd_home).unwrap_or_else(|| temp.clone());
+        let user = env.home().or_else(sys::passwd_home).unwrap_or_else(|| temp.clone());
         let user = user.to_str().map_or(user.clone(), |text| PathBuf::from(nfc(text)));
         Self { home: user.join(".claude"), global: user.join(".claude.json"), temp, project_name: None }
     }
@@ -113,7 +113,7 @@ impl Layout {
         let fail = |source| StoreError::write(&dir, source);
         create_private(&self.temp).map_err(fail)?;
         let root = std::fs::symlink_metadata(&self.temp).map_err(fail)?;
-        if !root.is_dir() || root.uid() != sys::user::uid() || root.mode() & 0o022 != 0 {
+        if !root.is_dir() || root.uid() != sys::uid() || root.mode() & 0o022 != 0 {
             let reason = format!("{} is not a private directory of this user", self.temp.display());
             return Err(fail(io::Error::new(io::ErrorKind::PermissionDenied, reason)));
         }

@@ -104,7 +104,7 @@ fn task_output_is_private() {
     let dir = tempfile::tempdir().unwrap();
     let layout = layout(&[("HOME", dir.path()), ("CLAUDE_CODE_TMPDIR", dir.path())]);
     let tasks = layout.create_tasks_dir(Path::new("/nowhere"), "S").unwrap();
-    let root = dir.path().join(format!("claude-{}", sys::user::uid()));
+    let root = dir.path().join(format!("claude-{}", sys::uid()));
     assert_eq!(tasks, root.join("-nowhere/S/tasks"));
     for dir in [&root, &tasks] {
         assert_eq!(dir.metadata().unwrap().mode() & 0o777, 0o700);

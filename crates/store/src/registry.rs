@@ -28,7 +28,7 @@ pub struct Facts {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Record {
-    pid: u32,
+    pid: i32,
     session_id: String,
     cwd: String,
     started_at: u64,
@@ -55,7 +55,7 @@ pub struct LiveRecord {
 impl LiveRecord {
     pub fn register(layout: &Layout, facts: Facts) -> Result<Self, StoreError> {
         let dir = layout.sessions_dir();
-        let pid = std::process::id();
+        let pid = sys::pid();
         let path = dir.join(format!("{pid}.json"));
         crate::layout::create_private(&dir).map_err(|e| StoreError::write(&path, e))?;
         let now = sys::clock::now_ms();
@@ -64,7 +64,7 @@ impl LiveRecord {
             session_id: facts.session_id,
             cwd: facts.cwd,
             started_at: now,
-            proc_start: sys::user::process_start(pid),
+            proc_start: sys::proc_start(pid),
             version: facts.version,
             peer_protocol: 1,
             kind: facts.kind,
@@ -126,7 +126,7 @@ impl Drop for LiveRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Owner {
-    pub pid: u32,
+    pub pid: i32,
     pub session_id: String,
     #[serde(default)]
     pub kind: String,
@@ -138,18 +138,18 @@ pub struct Owner {
 
 impl Owner {
     fn is_live(&self) -> bool {
-        let same = match (&self.proc_start, sys::user::process_start(self.pid)) {
+        let same = match (&self.proc_start, sys::proc_start(self.pid)) {
             (Some(then), Some(now)) => *then == now,
             (Some(_), None) | (None, _) => true,
         };
-        same && sys::user::is_alive(self.pid)
+        same && sys::is_alive(self.pid)
     }
 }
 
 /// Another process that has this session open now.
 pub fn live_owner(layout: &Layout, session_id: &str) -> Option<Owner> {
     let found = records(&layout.sessions_dir()).into_iter().filter_map(|(_, owner)| owner);
-    found.into_iter().find(|o| o.session_id == session_id && o.pid != std::process::id() && o.is_live())
+    found.into_iter().find(|o| o.session_id == session_id && o.pid != sys::pid() && o.is_live())
 }
 
 /// Removes records of processes that are gone. Not needed for correctness: readers check each record they use.
@@ -159,7 +159,7 @@ pub fn clear_stale(layout: &Layout) {
         let live = match (owner, pid) {
             (Some(owner), _) => owner.is_live(),
             // Unreadable: another build's, or being written. Kept while its process lives.
-            (None, Some(pid)) => sys::user::is_alive(pid),
+            (None, Some(pid)) => sys::is_alive(pid),
             (None, None) => true,
         };
         if !live {
@@ -236,7 +236,7 @@ mod tests {
         let sessions = layout.sessions_dir();
         std::fs::create_dir_all(&sessions).unwrap();
         // A parent process is alive, is not us, and did not start at tick 1.
-        let parent = std::os::unix::process::parent_id();
+        let parent = i32::try_from(std::os::unix::process::parent_id()).unwrap();
         let reused = sessions.join(format!("{parent}.json"));
         std::fs::write(&reused, format!(r#"{{"pid":{parent},"sessionId":"S","procStart":"1"}}"#)).unwrap();
         let gone = sessions.join("4194399.json");
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(live_owner(&layout, "S"), None);
         clear_stale(&layout);
         assert!(!reused.exists() && !gone.exists());
-        let start = sys::user::process_start(parent).unwrap();
+        let start = sys::proc_start(parent).unwrap();
         std::fs::write(
             &reused,
             format!(r#"{{"pid":{parent},"sessionId":"S","procStart":"{start}","kind":"interactive"}}"#),

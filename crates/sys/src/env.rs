@@ -6,9 +6,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A snapshot of the process environment. Cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Env {
     vars: Arc<BTreeMap<OsString, OsString>>,
+}
+
+/// Names only: values may be secrets, and debug output ends in logs.
+impl std::fmt::Debug for Env {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.vars.keys()).finish()
+    }
 }
 
 impl Env {
@@ -74,6 +81,12 @@ impl Env {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn debug_output_has_no_values() {
+        let env = Env::default().with([("ANTHROPIC_API_KEY", "sk-canary")]);
+        assert_eq!(format!("{env:?}"), r#"{"ANTHROPIC_API_KEY"}"#);
+    }
 
     #[test]
     fn values_are_read_as_documented() {

@@ -83,6 +83,29 @@ pub fn is_tty(fd: i32) -> bool {
     unsafe { BorrowedFd::borrow_raw(fd) }.is_terminal()
 }
 
+/// The home directory of the password database, for environments without `HOME`.
+pub fn passwd_home() -> Option<std::path::PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
+    let mut buffer = vec![0; 16 * 1024];
+    let mut found = std::ptr::null_mut();
+    // SAFETY: all pointers are valid for the call and `buffer.len()` is the buffer's true size.
+    let status = unsafe {
+        libc::getpwuid_r(uid(), entry.as_mut_ptr(), buffer.as_mut_ptr(), buffer.len(), std::ptr::addr_of_mut!(found))
+    };
+    if status != 0 || found.is_null() {
+        return None;
+    }
+    // SAFETY: the call succeeded, so `found` points to `entry`, which it initialised; `buffer` outlives this function's use.
+    let dir = unsafe { (*found).pw_dir };
+    if dir.is_null() {
+        return None;
+    }
+    // SAFETY: `pw_dir` is a NUL-terminated string inside `buffer`.
+    let bytes = unsafe { std::ffi::CStr::from_ptr(dir) }.to_bytes();
+    (!bytes.is_empty()).then(|| std::path::PathBuf::from(std::ffi::OsStr::from_bytes(bytes)))
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;

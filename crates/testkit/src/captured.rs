@@ -41,10 +41,13 @@ impl Captured {
         text_of(&self.json["system"], "\n\n")
     }
 
-    /// Text of the last message of role `user`, blocks joined by newlines; tool results excluded.
+    /// Text of the last message of role `user`, blocks joined by newlines; tool results and reminders excluded.
     pub fn last_user_text(&self) -> String {
         let last = self.messages().iter().rev().find(|m| m["role"] == "user");
-        last.map(|m| text_of(&m["content"], "\n")).unwrap_or_default()
+        let Some(content) = last.map(|m| &m["content"]) else { return String::new() };
+        let Some(blocks) = content.as_array() else { return text_of(content, "\n") };
+        let is_reminder = |b: &&Value| b["text"].as_str().is_some_and(|t| t.starts_with("<system-reminder>"));
+        text_of(&blocks.iter().filter(|b| !is_reminder(b)).cloned().collect(), "\n")
     }
 
     /// Text of every message in order, whatever its role.

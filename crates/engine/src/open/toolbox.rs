@@ -5,42 +5,37 @@ use crate::structured::StructuredOutput;
 use permission::Policy;
 use std::sync::Arc;
 use tools::Registry;
+use tools::task_list::offer::Lists;
 
 /// What `--bare` leaves.
 const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
-const TASK_LIST: [&str; 4] = ["TaskCreate", "TaskGet", "TaskUpdate", "TaskList"];
-const TODO: &str = "TodoWrite";
-
 pub(super) fn registry(opening: &Opening, policy: &Policy, structured: Option<Arc<StructuredOutput>>) -> Registry {
-    let mut registry = Registry::new(|name| is_wanted(name, opening) && !policy.removes(name));
+    let lists = lists(opening);
+    let mut registry = Registry::new(|name| is_wanted(name, opening, lists) && !policy.removes(name));
     if let Some(tool) = structured {
         registry.add(tool);
     }
     registry
 }
 
-fn is_wanted(name: &str, opening: &Opening) -> bool {
-    let named = |list: &[String]| list.iter().any(|n| wire::names::canonical(n) == name);
-    match &opening.options.tools {
-        Some(list) if !list.iter().any(|n| n == "default") => return named(list),
-        Some(_) | None => {}
+fn is_wanted(name: &str, opening: &Opening, lists: Lists) -> bool {
+    match chosen(opening) {
+        Some(list) => names(list, name),
+        None if opening.options.bare => BARE.contains(&name),
+        None => lists.keeps(name),
     }
-    if opening.options.bare {
-        return BARE.contains(&name);
-    }
-    let is_list = TASK_LIST.contains(&name) || name == TODO;
-    if is_list && !named(&opening.options.allowed_tools) {
-        return offers_list(name, opening);
-    }
-    true
 }
 
-/// The newest models keep their own lists; the others get the task tools, or the older one tool instead.
-fn offers_list(name: &str, opening: &Opening) -> bool {
-    let facts = opening.catalog.lookup(&opening.model);
-    if facts.hides_todo_tools && !opening.env.is_on("CLAUDE_CODE_ENABLE_TODO_TOOLS") {
-        return false;
-    }
-    let older = opening.env.flag("CLAUDE_CODE_ENABLE_TASKS") == Some(false);
-    if older { name == TODO } else { name != TODO }
+/// `--tools`, unless it asks for the default.
+fn chosen(opening: &Opening) -> Option<&[String]> {
+    opening.options.tools.as_deref().filter(|list| !list.iter().any(|n| n == "default"))
+}
+
+fn lists(opening: &Opening) -> Lists {
+    let newest = opening.catalog.lookup(&opening.model).hides_todo_tools;
+    Lists::choose(newest, &opening.env, |name| names(&opening.options.allowed_tools, name))
+}
+
+fn names(list: &[String], name: &str) -> bool {
+    list.iter().any(|n| wire::names::canonical(n) == name)
 }

@@ -55,7 +55,8 @@ impl Stream {
         Ok(stream)
     }
 
-    /// The next event, `None` at the end. A stream that breaks after its stop reason ends normally.
+    /// The next event, `None` at the end. A stream that breaks after its stop reason ends normally. Cancel safe: a
+    /// call that is dropped while it waits loses nothing.
     pub async fn next(&mut self) -> Result<Option<StreamEvent>, ModelError> {
         loop {
             match self.step().await {

@@ -26,7 +26,7 @@ enum End {
 
 impl Answer {
     fn new(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
-        let lines: String = headers.iter().map(|(k, v)| format!("{k}: {v}\r\n")).collect();
+        let lines = headers.iter().map(|(k, v)| format!("{k}: {v}\r\n")).collect::<Vec<_>>().concat();
         Self {
             head: format!("HTTP/1.1 {status} X\r\n{lines}"),
             body: body.to_owned(),
@@ -35,8 +35,8 @@ impl Answer {
         }
     }
 
-    pub(crate) fn stream(body: String) -> Self {
-        Self::new(200, &[("content-type", "text/event-stream"), ("request-id", "req_server")], &body)
+    pub(crate) fn stream(body: &str) -> Self {
+        Self::new(200, &[("content-type", "text/event-stream"), ("request-id", "req_server")], body)
     }
 
     pub(crate) fn json(body: &str) -> Self {
@@ -48,32 +48,32 @@ impl Answer {
     }
 
     /// One byte per chunk.
-    pub(crate) fn drip(body: String) -> Self {
+    pub(crate) fn drip(body: &str) -> Self {
         Self { step: 1, ..Self::stream(body) }
     }
 
     /// The connection breaks after the body given.
-    pub(crate) fn cut(body: String) -> Self {
+    pub(crate) fn cut(body: &str) -> Self {
         Self { end: End::Cut, ..Self::stream(body) }
     }
 
     /// The connection breaks before any answer.
     pub(crate) fn hang_up() -> Self {
-        Self { head: String::new(), end: End::Cut, ..Self::stream(String::new()) }
+        Self { head: String::new(), end: End::Cut, ..Self::stream("") }
     }
 
-    pub(crate) fn stay_open(body: String) -> Self {
+    pub(crate) fn stay_open(body: &str) -> Self {
         Self { end: End::StayOpen, ..Self::stream(body) }
     }
 
     /// Then pings, for ever.
-    pub(crate) fn pings(body: String) -> Self {
+    pub(crate) fn pings(body: &str) -> Self {
         Self { end: End::Pings, ..Self::stream(body) }
     }
 
     /// No answer at all.
     pub(crate) fn silent() -> Self {
-        Self { end: End::Silent, ..Self::stream(String::new()) }
+        Self { end: End::Silent, ..Self::stream("") }
     }
 }
 
@@ -154,21 +154,28 @@ async fn serve(mut socket: TcpStream, shared: Arc<Shared>) {
         if answer.end == End::Whole {
             continue;
         }
-        let mut rest = [0; 64];
-        while answer.end != End::Cut {
-            if answer.end == End::Pings {
-                let ping = chunk("data: {\"type\":\"ping\"}\n\n");
-                let pause = std::time::Duration::from_millis(20);
-                let gone = tokio::time::timeout(pause, socket.read(&mut rest)).await;
-                if matches!(gone, Ok(Ok(0) | Err(_))) || socket.write_all(ping.as_bytes()).await.is_err() {
-                    break;
-                }
-            } else if matches!(socket.read(&mut rest).await, Ok(0) | Err(_)) {
-                break;
-            }
+        if answer.end != End::Cut {
+            until_closed(&mut socket, answer.end == End::Pings).await;
         }
         shared.closed.notify_one();
         return;
+    }
+}
+
+async fn until_closed(socket: &mut TcpStream, pings: bool) {
+    let mut rest = [0; 64];
+    loop {
+        if !pings {
+            if matches!(socket.read(&mut rest).await, Ok(0) | Err(_)) {
+                return;
+            }
+            continue;
+        }
+        let gone = tokio::time::timeout(std::time::Duration::from_millis(20), socket.read(&mut rest)).await;
+        let ping = chunk("data: {\"type\":\"ping\"}\n\n");
+        if matches!(gone, Ok(Ok(0) | Err(_))) || socket.write_all(ping.as_bytes()).await.is_err() {
+            return;
+        }
     }
 }
 
@@ -225,13 +232,11 @@ fn chunk(text: &str) -> String {
 
 /// Events, framed as the API frames them.
 pub(crate) fn sse(events: &[&str]) -> String {
-    events
-        .iter()
-        .map(|data| {
-            let value: serde_json::Value = serde_json::from_str(data).unwrap();
-            format!("event: {}\ndata: {data}\n\n", value["type"].as_str().unwrap())
-        })
-        .collect()
+    let frame = |data: &&str| {
+        let value: serde_json::Value = serde_json::from_str(data).unwrap();
+        format!("event: {}\ndata: {data}\n\n", value["type"].as_str().unwrap())
+    };
+    events.iter().map(frame).collect::<Vec<_>>().concat()
 }
 
 /// A whole answer of one text.

@@ -1,5 +1,5 @@
 //! Programs that only read, with the options they may be given. The table is the whole knowledge: a program, option or
-//! form that is not in it makes the command ask.
+//! form that is not in it makes the command ask. Options that follow links while searching are left out on purpose.
 
 use super::git;
 use super::plain::Word;
@@ -95,8 +95,8 @@ const PROGRAMS: &[Program] = &[
     program("fmt", Content, "cstu", "w", &[]),
     program("comm", Content, "123z", "", &[]),
     program("cmp", Content, "bls", "n", &[]),
-    program("diff", Content, "abBcdeEiNqrstuwy0123456789", "UCx", &[
-        "brief", "unified", "unified=", "side-by-side", "recursive", "ignore-all-space", "ignore-case", "color=", "width=",
+    program("diff", Content, "abBcdeEiNqstuwy0123456789", "UCx", &[
+        "brief", "unified", "unified=", "side-by-side", "ignore-all-space", "ignore-case", "color=", "width=",
         "report-identical-files", "new-file", "suppress-common-lines", "ignore-blank-lines", "ignore-space-change",
     ]),
     program("sort", Content, "bdfghiMnrRsuVzc", "kt", &[
@@ -110,10 +110,10 @@ const PROGRAMS: &[Program] = &[
     program("md5sum", Content, "btz", "", &[]),
     program("sha1sum", Content, "btz", "", &[]),
     program("sha256sum", Content, "btz", "", &[]),
-    program("grep", PatternThenContent, "abcEFGhHiIlLnoPqrRsvwxz0123456789", "eABCm", GREP),
-    program("egrep", PatternThenContent, "abchHiIlLnoqrRsvwx0123456789", "eABCm", GREP),
-    program("fgrep", PatternThenContent, "abchHiIlLnoqrRsvwx0123456789", "eABCm", GREP),
-    program("rg", PatternThenContent, "aFHIilLnNoPqSsUuvwxcp.0", "eABCgmtTjM", RG),
+    program("grep", PatternThenContent, "abcEFGhHiIlLnoPqrsvwxz0123456789", "eABCm", GREP),
+    program("egrep", PatternThenContent, "abchHiIlLnoqrsvwx0123456789", "eABCm", GREP),
+    program("fgrep", PatternThenContent, "abchHiIlLnoqrsvwx0123456789", "eABCm", GREP),
+    program("rg", PatternThenContent, "aFHIilnNoPqSsUuvwxcp.0", "eABCgmtTjM", RG),
     program("stat", Names, "Lft", "c", &["format=", "printf=", "dereference", "file-system", "terse"]),
     program("file", Names, "bihLkpz", "", &["brief", "mime", "mime-type", "mime-encoding", "dereference"]),
     program("du", Names, "abchHklmsSx0", "d", &["all", "human-readable", "summarize", "max-depth=", "total", "apparent-size"]),
@@ -177,7 +177,7 @@ impl Program {
                 let option = self.option(word)?;
                 pattern_given |=
                     option.letter == Some('e') || option.long == Some("regexp") || option.long == Some("files");
-                recursive |= matches!(option.letter, Some('r' | 'R')) || option.long == Some("recursive");
+                recursive |= option.long == Some("recursive");
                 if option.needs_value {
                     let value = rest.next()?;
                     if value.glob || value.tilde {
@@ -192,7 +192,7 @@ impl Program {
             }
             operands.remove(0);
         }
-        let searches = recursive && (self.operands == PatternThenContent || self.name == "diff");
+        let searches = recursive && self.operands == PatternThenContent;
         self.judge(&operands, searches)
     }
 
@@ -239,7 +239,7 @@ impl Program {
             if !self.flags.contains(letter) {
                 return None;
             }
-            if matches!(letter, 'r' | 'R') {
+            if letter == 'r' {
                 recursive = Some("recursive");
             }
         }

@@ -12,8 +12,9 @@ const INERT: &[&str] = &[
 ];
 
 pub(crate) fn is_inert(assignment: &str) -> bool {
-    let Some((name, _)) = assignment.split_once('=') else { return false };
-    INERT.contains(&name) || name.starts_with("LC_")
+    let Some((name, value)) = assignment.split_once('=') else { return false };
+    // A locale with a slash is a file to load.
+    (INERT.contains(&name) || name.starts_with("LC_")) && (name == "TZ" || !value.contains('/'))
 }
 
 /// The command inside the wrappers an allow rule may look through.

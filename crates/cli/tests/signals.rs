@@ -1,0 +1,154 @@
+//! Signals, and readers that leave.
+
+#![expect(clippy::unwrap_used, reason = "a panic is the report")]
+
+use serde_json::json;
+use std::time::{Duration, Instant};
+use testkit::{Block, Gate, ModelServer, Reply, Running, Sandbox};
+
+const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
+const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
+const SDK: [&str; 5] = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
+
+/// A server whose answer stops after its first words, and a run that has received them.
+struct Streaming {
+    _server: ModelServer,
+    sandbox: Sandbox,
+    running: Running,
+}
+
+fn streaming(args: &[&str]) -> Streaming {
+    let gate = Gate::new();
+    let pieces = Block::TextPieces(vec!["so far".into(), " and never this".into()]);
+    let server = ModelServer::script([Reply::message(vec![pieces]).gate(&gate)]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let args = [&["-p", "hi", "--include-partial-messages"], &STREAM[..], args].concat();
+    let mut running = sandbox.gimlet(&args).spawn();
+    gate.open_for(4);
+    while running.wait_for("stream_event")["event"]["type"] != "content_block_delta" {}
+    Streaming { _server: server, sandbox, running }
+}
+
+fn registry_is_empty(sandbox: &Sandbox) -> bool {
+    let dir = std::fs::read_dir(sandbox.config_dir().join("sessions"));
+    dir.map_or(true, |mut files| files.next().is_none())
+}
+
+#[test]
+fn sigint_ends_the_turn_with_what_there_is() {
+    // [CLI-52]
+    let run = streaming(&[]);
+    run.running.interrupt();
+    let done = run.running.finish().expect_code(0);
+    assert_eq!(done.stderr, "");
+    let lines = done.lines();
+    let partial = lines.iter().find(|l| l["type"] == "assistant").unwrap();
+    assert_eq!(partial["message"]["content"][0]["text"], "so far");
+    let result = done.result();
+    assert_eq!(
+        (&result["subtype"], &result["terminal_reason"]),
+        (&json!("error_during_execution"), &json!("aborted_streaming"))
+    );
+    assert!(registry_is_empty(&run.sandbox));
+}
+
+#[test]
+fn sigint_in_text_mode_prints_what_there_is() {
+    let gate = Gate::new();
+    let pieces = Block::TextPieces(vec!["so far".into(), " and never this".into()]);
+    let server = ModelServer::script([Reply::message(vec![pieces]).gate(&gate)]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let running = sandbox.gimlet(&["-p", "hi"]).spawn();
+    gate.open_for(4);
+    gate.wait_until_reached(5);
+    running.interrupt();
+    let done = running.finish().expect_code(0);
+    assert!(done.stdout == "so far\n" || done.stdout.starts_with("Error:"), "{done:?}");
+}
+
+#[test]
+fn sigterm_and_sighup_stop_at_once_without_a_result() {
+    // [CLI-51] [SDK-188]
+    for (hang_up, code) in [(false, 143), (true, 129)] {
+        let run = streaming(&[]);
+        if hang_up {
+            run.running.hang_up();
+        } else {
+            run.running.terminate();
+        }
+        let sent = Instant::now();
+        let done = run.running.finish().expect_code(code);
+        assert!(sent.elapsed() < Duration::from_secs(2), "{:?}", sent.elapsed());
+        assert_eq!(done.stderr, "");
+        assert!(!done.stdout.contains(r#""type":"result""#), "{}", done.stdout);
+        assert!(registry_is_empty(&run.sandbox));
+    }
+}
+
+#[test]
+fn sigterm_during_a_tool_kills_its_whole_tree() {
+    // [CLI-51]
+    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "echo $$ > pid; sleep 600 & wait"}))]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let args = [&["-p", "hi", "--allowedTools", "Bash"], &STREAM[..]].concat();
+    let running = sandbox.gimlet(&args).spawn();
+    let file = sandbox.project().join("pid");
+    let shell = wait_until(|| std::fs::read_to_string(&file).ok()?.trim().parse::<u32>().ok());
+    running.terminate();
+    let _ = running.finish().expect_code(143);
+    wait_until(|| (!std::path::Path::new(&format!("/proc/{shell}")).exists()).then_some(()));
+    let lines = sandbox.transcript();
+    assert!(lines.iter().any(|l| l.to_string().contains("tool_use")), "the call was recorded before it ran");
+}
+
+#[test]
+fn sigint_while_idle_is_the_end() {
+    let server = ModelServer::script([Reply::text("ok")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = sandbox.gimlet(&SDK).stdin_open().spawn();
+    running.send_user("hi");
+    running.wait_for("result");
+    running.interrupt();
+    let _ = running.finish().expect_code(130);
+}
+
+#[test]
+fn a_second_sigint_does_not_wait() {
+    let server = ModelServer::script([Reply::hang()]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = sandbox.gimlet(&SDK).stdin_open().spawn();
+    running.send_user("hi");
+    server.wait_for_requests(1);
+    running.interrupt();
+    running.wait_for("result");
+    running.interrupt();
+    let _ = running.finish().expect_code(130);
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_run_quietly() {
+    let gate = Gate::new();
+    let server = ModelServer::script([Reply::text("hello").gate(&gate)]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut command = sandbox.gimlet(&[&["-p", "hi", "--include-partial-messages"], &STREAM[..]].concat()).command();
+    let mut child = command.spawn().unwrap();
+    server.wait_for_requests(1);
+    drop(child.stdout.take());
+    gate.open_all();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(registry_is_empty(&sandbox));
+}
+
+/// Waits for a condition of the file system or the process table, which have no events to wait on.
+fn wait_until<T>(mut ready: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(value) = ready() {
+            return value;
+        }
+        assert!(Instant::now() < deadline, "gave up waiting");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
