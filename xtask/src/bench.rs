@@ -159,11 +159,12 @@ fn build() -> Result<PathBuf> {
         bail!("gimlet does not build");
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    let executable = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()).find_map(
-        |message| match message["target"]["name"].as_str() {
-            Some("gimlet") => message["executable"].as_str().map(PathBuf::from),
-            _ => None,
-        },
-    );
+    let executable =
+        text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()).find_map(|message| {
+            match message["target"]["name"].as_str() {
+                Some("gimlet") => message["executable"].as_str().map(PathBuf::from),
+                _ => None,
+            }
+        });
     executable.context("cargo did not say where it put gimlet")
 }
