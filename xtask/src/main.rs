@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test | deps | bench | sizes`. Plain programs started one after another; the first failure ends the run
+//! Chores: `cargo xtask test | deps | bench | sizes | record-demo | demo-svg`. Plain programs started one after another; the first failure ends the run
 //! with its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -6,6 +6,7 @@
 
 mod bench;
 mod clients;
+mod demo;
 mod deps;
 mod sizes;
 mod steps;
@@ -19,18 +20,22 @@ const USAGE: &str = "Usage: cargo xtask <task>
   deps                  check the edges between our crates
   clients               install the clients of others and run their tests
   bench [--quick]       measure the release binary against its budgets
-  sizes                 list the longest files and functions";
+  sizes                 list the longest files and functions
+  record-demo           record the demo's cassette from its script
+  demo-svg              draw docs/demo.svg from the demo's output";
 
 fn main() -> ExitCode {
-    let given: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = given.iter().map(String::as_str).collect();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["test"] => steps::test(&root(), steps::Clients::Run),
         ["test", "--no-clients"] => steps::test(&root(), steps::Clients::Skip),
         ["deps"] => steps::stage("crate edges", || deps::check(&root())),
         ["clients"] => clients::run(&root()),
-        ["bench", ..] => bench::run(&given[1..]),
+        ["bench", ref options @ ..] => bench::run(options),
         ["sizes"] => sizes::report(&root()),
+        ["record-demo"] => demo::record(&root()),
+        ["demo-svg"] => demo::picture(&root()),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

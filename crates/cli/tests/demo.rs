@@ -39,8 +39,8 @@ fn the_demo_fixes_the_project_and_says_what_it_is() {
     assert!(!out.contains('\u{1b}'), "colours without a terminal");
     let project = told(out, "project");
     assert!(project.starts_with(&temp), "{}", project.display());
-    let tested = std::process::Command::new("sh").arg("test.sh").current_dir(&project).status().unwrap();
-    assert!(tested.success());
+    let tested = std::process::Command::new("sh").arg("test.sh").current_dir(&project).output().unwrap();
+    assert!(tested.status.success(), "{tested:?}");
     let transcript = std::fs::read_to_string(told(out, "transcript")).unwrap();
     let lines: Vec<Value> = transcript.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(lines.iter().filter(|l| l.get("toolUseResult").is_some()).count(), 4);

@@ -217,7 +217,7 @@ fn a_path_is_not_part_of_a_longer_name() {
 
 #[test]
 fn random_names_in_answers_are_this_runs() {
-    let started = |id: &str| [Turn::user_text("go"), call("t", "{}"), result("t", &format!("running with ID: {id}"))];
+    let started = |id: &str| [Turn::user_text("go"), call("t", "{}"), result("t", &format!("output goes to /t/tasks/{id}.output"))];
     let text = record(&[&started("b0000aaaa")]);
     assert!(!text.contains("b0000aaaa") && text.contains("<<name-1>>"), "{text}");
     let player = Player::from_text(&text, Vec::new()).unwrap();

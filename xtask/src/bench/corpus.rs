@@ -85,7 +85,8 @@ fn uuid(number: u64) -> String {
 }
 
 fn call_line(number: usize) -> String {
-    let input = json!({"file_path": format!("src/part_{number}.rs"), "old_string": filler(200), "new_string": filler(220)});
+    let input =
+        json!({"file_path": format!("src/part_{number}.rs"), "old_string": filler(200), "new_string": filler(220)});
     let message = json!({"id": format!("msg_{number}"), "type": "message", "role": "assistant",
         "model": "claude-sonnet-4-5",
         "content": [{"type": "tool_use", "id": format!("toolu_{number}"), "name": "Edit", "input": input}],

@@ -3,7 +3,7 @@
 use super::start::TURN;
 use super::table::{Amount, Row};
 use super::usage::proportional_bytes;
-use super::{Bench, medians, median_of, reply};
+use super::{Bench, median_of, medians, reply};
 use anyhow::{Result, ensure};
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -48,7 +48,8 @@ fn wait(children: Vec<Child>) -> Result<()> {
 fn memory_in_all(bench: &Bench) -> Result<u64> {
     bench.server.hold();
     let children = (0..CROWD).map(|_| bench.place.spawn(&TURN)).collect::<Result<Vec<Child>>>()?;
-    let sum = bench.server.wait_for_held(CROWD).and_then(|()| children.iter().map(|c| proportional_bytes(c.id())).sum());
+    let sum =
+        bench.server.wait_for_held(CROWD).and_then(|()| children.iter().map(|c| proportional_bytes(c.id())).sum());
     bench.server.release();
     wait(children)?;
     sum

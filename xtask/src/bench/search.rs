@@ -28,7 +28,9 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
         let rg = || bench.place.peer("rg", &arguments);
         let (own, peer) = super::medians(bench.few(), || tool_time(bench, tool, &full, &idle), rg)?;
         rows.push(
-            Row::new(format!("{tool}, {files} files"), Amount::Time(own)).peer("rg", Amount::Time(peer)).at_most_times(1.2),
+            Row::new(format!("{tool}, {files} files"), Amount::Time(own))
+                .peer("rg", Amount::Time(peer))
+                .at_most_times(1.2),
         );
     }
     std::fs::remove_dir_all(&tree)?;

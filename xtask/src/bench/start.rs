@@ -10,7 +10,8 @@ pub(super) const TURN: [&str; 2] = ["-p", "Say hello."];
 pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     let place = &bench.place;
     let hello = [reply::text(["Hello."])];
-    let (version, bare) = medians(bench.times(), || place.peer(&place.gimlet.to_string_lossy(), &["--version"]), || bench.bare())?;
+    let (version, bare) =
+        medians(bench.times(), || place.peer(&place.gimlet.to_string_lossy(), &["--version"]), || bench.bare())?;
     let (first, bare_again) = medians(
         bench.times(),
         || {

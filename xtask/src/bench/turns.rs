@@ -2,7 +2,7 @@
 //! the server, from the moment a reply is written to the first byte of the next request.
 
 use super::table::{Amount, Row, median};
-use super::{Bench, medians, median_of, reply};
+use super::{Bench, median_of, medians, reply};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -13,11 +13,8 @@ const DELTAS: usize = 20_000;
 
 pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     let bash = |number: usize| ("Bash", json!({"command": format!(": {number}")}));
-    let (bash_gap, shell) = medians(
-        bench.few(),
-        || call_gap(bench, bash),
-        || median_of(CALLS, || bench.place.peer("bash", &["-c", ":"])),
-    )?;
+    let (bash_gap, shell) =
+        medians(bench.few(), || call_gap(bench, bash), || median_of(CALLS, || bench.place.peer("bash", &["-c", ":"])))?;
     let project = bench.place.project();
     for number in 0..=CALLS {
         std::fs::write(project.join(format!("note_{number}.txt")), "one line of text\n".repeat(100))?;
@@ -32,9 +29,7 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
         Row::new("Bash call beyond its command, 30 calls", Amount::Time(bash_gap.saturating_sub(shell)))
             .peer("bash -c :", Amount::Time(shell))
             .budget(Amount::ms(3.0)),
-        Row::new("Read call, 30 calls", Amount::Time(read_gap))
-            .peer("true", Amount::Time(cat))
-            .budget(Amount::ms(0.7)),
+        Row::new("Read call, 30 calls", Amount::Time(read_gap)).peer("true", Amount::Time(cat)).budget(Amount::ms(0.7)),
     ])
 }
 

@@ -40,7 +40,8 @@ impl Show {
         let prompt = self.paint(Paint::Bold, &format!("> {prompt}"));
         format!(
             "{title}: the model is recorded, everything else is real.\n\
-             Tools, permissions and transcript work as always. No key, no network; nothing is written outside this folder:\n\
+             Loop, tools, permissions and transcript work as always. No key, no network.\n\
+             Nothing is written outside this folder, which you may delete afterwards:\n\
              \x20 folder   {folder}\n  allowed  {rules}\n\n{prompt}\n"
         )
     }

@@ -29,8 +29,15 @@ enum Rule {
 static PATTERNS: LazyLock<Vec<(Regex, Rule)>> = LazyLock::new(|| {
     const TABLE: &[(&str, Rule)] = &[
         (r"(?s)<system-reminder>.*?</system-reminder>\s*", Rule::By("")),
+        // Told when a task happens to end, which may be one request earlier or later.
+        (r"(?s)<task-notification>.*?</task-notification>\s*", Rule::By("")),
         (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", Rule::By("<uuid>")),
         (r"\b(?:srv)?(?:toolu|msg|req)_[A-Za-z0-9_]+", Rule::By("<id>")),
+        (
+            r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?:\d{1,2} )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +(?:\d{1,2} +)?(?:\d{4} +)?\d\d:\d\d:\d\d(?: [AP]M)?(?: [A-Z+-][A-Za-z0-9+:-]*)?(?: \d{4})?\b",
+            Rule::By("<date>"),
+        ),
+        (r"\b1[789]\d{8}(?:\d{3}|\.\d+)?\b", Rule::By("<date>")),
         (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z| ?[+-]\d\d:?\d\d)?)?", Rule::By("<date>")),
         (
             r"\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:\d{1,2} )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2}(?:,? \d{4})?\b",
@@ -84,7 +91,7 @@ impl Normal {
     pub(super) fn messages(&self, turns: &[Turn], secrets: &[Secret]) -> (Vec<Message>, Names) {
         let mut names = Names::default();
         let mut block = |fragment: &Fragment, role: Role| {
-            let summary = without(&summary(fragment)?, secrets);
+            let summary = self.hide(&without(&summary(fragment)?, secrets));
             if role == Role::User {
                 names.learn(&summary);
             }
@@ -95,7 +102,7 @@ impl Normal {
             role: turn.role.name().to_owned(),
             blocks: turn.blocks.iter().filter_map(|b| block(b, turn.role)).collect(),
         };
-        let messages = turns.iter().map(message).collect();
+        let messages = turns.iter().map(message).filter(|m| !m.blocks.is_empty()).collect();
         (messages, names)
     }
 }

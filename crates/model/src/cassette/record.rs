@@ -128,7 +128,7 @@ impl Tap {
 
     fn exchange(&mut self) -> Option<(Vec<Message>, Exchange)> {
         let mut answer = self.answer.take()?;
-        let clean = |text: &str| self.recorder.normal.hide(&self.names.hide(without(text, &self.secrets)));
+        let clean = |text: &str| self.names.hide(self.recorder.normal.hide(&without(text, &self.secrets)));
         match tape::events(&self.bytes, clean) {
             Some(events) => {
                 // After its last event a stream is whole, even if the client left without waiting for the end.
