@@ -1,1 +1,57 @@
-fn main() {}
+//! Chores: `cargo xtask test | deps | bench | sizes | record-demo | demo-svg`. Plain programs started one after another; the first failure ends the run
+//! with its output on the screen.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
+#![expect(clippy::disallowed_methods, reason = "chores start programs and read the real environment")]
+
+mod bench;
+mod clients;
+mod demo;
+mod deps;
+mod sizes;
+mod steps;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "Usage: cargo xtask <task>
+
+  test [--no-clients]   fmt, clippy, crate edges, all Rust tests, then the clients of others and a real model
+  deps                  check the edges between our crates
+  clients               install the clients of others and run their tests
+  bench [--quick]       measure the release binary against its budgets
+  sizes                 list the longest files and functions
+  record-demo           record the demo's cassette from its script
+  demo-svg              draw docs/demo.svg from the demo's output";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["test"] => steps::test(&root(), steps::Clients::Run),
+        ["test", "--no-clients"] => steps::test(&root(), steps::Clients::Skip),
+        ["deps"] => steps::stage("crate edges", || deps::check(&root())),
+        ["clients"] => clients::run(&root()),
+        ["bench", ref options @ ..] => bench::run(options),
+        ["sizes"] => sizes::report(&root()),
+        ["record-demo"] => demo::record(&root()),
+        ["demo-svg"] => demo::picture(&root()),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace this chore was built in.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}

@@ -69,7 +69,7 @@ pub struct CredentialOptions {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoCredential {
     #[error(
-        "Not logged in: no API key was found. Set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN for a gateway), or name an \
+        "No API key was found. Set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN for a gateway), or name an \
          apiKeyHelper in your settings. To see gimlet at work without a key, run `gimlet demo`."
     )]
     Missing,

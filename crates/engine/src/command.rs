@@ -38,6 +38,8 @@ pub enum Event {
     Control(String),
     /// A warning for the person who started us; headless prints it on stderr.
     Notice(String),
+    /// The session as a whole failed, although its turns did not.
+    Fault(String),
 }
 
 pub type Commands = mpsc::Sender<Command>;

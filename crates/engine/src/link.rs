@@ -47,6 +47,14 @@ impl Link {
         Ok(client)
     }
 
+    /// What to say when a replayed conversation ended before its cassette did.
+    pub(crate) fn unplayed(&self) -> Option<String> {
+        match &self.transport {
+            Transport::Replay(player) => player.unplayed(),
+            Transport::Record(_) | Transport::Network => None,
+        }
+    }
+
     /// After a refusal: only a helper can make another key. `false` when asking again is useless.
     pub(crate) fn forget_key(&mut self) -> bool {
         let renewable = matches!(self.credential, Ok(Credential::Helper { .. }));

@@ -22,7 +22,7 @@ use conversation::Conversation;
 use model::cassette::{Player, Recorder};
 use model::catalog::{Catalog, Served};
 use model::request::Choice;
-use model::{Fragment, Identity, Transport};
+use model::{Fragment, Identity, Secret, Transport};
 use permission::{Place, Policy};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,6 +61,8 @@ struct Opening {
     options: Options,
     env: Env,
     cwd: PathBuf,
+    /// As the user came to it: perhaps through links.
+    named_cwd: PathBuf,
     loaded: Loaded,
     selection: Selection,
     layout: Layout,
@@ -88,7 +90,7 @@ impl Opening {
         let model = main_model(&options, &loaded, &conversation, &catalog, &env);
         let wanted = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
         let credential = config::credentials::resolve(&env, &loaded, wanted);
-        Ok(Self { options, env, cwd, loaded, selection, layout, conversation, mode, catalog, model, credential })
+        Ok(Self { options, env, cwd, named_cwd: boot.cwd, loaded, selection, layout, conversation, mode, catalog, model, credential })
     }
 
     fn notices(&self) -> Vec<String> {
@@ -236,16 +238,41 @@ impl Opening {
     }
 
     fn transport(&self) -> Result<Transport, StartError> {
-        let text = |path: &Path| path.display().to_string();
-        let mut places = vec![(text(&self.cwd), "{cwd}".to_owned())];
-        places.push((text(self.layout.home()), "{config}".to_owned()));
-        places.extend(self.env.home().map(|home| (text(&home), "{home}".to_owned())));
         let failed = |e: model::ModelError| StartError::new(format!("Error: {e}"));
+        let file = |path: &Path| self.cwd.join(path);
         Ok(match (&self.options.record, &self.options.replay) {
-            (_, Some(file)) => Transport::Replay(Player::open(file, places).map_err(failed)?),
-            (Some(file), None) => Transport::Record(Recorder::create(file, places).map_err(failed)?),
+            (_, Some(path)) => {
+                let player = Player::open(&file(path), self.places()).map_err(failed)?;
+                Transport::Replay(player.with_secrets(self.secrets()))
+            }
+            (Some(path), None) => {
+                let recorder = Recorder::create(&file(path), self.places()).map_err(failed)?;
+                Transport::Record(recorder.with_secrets(self.secrets()))
+            }
             (None, None) => Transport::Network,
         })
+    }
+
+    /// The paths of this machine and run that stand as placeholders in a cassette.
+    fn places(&self) -> Vec<(String, String)> {
+        let home = self.env.home();
+        let (session, tasks) = (self.session_dir(), self.tasks_dir());
+        let named = [
+            (Some(self.cwd.as_path()), "<<cwd>>"),
+            (Some(self.named_cwd.as_path()), "<<cwd>>"),
+            (Some(session.as_path()), "<<session>>"),
+            (Some(tasks.as_path()), "<<tasks>>"),
+            (Some(self.layout.home()), "<<config>>"),
+            (home.as_deref(), "<<home>>"),
+        ];
+        let place = |(path, name): (Option<&Path>, &str)| Some((path?.display().to_string(), name.to_owned()));
+        named.into_iter().filter_map(place).collect()
+    }
+
+    /// Values of the environment that must not reach a cassette.
+    fn secrets(&self) -> Vec<Secret> {
+        let names = config::environment::SECRET_VARIABLES;
+        names.iter().filter_map(|name| self.env.non_empty(name)).map(Secret::new).collect()
     }
 
     fn served(&self) -> Served {

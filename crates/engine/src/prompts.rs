@@ -18,7 +18,8 @@ pub(crate) const DEMAND_OUTPUT: &str =
 pub(crate) struct Environment<'a> {
     pub cwd: &'a str,
     pub additional: &'a [String],
-    pub is_git: bool,
+    /// The branch the session started on; `None` outside a repository.
+    pub branch: Option<&'a str>,
     pub platform: &'a str,
     pub os: &'a str,
     pub shell: &'a str,
@@ -30,7 +31,7 @@ pub(crate) fn environment(e: &Environment<'_>) -> String {
     for dir in e.additional {
         writeln!(text, "- Additional working directory: {dir}").ok();
     }
-    let repository = if e.is_git { "yes" } else { "no" };
+    let repository = e.branch.map_or("no".to_owned(), |branch| format!("yes, on branch {branch}"));
     write!(
         text,
         "- Git repository: {repository}\n- Platform: {} ({})\n- Shell: {}\n- Model: {}",

@@ -1,6 +1,6 @@
 //! One conversation: who owns what, and what happens between turns.
 
-use crate::command::Prompt;
+use crate::command::{Event, Prompt};
 use crate::context::Context;
 use crate::control::{Control, Wake};
 use crate::host::Host;
@@ -225,6 +225,9 @@ impl Session {
     async fn close(&mut self) {
         if !self.control.is_shut_down() {
             tasks::wait_briefly(&mut self.io).await;
+            if let Some(rest) = self.io.link.unplayed() {
+                self.io.host.event(Event::Fault(format!("Error: {rest}"))).await;
+            }
         }
         self.io.state.shutdown().await;
         self.io.live = None;

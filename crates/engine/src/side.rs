@@ -3,12 +3,17 @@
 
 use crate::ledger::Ledger;
 use futures_util::future::BoxFuture;
-use model::{Client, Closed, Fragment, Identity, Request, Turn};
+use model::{
+    Client, Closed, Completion, Fragment, Identity, ModelError, Progress, Request, RetryPolicy, Turn, Verdict,
+};
 use std::sync::{Arc, Mutex, PoisonError};
 use tools::contract::SidePurpose;
 use tools::{SideModel, SideReply, SideRequest};
 use wire::block::BlockHead;
 use wire::usage::Usage;
+
+/// How often a failed side request is made again.
+const RETRIES: u32 = 3;
 
 pub(crate) struct Side {
     shared: Mutex<Shared>,
@@ -61,11 +66,34 @@ impl Side {
             messages: vec![Turn::user_text(&request.prompt)],
             ..Request::new(&model, request.max_tokens.into(), Arc::clone(&self.identity))
         };
-        let completed = tokio::time::timeout(request.timeout, client.complete(&body)).await;
+        let completed = tokio::time::timeout(request.timeout, complete(&client, &body)).await;
         let done = completed.map_err(|_| "the model did not answer in time".to_owned())?.map_err(|e| e.to_string())?;
         let answered = if done.assembly.model.is_empty() { model } else { done.assembly.model };
         self.shared().usage.push((answered, done.assembly.usage));
         Ok(reply(done.blocks))
+    }
+}
+
+/// A side request has no effects, so a failed one is simply made again, a few times.
+async fn complete(client: &Client, request: &Request) -> Result<Completion, ModelError> {
+    let mut policy = RetryPolicy::default();
+    policy.max_retries = RETRIES;
+    loop {
+        let error = match client.complete(request).await {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        match policy.next(&error, Progress::Nothing) {
+            Verdict::Retry { delay, .. } => tokio::time::sleep(delay).await,
+            Verdict::Reissue => {}
+            Verdict::KeepCompleted
+            | Verdict::Complete
+            | Verdict::Compact
+            | Verdict::LowerMaxTokens(_)
+            | Verdict::Disable(_)
+            | Verdict::Reauthenticate
+            | Verdict::GiveUp => return Err(error),
+        }
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Ended {
     pub(crate) last_is_error: bool,
     /// The last turn was interrupted.
     pub(crate) aborted: bool,
+    /// Something besides the turns failed.
+    pub(crate) fault: bool,
     /// The reader of stdout is gone or stands still.
     pub(crate) reader_gone: bool,
 }
@@ -90,6 +92,11 @@ impl Printer {
             }
             Event::Notice(text) => {
                 complain(&text);
+                return;
+            }
+            Event::Fault(text) => {
+                complain(&text);
+                self.ended.fault = true;
                 return;
             }
             Event::Message(message) => message,

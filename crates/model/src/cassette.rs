@@ -2,10 +2,11 @@
 //!
 //! A cassette is a JSONL file: a header line, then one line per exchange, in the order of the requests. It holds no
 //! request headers, no credential, and no path of the machine it was made on: those stand as placeholders and are put
-//! back on replay. What is compared on replay is the conversation (texts, calls, results), with everything that
+//! back on replay; so are random names that the conversation goes on to use. What is compared on replay is the conversation (texts, calls, results), with everything that
 //! differs between runs taken out; system prompt, tool descriptions and reminders are not compared, so that a cassette
 //! survives changes of wording. A conversation that takes another way than the recorded one is an error that shows where.
 
+mod names;
 mod normal;
 mod record;
 mod replay;

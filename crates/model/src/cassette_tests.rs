@@ -132,9 +132,16 @@ fn divergence_names_the_exchange_and_shows_both_sides() {
     let message = diverges(&player, &failed);
     assert!(message.contains("exchange 2") && message.contains("message 3"), "{message}");
     assert!(message.contains("3 passed") && message.contains("2 failed"), "{message}");
-    // Nothing was consumed: the recorded way is still open.
+    // Once left, the recorded way is closed: what comes after tells of the departure, not of its consequences.
+    assert_eq!(diverges(&player, &later), message);
+    assert_eq!(player.unplayed(), None);
+
+    let player = play();
+    assert!(player.unplayed().unwrap().contains("exchange 1: it ended here, but 2 more were recorded"));
+    player.answer(CallKind::Messages, &start).unwrap();
     player.answer(CallKind::Messages, &later).unwrap();
-    assert!(diverges(&player, &later).contains("the cassette ends here"));
+    assert_eq!(player.unplayed(), None);
+    assert!(diverges(&player, &later).contains("exchange 3: the cassette ends here"));
 
     assert!(diverges(&play(), &later).contains("1 messages were recorded, 3 were sent"));
     let message = play().answer(CallKind::CountTokens, &start).unwrap_err().message;
@@ -200,6 +207,21 @@ fn files_that_are_no_cassettes() {
             .message
             .contains("/nonexistent")
     );
+}
+
+#[test]
+fn a_path_is_not_part_of_a_longer_name() {
+    let normal = normal::Normal::new(places("/home/ann/proj"));
+    assert_eq!(normal.hide("/home/ann/project /home/ann/proj. -I/home/ann/proj/x"), "/home/ann/project <<cwd>>. -I<<cwd>>/x");
+}
+
+#[test]
+fn random_names_in_answers_are_this_runs() {
+    let started = |id: &str| [Turn::user_text("go"), call("t", "{}"), result("t", &format!("output goes to /t/tasks/{id}.output"))];
+    let text = record(&[&started("b0000aaaa")]);
+    assert!(!text.contains("b0000aaaa") && text.contains("<<name-1>>"), "{text}");
+    let player = Player::from_text(&text, Vec::new()).unwrap();
+    player.answer(CallKind::Messages, &started("b1111bbbb")).unwrap();
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub struct RetryPolicy {
     pub max_retries: u32,
     /// `CLAUDE_CODE_RETRY_WATCHDOG`: unattended runs outwait overload.
     pub patient: bool,
+    /// Seconds that the first wait is based on.
+    unit: f64,
     random: fn() -> f64,
     attempts: u32,
     reissues: u32,
@@ -62,8 +64,12 @@ const MOST_RETRIES: u32 = 15;
 const PATIENT_RETRIES: u32 = 300;
 const THINKING_REISSUES: u32 = 2;
 const STALL_REISSUES: u32 = 1;
-/// Seconds before attempt 1, 2, …; the last value repeats.
-const BACKOFF: [f64; 8] = [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 16.0, 32.0];
+/// Seconds before the first retry.
+const UNIT: f64 = 0.5;
+/// Shortens the waits, for tests only.
+const UNIT_VARIABLE: &str = "GIMLET_RETRY_BASE_MS";
+/// Units before attempt 1, 2, …; the last value repeats.
+const BACKOFF: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 16.0, 32.0, 64.0];
 const PATIENT_CEILING: f64 = 300.0;
 /// Room kept free when the output limit is lowered to fit.
 const ROOM_MARGIN: u64 = 1_000;
@@ -75,6 +81,7 @@ impl Default for RetryPolicy {
         Self {
             max_retries: DEFAULT_RETRIES,
             patient: false,
+            unit: UNIT,
             random: fastrand::f64,
             attempts: 0,
             reissues: 0,
@@ -91,7 +98,8 @@ impl RetryPolicy {
         let patient = env.is_on("CLAUDE_CODE_RETRY_WATCHDOG");
         let wanted = env.number::<u32>("CLAUDE_CODE_MAX_RETRIES").unwrap_or(DEFAULT_RETRIES).min(MOST_RETRIES);
         let max_retries = if patient { PATIENT_RETRIES } else { wanted };
-        Self { max_retries, patient, ..Self::default() }
+        let unit = env.number::<u32>(UNIT_VARIABLE).map_or(UNIT, |ms| f64::from(ms) / 1000.0).min(UNIT);
+        Self { max_retries, patient, unit, ..Self::default() }
     }
 
     /// `random` gives numbers in 0..1.
@@ -185,9 +193,9 @@ impl RetryPolicy {
     fn base_delay(&self) -> f64 {
         let at = self.attempts as usize;
         if self.patient {
-            return (0.5 * 2f64.powi(self.attempts.min(20) as i32)).min(PATIENT_CEILING);
+            return (self.unit * 2f64.powi(self.attempts.min(20) as i32)).min(PATIENT_CEILING);
         }
-        BACKOFF[at.min(BACKOFF.len() - 1)]
+        self.unit * BACKOFF[at.min(BACKOFF.len() - 1)]
     }
 }
 

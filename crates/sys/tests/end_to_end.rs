@@ -10,8 +10,29 @@ use std::time::{Duration, Instant};
 
 const SHAPES: [&str; 6] = ["plain", "setsid", "nohup", "daemon", "doublefork", "scrubbed"];
 
-fn fixture(command: &str, dir: &Path) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_gimlet-sys-fixture")).arg(command).arg(dir).stdin(Stdio::null()).spawn().unwrap()
+/// The running fixture; killed when a test fails before it does so itself.
+struct Fixture(Child);
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Fixture {
+    fn end(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().unwrap();
+    }
+
+    fn succeeds(&mut self) -> bool {
+        self.0.wait().unwrap().success()
+    }
+}
+
+fn fixture(command: &str, dir: &Path) -> Fixture {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_gimlet-sys-fixture"));
+    Fixture(program.arg(command).arg(dir).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
 }
 
 fn eventually(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
@@ -58,9 +79,8 @@ fn nothing_survives_sigkill() {
     for shape in SHAPES {
         assert!(sys::is_alive(pid_in(&dir.path().join(shape))), "{shape} runs");
     }
-    let keeper = keeper_of(parent.id());
-    parent.kill().unwrap();
-    parent.wait().unwrap();
+    let keeper = keeper_of(parent.0.id());
+    parent.end();
     everyone_goes(dir.path());
     eventually(Duration::from_secs(2), "the keeper is gone", || !sys::is_alive(keeper));
 }
@@ -69,7 +89,7 @@ fn nothing_survives_sigkill() {
 #[test]
 fn nothing_survives_a_plain_exit_nor_does_the_keeper() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(fixture("exit", dir.path()).wait().unwrap().success());
+    assert!(fixture("exit", dir.path()).succeeds());
     everyone_goes(dir.path());
 }
 
@@ -77,7 +97,7 @@ fn nothing_survives_a_plain_exit_nor_does_the_keeper() {
 #[test]
 fn kill_all_leaves_nobody_even_without_keeper() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(fixture("kill-all", dir.path()).wait().unwrap().success());
+    assert!(fixture("kill-all", dir.path()).succeeds());
     assert!(dir.path().join("killed").exists());
 }
 
@@ -86,7 +106,7 @@ fn the_keeper_ignores_polite_signals_and_holds_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut parent = fixture("guarded", dir.path());
     ready(dir.path());
-    let keeper = keeper_of(parent.id());
+    let keeper = keeper_of(parent.0.id());
     for signal in ["-INT", "-TERM", "-HUP"] {
         assert!(Command::new("kill").args([signal, &keeper.to_string()]).status().unwrap().success());
     }
@@ -95,8 +115,7 @@ fn the_keeper_ignores_polite_signals_and_holds_nothing() {
     assert_eq!(std::fs::read(format!("/proc/{keeper}/environ")).unwrap(), b"");
     let stat = std::fs::read_to_string(format!("/proc/{keeper}/stat")).unwrap();
     assert_eq!(stat[stat.rfind(')').unwrap()..].split_whitespace().nth(4), Some(keeper.to_string().as_str()));
-    parent.kill().unwrap();
-    parent.wait().unwrap();
+    parent.end();
     everyone_goes(dir.path());
 }
 
@@ -107,8 +126,7 @@ fn a_keeper_that_was_killed_is_replaced() {
     ready(dir.path());
     let (first, second) = (pid_in(&dir.path().join("ready")), pid_in(&dir.path().join("plain")));
     assert!(sys::is_alive(first) && sys::is_alive(second));
-    parent.kill().unwrap();
-    parent.wait().unwrap();
+    parent.end();
     eventually(Duration::from_secs(2), "both are gone", || !sys::is_alive(first) && !sys::is_alive(second));
 }
 
@@ -122,7 +140,7 @@ fn a_keeper_without_a_ward_harms_nobody() {
 #[test]
 fn a_full_disk_tears_no_line_and_empties_no_file() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(fixture("limited", dir.path()).wait().unwrap().success());
+    assert!(fixture("limited", dir.path()).succeeds());
 }
 
 #[test]
@@ -133,9 +151,9 @@ fn a_closed_directory_falls_back_to_writing_in_place() {
     let before = std::fs::metadata(&path).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o555)).unwrap();
-    let status = fixture("closed", dir.path()).wait().unwrap();
+    let succeeded = fixture("closed", dir.path()).succeeds();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(status.success());
+    assert!(succeeded);
     let after = std::fs::metadata(&path).unwrap();
     assert_eq!((after.ino(), after.uid()), (before.ino(), before.uid()));
 }

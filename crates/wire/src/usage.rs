@@ -74,6 +74,10 @@ impl Usage {
             self.cache_creation = split;
         }
         set(&mut self.cache_creation_input_tokens, r.cache_creation_input_tokens);
+        // Usage readers add up the split and ignore the count, so a write that came without a split has to appear in it.
+        let split = &mut self.cache_creation;
+        split.ephemeral_5m_input_tokens =
+            self.cache_creation_input_tokens.saturating_sub(split.ephemeral_1h_input_tokens);
         set(&mut self.server_tool_use, r.server_tool_use);
         set(&mut self.service_tier, r.service_tier);
         self.output_tokens_details = r.output_tokens_details.or(self.output_tokens_details.take());
@@ -147,5 +151,33 @@ impl ModelUsage {
         self.cache_creation_5m += usage.cache_creation.ephemeral_5m_input_tokens;
         self.cache_creation_1h += usage.cache_creation.ephemeral_1h_input_tokens;
         self.cost_usd += cost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn absorbed(reports: &[&str]) -> Usage {
+        let mut usage = Usage::default();
+        for report in reports {
+            usage.absorb(&RawValue::from_string((*report).to_owned()).unwrap());
+        }
+        usage
+    }
+
+    fn writes(usage: &Usage) -> (u64, u64, u64) {
+        let split = &usage.cache_creation;
+        (usage.cache_creation_input_tokens, split.ephemeral_5m_input_tokens, split.ephemeral_1h_input_tokens)
+    }
+
+    #[test]
+    fn count_and_split_of_cache_writes_always_agree() {
+        let count_only = r#"{"cache_creation_input_tokens":20}"#;
+        let split_only = r#"{"cache_creation":{"ephemeral_5m_input_tokens":7,"ephemeral_1h_input_tokens":5}}"#;
+        assert_eq!(writes(&absorbed(&[count_only])), (20, 20, 0));
+        assert_eq!(writes(&absorbed(&[split_only])), (12, 7, 5));
+        assert_eq!(writes(&absorbed(&[split_only, count_only])), (20, 15, 5));
+        assert_eq!(writes(&absorbed(&[count_only, r#"{"output_tokens":3}"#])), (20, 20, 0));
     }
 }

@@ -17,10 +17,11 @@ pub(super) fn system(opening: &Opening) -> Vec<Fragment> {
 fn environment(opening: &Opening) -> String {
     let additional: Vec<String> = opening.additional().iter().map(|d| d.display().to_string()).collect();
     let shell = opening.env.non_empty("SHELL").unwrap_or("bash");
+    let branch = sys::git::branch(&opening.cwd);
     prompts::environment(&Environment {
         cwd: &opening.cwd.display().to_string(),
         additional: &additional,
-        is_git: sys::git::root(&opening.cwd).is_some(),
+        branch: Some(branch.as_str()).filter(|b| !b.is_empty()),
         platform: std::env::consts::OS,
         os: sys::machine::os_version(),
         shell: shell.rsplit('/').next().unwrap_or(shell),

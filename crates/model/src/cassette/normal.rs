@@ -1,9 +1,10 @@
 //! What is compared of a conversation: everything that differs from run to run or machine to machine is replaced by a
 //! name for its kind. Applying it twice changes nothing.
 
+use super::names::Names;
 use super::{Message, Places};
 use crate::client::Secret;
-use crate::fragment::{Fragment, Turn};
+use crate::fragment::{Fragment, Role, Turn};
 use regex::{Captures, Regex};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,8 +29,15 @@ enum Rule {
 static PATTERNS: LazyLock<Vec<(Regex, Rule)>> = LazyLock::new(|| {
     const TABLE: &[(&str, Rule)] = &[
         (r"(?s)<system-reminder>.*?</system-reminder>\s*", Rule::By("")),
+        // Told when a task happens to end, which may be one request earlier or later.
+        (r"(?s)<task-notification>.*?</task-notification>\s*", Rule::By("")),
         (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", Rule::By("<uuid>")),
         (r"\b(?:srv)?(?:toolu|msg|req)_[A-Za-z0-9_]+", Rule::By("<id>")),
+        (
+            r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?:\d{1,2} )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +(?:\d{1,2} +)?(?:\d{4} +)?\d\d:\d\d:\d\d(?: [AP]M)?(?: [A-Z+-][A-Za-z0-9+:-]*)?(?: \d{4})?\b",
+            Rule::By("<date>"),
+        ),
+        (r"\b1[789]\d{8}(?:\d{3}|\.\d+)?\b", Rule::By("<date>")),
         (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z| ?[+-]\d\d:?\d\d)?)?", Rule::By("<date>")),
         (
             r"\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:\d{1,2} )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2}(?:,? \d{4})?\b",
@@ -55,11 +63,7 @@ impl Normal {
 
     /// Machine paths to placeholders.
     pub(super) fn hide(&self, text: &str) -> String {
-        let mut out = text.to_owned();
-        for (path, name) in &self.places {
-            out = out.replace(path.as_str(), name);
-        }
-        out
+        self.places.iter().fold(text.to_owned(), |text, (path, name)| replace_path(text, path, name))
     }
 
     /// Placeholders back to this machine's paths, inside JSON text. A name that stands for several paths becomes the
@@ -83,18 +87,41 @@ impl Normal {
         out.trim().to_owned()
     }
 
-    pub(super) fn messages(&self, turns: &[Turn], secrets: &[Secret]) -> Vec<Message> {
-        let block = |fragment: &Fragment| {
-            let summary = summary(fragment)?;
-            let text = self.text(&without(&summary, secrets));
+    /// The conversation as it is compared, and the random names that stand in it.
+    pub(super) fn messages(&self, turns: &[Turn], secrets: &[Secret]) -> (Vec<Message>, Names) {
+        let mut names = Names::default();
+        let mut block = |fragment: &Fragment, role: Role| {
+            let summary = self.hide(&without(&summary(fragment)?, secrets));
+            if role == Role::User {
+                names.learn(&summary);
+            }
+            let text = self.text(&names.hide(summary));
             (!text.is_empty()).then_some(text)
         };
         let message = |turn: &Turn| Message {
             role: turn.role.name().to_owned(),
-            blocks: turn.blocks.iter().filter_map(block).collect(),
+            blocks: turn.blocks.iter().filter_map(|b| block(b, turn.role)).collect(),
         };
-        turns.iter().map(message).collect()
+        let messages = turns.iter().map(message).filter(|m| !m.blocks.is_empty()).collect();
+        (messages, names)
     }
+}
+
+/// Replaces `path` where it ends at the end of a name: `/a/b` stands in `/a/b/c`, not in `/a/bc`.
+fn replace_path(text: String, path: &str, name: &str) -> String {
+    if !text.contains(path) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(path) {
+        let (before, after) = (&rest[..at], &rest[at + path.len()..]);
+        let is_longer = after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-'));
+        out.push_str(before);
+        out.push_str(if is_longer { path } else { name });
+        rest = after;
+    }
+    out + rest
 }
 
 /// Keys are recognised by their form too: one may stand in a file the model read.

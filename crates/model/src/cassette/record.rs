@@ -1,6 +1,7 @@
 //! Writes a cassette. Each exchange is written when it ends, in the order of the requests. A file that can no longer be
 //! written is reported in the log and does not disturb the session.
 
+use super::names::Names;
 use super::normal::{Normal, without};
 use super::{Answer, CallKind, Exchange, FORMAT, HeaderLine, Message, Places, tape};
 use crate::client::Secret;
@@ -62,12 +63,12 @@ impl Recorder {
     /// Called before a request is sent. The exchange is written when the tap is dropped.
     pub(crate) fn begin(&self, call: CallKind, turns: &[Turn], credentials: &[Secret]) -> Tap {
         let secrets: Vec<Secret> = self.secrets.iter().chain(credentials).cloned().collect();
-        let messages = self.normal.messages(turns, &secrets);
+        let (messages, names) = self.normal.messages(turns, &secrets);
         let mut tape = self.lock();
         let number = tape.begun;
         tape.begun += 1;
         drop(tape);
-        Tap { recorder: self.clone(), number, call, messages, secrets, answer: None, bytes: Vec::new() }
+        Tap { recorder: self.clone(), number, call, messages, names, secrets, answer: None, bytes: Vec::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Tape> {
@@ -101,6 +102,7 @@ pub struct Tap {
     number: u64,
     call: CallKind,
     messages: Vec<Message>,
+    names: Names,
     secrets: Vec<Secret>,
     answer: Option<Answer>,
     bytes: Vec<u8>,
@@ -126,7 +128,7 @@ impl Tap {
 
     fn exchange(&mut self) -> Option<(Vec<Message>, Exchange)> {
         let mut answer = self.answer.take()?;
-        let clean = |text: &str| self.recorder.normal.hide(&without(text, &self.secrets));
+        let clean = |text: &str| self.names.hide(self.recorder.normal.hide(&without(text, &self.secrets)));
         match tape::events(&self.bytes, clean) {
             Some(events) => {
                 // After its last event a stream is whole, even if the client left without waiting for the end.

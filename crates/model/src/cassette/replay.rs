@@ -1,7 +1,9 @@
-//! Answers from a cassette, in its order, and says where a conversation leaves the recorded way.
+//! Answers from a cassette, in its order, and says where a conversation leaves the recorded way. After that it answers
+//! nothing more: every later request is told about the first departure, not about its consequences.
 
 use super::normal::Normal;
-use super::{CallKind, Exchange, FORMAT, HeaderLine, Message, Places, tape};
+use super::{Answer, CallKind, Exchange, FORMAT, HeaderLine, Message, Places, tape};
+use crate::client::Secret;
 use crate::error::{ErrorKind, ModelError};
 use crate::fragment::Turn;
 use bytes::Bytes;
@@ -13,6 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Debug)]
 pub struct Player {
     normal: Arc<Normal>,
+    /// Values that stand as `<secret>` in the file.
+    secrets: Arc<[Secret]>,
     deck: Arc<Mutex<Deck>>,
 }
 
@@ -23,6 +27,8 @@ struct Deck {
     done: usize,
     /// The messages of the last exchange answered, as recorded.
     before: Vec<Message>,
+    /// Where the conversation left the recorded way.
+    departed: Option<String>,
 }
 
 /// An answer as it will be decoded.
@@ -58,8 +64,15 @@ impl Player {
                 .map_err(|e| broken(format!("line {} of the cassette is not valid: {e}", number + 1)))
         };
         let rest = lines.map(parse).collect::<Result<VecDeque<Exchange>, _>>()?;
-        let deck = Deck { rest, done: 0, before: Vec::new() };
-        Ok(Self { normal: Arc::new(Normal::new(places)), deck: Arc::new(Mutex::new(deck)) })
+        let deck = Deck { rest, done: 0, before: Vec::new(), departed: None };
+        Ok(Self { normal: Arc::new(Normal::new(places)), secrets: Arc::default(), deck: Arc::new(Mutex::new(deck)) })
+    }
+
+    /// The values the recorder was given: they differ between runs, and stand as `<secret>` in both.
+    #[must_use]
+    pub fn with_secrets(mut self, secrets: Vec<Secret>) -> Self {
+        self.secrets = secrets.into();
+        self
     }
 
     /// Exchanges not asked for yet.
@@ -67,38 +80,21 @@ impl Player {
         self.lock().rest.len()
     }
 
-    pub(crate) fn answer(&self, call: CallKind, turns: &[Turn]) -> Result<Recorded, ModelError> {
-        let now = self.normal.messages(turns, &[]);
-        let mut deck = self.lock();
-        let number = deck.done + 1;
-        let Some(exchange) = deck.rest.front() else {
-            let asked = call.name();
-            return Err(diverged(number, &format!("the cassette ends here, but another {asked} request was made")));
-        };
-        if exchange.call != call {
-            let (was, is) = (exchange.call.name(), call.name());
-            return Err(diverged(number, &format!("a {was} request was recorded, a {is} request was made")));
-        }
-        let recorded = self.recorded_messages(&deck.before, exchange);
-        if let Some(difference) = difference(&recorded, &now) {
-            return Err(diverged(number, &difference));
-        }
-        let Some(exchange) = deck.rest.pop_front() else { return Err(diverged(number, "the cassette ends here")) };
-        deck.done = number;
-        deck.before = recorded;
-        drop(deck);
-        let answer = exchange.response;
-        let chunks = tape::chunks(&answer, &self.normal);
-        Ok(Recorded { status: answer.status, headers: answer.headers, chunks, cut: answer.cut })
+    /// What to say when the conversation ended before the cassette did; `None` when all is told.
+    pub fn unplayed(&self) -> Option<String> {
+        let deck = self.lock();
+        let next = deck.rest.front().filter(|_| deck.departed.is_none())?;
+        let asked = next.messages.last().and_then(|m| m.blocks.last()).map(|b| excerpt(b, 0)).unwrap_or_default();
+        let (number, left) = (deck.done + 1, deck.rest.len());
+        let what = format!("it ended here, but {left} more were recorded\n  recorded: {asked}\n  now:      (nothing)");
+        Some(departure(number, &what))
     }
 
-    /// Normalised again, so that a cassette made with fewer rules still fits.
-    fn recorded_messages(&self, before: &[Message], exchange: &Exchange) -> Vec<Message> {
-        let again = |message: &Message| Message {
-            role: message.role.clone(),
-            blocks: message.blocks.iter().map(|b| self.normal.text(b)).filter(|b| !b.is_empty()).collect(),
-        };
-        before.iter().take(exchange.kept).cloned().chain(exchange.messages.iter().map(again)).collect()
+    pub(crate) fn answer(&self, call: CallKind, turns: &[Turn]) -> Result<Recorded, ModelError> {
+        let (now, names) = self.normal.messages(turns, &self.secrets);
+        let answer = self.lock().next(call, &now, &self.normal).map_err(broken)?;
+        let chunks = tape::chunks(&answer, |json| names.reveal(self.normal.reveal(json)));
+        Ok(Recorded { status: answer.status, headers: answer.headers, chunks, cut: answer.cut })
     }
 
     fn lock(&self) -> MutexGuard<'_, Deck> {
@@ -106,12 +102,58 @@ impl Player {
     }
 }
 
+impl Deck {
+    /// The answer to the next exchange, if it is the one asked for.
+    fn next(&mut self, call: CallKind, now: &[Message], normal: &Normal) -> Result<Answer, String> {
+        if let Some(departed) = &self.departed {
+            return Err(departed.clone());
+        }
+        let recorded = match self.compare(call, now, normal) {
+            Ok(recorded) => recorded,
+            Err(what) => return Err(self.departed.insert(departure(self.done + 1, &what)).clone()),
+        };
+        let answer = self.rest.pop_front().map(|exchange| exchange.response).unwrap_or_default();
+        self.done += 1;
+        self.before = recorded;
+        Ok(answer)
+    }
+
+    fn compare(&self, call: CallKind, now: &[Message], normal: &Normal) -> Result<Vec<Message>, String> {
+        let Some(exchange) = self.rest.front() else {
+            let asked = now.last().and_then(|m| m.blocks.last()).map(|b| excerpt(b, 0)).unwrap_or_default();
+            let call = call.name();
+            return Err(format!(
+                "the cassette ends here, but another {call} request was made\n  recorded: (nothing)\n  now:      {asked}"
+            ));
+        };
+        if exchange.call != call {
+            let (was, is) = (exchange.call.name(), call.name());
+            return Err(format!("a {was} request was recorded, a {is} request was made"));
+        }
+        let recorded = self.recorded_messages(exchange, normal);
+        let shown: Vec<Message> = recorded.iter().filter(|m| !m.blocks.is_empty()).cloned().collect();
+        match difference(&shown, now) {
+            Some(difference) => Err(difference),
+            None => Ok(recorded),
+        }
+    }
+
+    /// Normalised again, so that a cassette made with fewer rules still fits.
+    fn recorded_messages(&self, exchange: &Exchange, normal: &Normal) -> Vec<Message> {
+        let again = |message: &Message| Message {
+            role: message.role.clone(),
+            blocks: message.blocks.iter().map(|b| normal.text(b)).filter(|b| !b.is_empty()).collect(),
+        };
+        self.before.iter().take(exchange.kept).cloned().chain(exchange.messages.iter().map(again)).collect()
+    }
+}
+
 fn broken(message: String) -> ModelError {
     ModelError::new(ErrorKind::Cassette, message)
 }
 
-fn diverged(exchange: usize, what: &str) -> ModelError {
-    broken(format!("the conversation left the recorded way at exchange {exchange}: {what}"))
+fn departure(exchange: usize, what: &str) -> String {
+    format!("the conversation left the recorded way at exchange {exchange}: {what}")
 }
 
 fn difference(recorded: &[Message], now: &[Message]) -> Option<String> {
@@ -127,7 +169,16 @@ fn difference(recorded: &[Message], now: &[Message]) -> Option<String> {
         let role = &recorded[i].role;
         return Some(format!("message {number} ({role}) differs\n  recorded: {was}\n  now:      {is}"));
     }
-    (recorded.len() != now.len()).then(|| format!("{} messages were recorded, {} were sent", recorded.len(), now.len()))
+    if recorded.len() == now.len() {
+        return None;
+    }
+    let next = |side: &[Message]| {
+        let block = side.get(recorded.len().min(now.len())).and_then(|m| m.blocks.first());
+        block.map_or_else(|| "(nothing)".to_owned(), |b| excerpt(b, 0))
+    };
+    let (was, is) = (next(recorded), next(now));
+    let counts = format!("{} messages were recorded, {} were sent", recorded.len(), now.len());
+    Some(format!("{counts}\n  recorded: {was}\n  now:      {is}"))
 }
 
 /// Both sides of the first block that differs, cut to its neighbourhood.

@@ -185,6 +185,8 @@ pub struct Timeouts {
 }
 
 const EVENT_SILENCE_MS: u64 = 300_000;
+/// Shortens both watchdogs below what users may choose, for tests only.
+const SILENCE_VARIABLE: &str = "GIMLET_STREAM_SILENCE_MS";
 
 impl Timeouts {
     pub fn from_env(env: &Env, endpoint: &Endpoint) -> Self {
@@ -194,10 +196,13 @@ impl Timeouts {
         let default_bytes = if endpoint.is_first_party() { 180_000 } else { 300_000 };
         let named = env.number::<u64>("CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS").map(|n| n.clamp(10_000, 1_800_000));
         let on = |name: &str| env.flag(name) != Some(false);
+        let short = env.number::<u64>(SILENCE_VARIABLE).unwrap_or(u64::MAX);
+        let bytes = named.or(both).unwrap_or(default_bytes).min(short);
+        let events = both.unwrap_or(EVENT_SILENCE_MS).min(short);
         Self {
             headers: ms(headers),
-            bytes: on("CLAUDE_ENABLE_BYTE_WATCHDOG").then(|| ms(named.or(both).unwrap_or(default_bytes))),
-            events: on("CLAUDE_ENABLE_STREAM_WATCHDOG").then(|| ms(both.unwrap_or(EVENT_SILENCE_MS))),
+            bytes: on("CLAUDE_ENABLE_BYTE_WATCHDOG").then(|| ms(bytes)),
+            events: on("CLAUDE_ENABLE_STREAM_WATCHDOG").then(|| ms(events)),
         }
     }
 }

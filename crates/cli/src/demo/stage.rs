@@ -1,0 +1,95 @@
+//! Where the demo plays: a fresh temporary folder with the sample project, a home and a configuration of its own, and
+//! an environment without anything of the user's but the search path and the language.
+
+use engine::{Boot, Options, SessionChoice};
+use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use sys::Env;
+use sys::process::{self, Input, Output, RunOptions, Spawn};
+
+const CASSETTE: &str = include_str!("../../demo/cassette.jsonl");
+const FILES: &[(&str, &str)] = &[
+    ("README.md", include_str!("../../demo/project/README.md")),
+    ("roman.sh", include_str!("../../demo/project/roman.sh")),
+    ("test.sh", include_str!("../../demo/project/test.sh")),
+];
+/// Exactly what the task needs; reading inside the project needs no rule.
+pub(super) const RULES: [&str; 2] = ["Bash(sh test.sh)", "Edit(/roman.sh)"];
+const KEPT: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+const MODEL: &str = "sonnet";
+
+pub(super) struct Stage {
+    folder: PathBuf,
+    env: Env,
+    session_id: String,
+}
+
+impl Stage {
+    pub(super) fn build(user: &Env) -> Result<Self, String> {
+        let base = PathBuf::from(user.non_empty("TMPDIR").unwrap_or("/tmp"));
+        let base = base.canonicalize().map_err(|e| format!("no temporary folder {}: {e}", base.display()))?;
+        let folder = base.join(format!("gimlet-demo-{}", sys::id::base36(8)));
+        let failed = |path: &Path, e: std::io::Error| format!("cannot write {}: {e}", path.display());
+        for dir in [folder.clone(), folder.join("project"), folder.join("config"), folder.join("home"), folder.join("tmp")] {
+            std::fs::DirBuilder::new().mode(0o700).create(&dir).map_err(|e| failed(&dir, e))?;
+        }
+        let write = |path: PathBuf, text: &str| std::fs::write(&path, text).map_err(|e| failed(&path, e));
+        for (name, text) in FILES {
+            write(folder.join("project").join(name), text)?;
+        }
+        write(folder.join("cassette.jsonl"), CASSETTE)?;
+        let env = environment(user, &folder);
+        Ok(Self { folder, env, session_id: sys::id::uuid() })
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn project(&self) -> PathBuf {
+        self.folder.join("project")
+    }
+
+    pub(super) fn transcript(&self) -> PathBuf {
+        store::Layout::new(&self.env).transcript(&self.project(), &self.session_id)
+    }
+
+    pub(super) fn boot(&self) -> Boot {
+        let options = Options {
+            model: Some(MODEL.into()),
+            allowed_tools: RULES.map(str::to_owned).to_vec(),
+            replay: Some(self.folder.join("cassette.jsonl")),
+            session: SessionChoice::New { id: Some(self.session_id.clone()) },
+            ..Options::default()
+        };
+        Boot { env: self.env.clone(), cwd: self.project(), options }
+    }
+
+    /// The project's own test decides, not what was said.
+    pub(super) async fn check(&self) -> Result<(), String> {
+        let spec = Spawn {
+            program: "sh".into(),
+            args: vec!["test.sh".into()],
+            env: self.env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            cwd: self.project(),
+            stdin: Input::Null,
+            output: Output::Merged,
+        };
+        let done = process::run(spec, RunOptions::default()).await.map_err(|e| format!("`sh test.sh` did not start: {e}"))?;
+        match done.exit.code {
+            Some(0) => Ok(()),
+            _ => Err("`sh test.sh` still fails in the sample project".into()),
+        }
+    }
+}
+
+fn environment(user: &Env, folder: &Path) -> Env {
+    let kept = KEPT.iter().filter_map(|name| Some(((*name).into(), user.non_empty(name)?.into())));
+    let own = [("HOME", "home"), ("CLAUDE_CONFIG_DIR", "config"), ("CLAUDE_CODE_TMPDIR", "tmp"), ("TMPDIR", "tmp")];
+    let own = own.map(|(name, dir)| (name.into(), folder.join(dir).into_os_string()));
+    let vars: Vec<(OsString, OsString)> =
+        std::iter::once(("PATH".into(), DEFAULT_PATH.into())).chain(kept).chain(own).collect();
+    Env::default().with(vars)
+}

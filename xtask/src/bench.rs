@@ -1,0 +1,154 @@
+//! `cargo xtask bench`: what a whole process costs, measured from outside, beside a bare process or a named peer in the
+//! same run. Prints one table of medians. A figure over its budget is reported, never an error: machines differ.
+
+mod corpus;
+mod crowd;
+mod place;
+mod reply;
+mod resume;
+mod search;
+mod server;
+mod start;
+mod table;
+mod turns;
+mod usage;
+
+use crate::clients::executable;
+use crate::steps::cargo_program;
+use anyhow::{Context, Result, bail};
+use place::Place;
+use server::Server;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use table::{Row, median};
+
+const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--binary FILE]
+
+Builds gimlet in release mode and measures it. --only runs the groups whose name contains WORD:
+start, turns, stream, output, resume, crowd, search.";
+
+struct Options {
+    quick: bool,
+    only: Option<String>,
+    binary: Option<PathBuf>,
+}
+
+/// What every group of measurements works with.
+struct Bench {
+    place: Place,
+    server: Server,
+    quick: bool,
+}
+
+type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
+
+const GROUPS: [Group; 7] = [
+    ("start", start::rows),
+    ("turns", turns::rows),
+    ("stream", turns::stream),
+    ("output", turns::output),
+    ("resume", resume::rows),
+    ("crowd", crowd::rows),
+    ("search", search::rows),
+];
+
+pub(crate) fn run(args: &[&str]) -> Result<()> {
+    if args.first().is_some_and(|a| *a == usage::OBSERVER) {
+        return usage::observe(&args[1..]);
+    }
+    if args.contains(&"--help") {
+        println!("{HELP}");
+        return Ok(());
+    }
+    let options = Options::parse(args)?;
+    let binary = options.binary.clone().map_or_else(build, Ok)?;
+    let server = Server::start()?;
+    let bench = Bench { place: Place::new(binary, server.url())?, server, quick: options.quick };
+    let mut rows = Vec::new();
+    for (name, group) in GROUPS {
+        if options.only.as_ref().is_none_or(|word| name.contains(word.as_str())) {
+            eprintln!("measuring {name} ...");
+            rows.extend(group(&bench).with_context(|| format!("measuring {name}"))?);
+        }
+    }
+    println!("{}\n\n{}", conditions(), table::render(&rows));
+    let over = rows.iter().filter(|r| r.is_over()).count();
+    println!("{over} of {} over budget", rows.len());
+    Ok(())
+}
+
+impl Options {
+    fn parse(args: &[&str]) -> Result<Self> {
+        let mut options = Self { quick: false, only: None, binary: None };
+        let mut rest = args.iter();
+        while let Some(arg) = rest.next() {
+            match *arg {
+                "--quick" => options.quick = true,
+                "--only" => options.only = rest.next().map(ToString::to_string),
+                "--binary" => options.binary = rest.next().map(|b| PathBuf::from(b).canonicalize()).transpose()?,
+                other => bail!("unknown argument {other}\n{HELP}"),
+            }
+        }
+        Ok(options)
+    }
+}
+
+impl Bench {
+    /// How often a cheap measurement is repeated.
+    fn times(&self) -> usize {
+        if self.quick { 7 } else { 31 }
+    }
+
+    /// How often one that takes seconds is.
+    fn few(&self) -> usize {
+        if self.quick { 3 } else { 9 }
+    }
+
+    /// The median of a bare process, interleaved with nothing: call it beside what it is compared with.
+    fn bare(&self) -> Result<Duration> {
+        self.place.peer("true", &[])
+    }
+
+    /// From the start of a run to its first request.
+    fn to_first_request(&self, args: &[&str]) -> Result<Duration> {
+        let (began, _) = self.place.run(args)?;
+        let first = self.server.marks().first().copied().context("the run sent no request")?;
+        Ok(first.began.saturating_duration_since(began))
+    }
+}
+
+/// The median of what `measure` returns in `times` runs.
+fn median_of<T: PartialOrd + Copy>(times: usize, mut measure: impl FnMut() -> Result<T>) -> Result<T> {
+    let values = (0..times).map(|_| measure()).collect::<Result<Vec<T>>>()?;
+    median(&values).context("nothing was measured")
+}
+
+/// The medians of two things measured in turns, so that a busy moment hits both.
+fn medians<T: PartialOrd + Copy, U: PartialOrd + Copy>(
+    times: usize,
+    mut one: impl FnMut() -> Result<T>,
+    mut other: impl FnMut() -> Result<U>,
+) -> Result<(T, U)> {
+    let pairs = (0..times).map(|_| Ok((one()?, other()?))).collect::<Result<Vec<(T, U)>>>()?;
+    let (ones, others): (Vec<T>, Vec<U>) = pairs.into_iter().unzip();
+    median(&ones).zip(median(&others)).context("nothing was measured")
+}
+
+/// The machine in general words: enough to judge the figures by.
+fn conditions() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("unknown").to_owned();
+    format!("{cores} cores, {} {}, load average {load} at the end", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+fn build() -> Result<PathBuf> {
+    let mut command = Command::new(cargo_program());
+    command.args(["build", "--release", "--package", "gimlet-cli", "--message-format", "json-render-diagnostics"]);
+    let output = command.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        bail!("gimlet does not build");
+    }
+    executable(&String::from_utf8_lossy(&output.stdout)).context("cargo build named no executable")
+}

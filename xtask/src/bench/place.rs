@@ -1,0 +1,93 @@
+//! Where measured processes run: a temporary home and project, a cleared environment, the measured binary. Nothing of
+//! the user's own configuration can reach a figure.
+
+use super::usage::{self, Usage};
+use anyhow::{Context, Result, ensure};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+pub(super) struct Place {
+    pub(super) gimlet: PathBuf,
+    root: tempfile::TempDir,
+    env: Vec<(OsString, OsString)>,
+}
+
+impl Place {
+    pub(super) fn new(gimlet: PathBuf, url: &str) -> Result<Self> {
+        let root = tempfile::tempdir().context("no temporary directory")?;
+        let mut place = Self { gimlet, root, env: Vec::new() };
+        std::fs::create_dir_all(place.config())?;
+        std::fs::create_dir_all(place.project())?;
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+        place.env = vec![
+            ("HOME".into(), place.root().join("home").into()),
+            ("CLAUDE_CONFIG_DIR".into(), place.config().into()),
+            ("ANTHROPIC_API_KEY".into(), "bench-key".into()),
+            ("ANTHROPIC_BASE_URL".into(), url.into()),
+            ("PATH".into(), path),
+        ];
+        Ok(place)
+    }
+
+    /// Free of links, as the product names it.
+    fn root(&self) -> PathBuf {
+        self.root.path().canonicalize().unwrap_or_else(|_| self.root.path().to_path_buf())
+    }
+
+    pub(super) fn config(&self) -> PathBuf {
+        self.root().join("home/.claude")
+    }
+
+    pub(super) fn project(&self) -> PathBuf {
+        self.root().join("project")
+    }
+
+    /// Where sessions of the project are kept.
+    pub(super) fn sessions(&self) -> PathBuf {
+        let name = self.project().to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        self.config().join("projects").join(name)
+    }
+
+    fn command(&self, program: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(args).env_clear().envs(self.env.iter().cloned()).current_dir(self.project());
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    pub(super) fn spawn(&self, args: &[&str]) -> Result<Child> {
+        let mut command = self.command(&self.gimlet, args);
+        command.stdout(Stdio::null()).spawn().with_context(|| format!("{} does not start", self.gimlet.display()))
+    }
+
+    pub(super) fn spawn_bare(&self) -> Result<Child> {
+        self.command(Path::new("true"), &[]).stdout(Stdio::null()).spawn().context("true does not start")
+    }
+
+    /// One run of gimlet: when it was started and how long it took.
+    pub(super) fn run(&self, args: &[&str]) -> Result<(Instant, Duration)> {
+        let began = Instant::now();
+        let status = self.spawn(args)?.wait()?;
+        ensure!(status.success(), "gimlet {args:?} failed: {status}");
+        Ok((began, began.elapsed()))
+    }
+
+    /// One run of another program, its output discarded through a pipe as gimlet's tools would read it.
+    pub(super) fn peer(&self, program: &str, args: &[&str]) -> Result<Duration> {
+        let began = Instant::now();
+        let output = self.command(Path::new(program), args).output().with_context(|| program.to_owned())?;
+        ensure!(output.status.success(), "{program} {args:?} failed: {}", output.status);
+        Ok(began.elapsed())
+    }
+
+    /// One run of gimlet with its peak memory and processor time.
+    pub(super) fn usage(&self, args: &[&str]) -> Result<Usage> {
+        self.usage_of(&self.gimlet, args)
+    }
+
+    pub(super) fn usage_of(&self, program: &Path, args: &[&str]) -> Result<Usage> {
+        usage::measure(self.command(&usage::observer()?, &[]), program, args)
+    }
+}

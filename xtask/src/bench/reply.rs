@@ -1,0 +1,44 @@
+//! Replies of the Messages API as ready bytes: a chunked HTTP response whose every event is a chunk of its own.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
+                    request-id: req_bench\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// One text block in these pieces, then the end of the turn.
+pub(super) fn text<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Arc<Vec<u8>> {
+    let deltas = pieces.into_iter().map(|p| json!({"type": "text_delta", "text": p}));
+    message(0, &json!({"type": "text", "text": ""}), deltas, "end_turn")
+}
+
+/// One call. `number` makes its ids unique within a conversation.
+pub(super) fn call(number: usize, tool: &str, input: &Value) -> Arc<Vec<u8>> {
+    let start = json!({"type": "tool_use", "id": format!("toolu_bench_{number}"), "name": tool, "input": {}});
+    let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});
+    message(number, &start, [delta], "tool_use")
+}
+
+fn message(number: usize, block: &Value, deltas: impl IntoIterator<Item = Value>, stop_reason: &str) -> Arc<Vec<u8>> {
+    let usage = json!({"input_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+                       "output_tokens": 1});
+    let mut out = HEAD.as_bytes().to_vec();
+    let mut event = |value: &Value| {
+        let kind = value["type"].as_str().unwrap_or_default();
+        let text = format!("event: {kind}\ndata: {value}\n\n");
+        out.extend_from_slice(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes());
+    };
+    event(&json!({"type": "message_start", "message": {"id": format!("msg_bench_{number}"), "type": "message",
+        "role": "assistant", "model": "claude-sonnet-4-5", "content": [], "stop_reason": null, "stop_sequence": null,
+        "usage": usage}}));
+    event(&json!({"type": "content_block_start", "index": 0, "content_block": block}));
+    for delta in deltas {
+        event(&json!({"type": "content_block_delta", "index": 0, "delta": delta}));
+    }
+    event(&json!({"type": "content_block_stop", "index": 0}));
+    event(&json!({"type": "message_delta", "delta": {"stop_reason": stop_reason, "stop_sequence": null},
+        "usage": {"output_tokens": 5}}));
+    event(&json!({"type": "message_stop"}));
+    out.extend_from_slice(b"0\r\n\r\n");
+    Arc::new(out)
+}

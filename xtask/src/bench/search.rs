@@ -1,0 +1,51 @@
+//! Grep and Glob beside `rg` on the same tree. The tool's time is that of its turn less a turn whose search has nothing
+//! to look at.
+
+use super::table::{Amount, Row, median};
+use super::{Bench, corpus, reply, turns};
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
+    if bench.place.peer("rg", &["--version"]).is_err() {
+        return Ok(vec![Row::new("Grep, Glob: rg is not installed, not measured", Amount::ms(0.0))]);
+    }
+    let files = if bench.quick { 5_000 } else { 40_000 };
+    let tree = bench.place.project().join("tree");
+    corpus::tree(&tree, files)?;
+    let empty = bench.place.project().join("empty");
+    std::fs::create_dir_all(&empty)?;
+    let root = tree.to_string_lossy().into_owned();
+    let grep = |path: &std::path::Path| json!({"pattern": "needle_[0-9]+", "path": path});
+    let glob = |path: &std::path::Path| json!({"pattern": "**/*.toml", "path": path});
+    let compared = [
+        ("Grep", grep(&tree), grep(&empty), vec!["-l", "needle_[0-9]+", &root]),
+        ("Glob", glob(&tree), glob(&empty), vec!["--files", "--hidden", "--no-ignore", "-g", "*.toml", &root]),
+    ];
+    let mut rows = Vec::new();
+    for (tool, full, idle, arguments) in compared {
+        let rg = || bench.place.peer("rg", &arguments);
+        let (own, peer) = super::medians(bench.few(), || tool_time(bench, tool, &full, &idle), rg)?;
+        rows.push(
+            Row::new(format!("{tool}, {files} files"), Amount::Time(own))
+                .peer("rg", Amount::Time(peer))
+                .at_most_times(1.2),
+        );
+    }
+    std::fs::remove_dir_all(&tree)?;
+    Ok(rows)
+}
+
+/// One session that searches nothing and everything in turns.
+fn tool_time(bench: &Bench, tool: &str, full: &Value, idle: &Value) -> Result<Duration> {
+    let calls = (0..10).map(|n| reply::call(n, tool, if n % 2 == 0 { idle } else { full }));
+    let script: Vec<_> = calls.chain([reply::text(["Done."])]).collect();
+    bench.server.script(&script);
+    bench.place.run(&["-p", "Do it."])?;
+    let gaps = turns::gaps(bench)?;
+    ensure!(gaps.len() == 10, "{} calls of 10 were answered", gaps.len());
+    let every_other = |from: usize| gaps.iter().copied().skip(from).step_by(2).collect::<Vec<Duration>>();
+    let (idle, full) = median(&every_other(0)).zip(median(&every_other(1))).context("no call was answered")?;
+    Ok(full.saturating_sub(idle))
+}

@@ -1,0 +1,173 @@
+//! A model server for measurements: one thread per connection, replies rendered beforehand, and a time stamp on both
+//! sides of its own work, so that what the server costs can be kept out of every figure.
+
+use anyhow::{Context, Result};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_mins(1);
+const OTHER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+
+/// One answered request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    /// The first bytes of the request were there.
+    pub(super) began: Instant,
+    /// The reply was about to be written.
+    pub(super) answered: Instant,
+    /// Bytes of its body.
+    pub(super) size: usize,
+}
+
+#[derive(Default)]
+struct State {
+    replies: Vec<Arc<Vec<u8>>>,
+    marks: Vec<Mark>,
+    held: bool,
+    waiting: usize,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// Lives as long as the process: its threads end with it.
+pub(super) struct Server {
+    shared: Arc<Shared>,
+    url: String,
+}
+
+impl Server {
+    pub(super) fn start() -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").context("no loopback port for the model server")?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let shared = Arc::new(Shared::default());
+        let accepting = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let shared = Arc::clone(&accepting);
+                // A client that leaves early is an ordinary end of a connection.
+                std::thread::spawn(move || shared.converse(stream).ok());
+            }
+        });
+        Ok(Self { shared, url })
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Begins a measurement: request *n* from now on gets reply *n*, the last one again and again.
+    pub(super) fn script(&self, replies: &[Arc<Vec<u8>>]) {
+        let mut state = self.shared.lock();
+        state.replies = replies.to_vec();
+        state.marks.clear();
+    }
+
+    /// The requests answered since `script`.
+    pub(super) fn marks(&self) -> Vec<Mark> {
+        self.shared.lock().marks.clone()
+    }
+
+    /// Keeps every reply back until `release`.
+    pub(super) fn hold(&self) {
+        self.shared.lock().held = true;
+    }
+
+    pub(super) fn release(&self) {
+        self.shared.lock().held = false;
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until `count` requests are being held.
+    pub(super) fn wait_for_held(&self, count: usize) -> Result<()> {
+        let waiting = self.shared.changed.wait_timeout_while(self.shared.lock(), PATIENCE, |s| s.waiting < count);
+        let (state, timeout) = waiting.unwrap_or_else(PoisonError::into_inner);
+        anyhow::ensure!(!timeout.timed_out(), "only {} of {count} requests came", state.waiting);
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn converse(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut buffer = Vec::with_capacity(1 << 16);
+        while let Some(request) = Request::read(&mut stream, &mut buffer)? {
+            if !request.is_message {
+                stream.write_all(OTHER)?;
+                continue;
+            }
+            let reply = self.answer(&request);
+            stream.write_all(&reply)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self, request: &Request) -> Arc<Vec<u8>> {
+        let mut state = self.lock();
+        state.waiting += 1;
+        self.changed.notify_all();
+        state = self.changed.wait_while(state, |s| s.held).unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        let at = state.marks.len().min(state.replies.len().saturating_sub(1));
+        let reply = state.replies.get(at).cloned().unwrap_or_default();
+        state.marks.push(Mark { began: request.began, answered: Instant::now(), size: request.size });
+        reply
+    }
+}
+
+struct Request {
+    began: Instant,
+    size: usize,
+    is_message: bool,
+}
+
+impl Request {
+    /// The next request of the connection; none at its end. `buffer` carries nothing over: clients wait for replies.
+    fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<Option<Self>> {
+        buffer.clear();
+        if fill(stream, buffer)? == 0 {
+            return Ok(None);
+        }
+        let began = Instant::now();
+        let head = loop {
+            if let Some(at) = buffer.windows(4).position(|w| w == b"\r\n\r\n") {
+                break at + 4;
+            }
+            if fill(stream, buffer)? == 0 {
+                return Ok(None);
+            }
+        };
+        let text = String::from_utf8_lossy(&buffer[..head]).to_ascii_lowercase();
+        let is_message = text.starts_with("post /v1/messages ") || text.starts_with("post /v1/messages?");
+        let length = text.lines().find_map(|l| l.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
+        let mut got = buffer.len() - head;
+        let mut piece = vec![0; 1 << 18];
+        let mut tail: Vec<u8> = buffer[head..].to_vec();
+        while !length.map_or_else(|| tail.ends_with(b"0\r\n\r\n"), |length| got >= length) {
+            let count = stream.read(&mut piece)?;
+            if count == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            got += count;
+            tail.extend_from_slice(&piece[..count]);
+            tail.drain(..tail.len().saturating_sub(8));
+        }
+        Ok(Some(Self { began, size: got, is_message }))
+    }
+}
+
+fn fill(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<usize> {
+    let mut piece = [0; 1 << 14];
+    let count = stream.read(&mut piece)?;
+    buffer.extend_from_slice(&piece[..count]);
+    Ok(count)
+}

@@ -1,0 +1,139 @@
+//! The figures as one table: median, peer, ratio, budget, verdict.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(super) enum Amount {
+    Time(Duration),
+    Bytes(u64),
+    Times(f64),
+}
+
+impl Amount {
+    pub(super) fn ms(millis: f64) -> Self {
+        Self::Time(Duration::from_secs_f64(millis / 1e3))
+    }
+
+    pub(super) fn mb(megabytes: u64) -> Self {
+        Self::Bytes(megabytes * 1_000_000)
+    }
+
+    fn number(self) -> f64 {
+        match self {
+            Self::Time(time) => time.as_secs_f64(),
+            Self::Bytes(bytes) => bytes as f64,
+            Self::Times(times) => times,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::Time(time) if time >= Duration::from_secs(1) => format!("{:.2} s", time.as_secs_f64()),
+            Self::Time(time) => format!("{:.2} ms", time.as_secs_f64() * 1e3),
+            Self::Bytes(bytes) => format!("{:.1} MB", bytes as f64 / 1e6),
+            Self::Times(times) => format!("{times:.2} x"),
+        }
+    }
+}
+
+/// What a figure is held against.
+pub(super) struct Peer {
+    pub(super) name: &'static str,
+    pub(super) amount: Amount,
+}
+
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) amount: Amount,
+    pub(super) peer: Option<Peer>,
+    pub(super) budget: Option<Budget>,
+}
+
+/// A limit on the figure itself, or on its ratio to the peer.
+#[derive(Clone, Copy)]
+pub(super) enum Budget {
+    Amount(Amount),
+    Ratio(f64),
+}
+
+impl Row {
+    pub(super) fn new(name: impl Into<String>, amount: Amount) -> Self {
+        Self { name: name.into(), amount, peer: None, budget: None }
+    }
+
+    pub(super) fn peer(mut self, name: &'static str, amount: Amount) -> Self {
+        self.peer = Some(Peer { name, amount });
+        self
+    }
+
+    pub(super) fn budget(mut self, amount: Amount) -> Self {
+        self.budget = Some(Budget::Amount(amount));
+        self
+    }
+
+    pub(super) fn at_most_times(mut self, ratio: f64) -> Self {
+        self.budget = Some(Budget::Ratio(ratio));
+        self
+    }
+
+    fn ratio(&self) -> Option<f64> {
+        self.peer.as_ref().map(|peer| self.amount.number() / peer.amount.number().max(f64::MIN_POSITIVE))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        match self.budget {
+            Some(Budget::Amount(limit)) => self.amount.number() > limit.number(),
+            Some(Budget::Ratio(limit)) => self.ratio().is_some_and(|ratio| ratio > limit),
+            None => false,
+        }
+    }
+
+    fn cells(&self) -> [String; 6] {
+        let peer = self.peer.as_ref().map(|p| format!("{} ({})", p.amount.text(), p.name));
+        let budget = self.budget.map(|budget| match budget {
+            Budget::Amount(limit) => limit.text(),
+            Budget::Ratio(limit) => Amount::Times(limit).text(),
+        });
+        let verdict = match (self.budget, self.is_over()) {
+            (None, _) => "",
+            (Some(_), true) => "over",
+            (Some(_), false) => "ok",
+        };
+        [
+            self.name.clone(),
+            self.amount.text(),
+            peer.unwrap_or_default(),
+            self.ratio().map(|r| Amount::Times(r).text()).unwrap_or_default(),
+            budget.unwrap_or_default(),
+            verdict.to_owned(),
+        ]
+    }
+}
+
+/// Markdown, aligned to be read in a terminal as well.
+pub(super) fn render(rows: &[Row]) -> String {
+    let head = ["", "gimlet", "peer", "ratio", "budget", ""].map(str::to_owned);
+    let lines: Vec<[String; 6]> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
+    let widths: [usize; 6] =
+        std::array::from_fn(|column| lines.iter().map(|l| l[column].chars().count()).max().unwrap_or(0).max(3));
+    let mut out = String::new();
+    for (index, line) in lines.iter().enumerate() {
+        for (cell, width) in line.iter().zip(widths) {
+            write!(out, "| {cell:<width$} ").ok();
+        }
+        out.push_str("|\n");
+        if index == 0 {
+            let rule = widths.map(|width| "-".repeat(width + 2));
+            out.extend(["|", &rule.join("|"), "|\n"]);
+        }
+    }
+    out
+}
+
+/// The middle of an odd number of values; of an even number, the upper of the two.
+pub(super) fn median<T: PartialOrd + Copy>(values: &[T]) -> Option<T> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    sorted.get(sorted.len() / 2).copied()
+}

@@ -1,0 +1,61 @@
+//! Peak memory and processor time of one process. The kernel only reports them for children that have been waited for,
+//! and a child inherits the peak of whoever forked it; so a fresh, small copy of this program stands in between.
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The hidden subcommand of the observing copy.
+pub(super) const OBSERVER: &str = "bench-observe";
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usage {
+    pub(super) peak_bytes: u64,
+    pub(super) cpu: Duration,
+}
+
+pub(super) fn observer() -> Result<PathBuf> {
+    std::env::current_exe().context("this program cannot find itself")
+}
+
+/// Runs `program` under an observer; `command` is the observer with its surroundings.
+pub(super) fn measure(mut command: Command, program: &Path, args: &[&str]) -> Result<Usage> {
+    command.arg("bench").arg(OBSERVER).arg(program).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    // The host's side of a stream: somebody has to read it.
+    if let Some(mut stdout) = child.stdout.take() {
+        std::io::copy(&mut stdout, &mut std::io::sink())?;
+    }
+    let mut report = String::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        stderr.read_to_string(&mut report)?;
+    }
+    ensure!(child.wait()?.success(), "{} {args:?} failed: {report}", program.display());
+    let mut numbers = report.split_whitespace().map(str::parse::<u64>);
+    let mut next = || numbers.next().and_then(Result::ok).context("the observer reported nothing");
+    Ok(Usage { peak_bytes: next()? * 1024, cpu: Duration::from_micros(next()?) })
+}
+
+/// The observer's side: runs the command and reports on stderr, which the command does not get.
+pub(super) fn observe(argv: &[&str]) -> Result<()> {
+    let (program, args) = argv.split_first().context("nothing to observe")?;
+    let status = Command::new(program).args(args).stderr(Stdio::null()).status()?;
+    ensure!(status.success(), "{status}");
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let micros = |t: nix::sys::time::TimeVal| t.tv_sec() * 1_000_000 + t.tv_usec();
+    let cpu = micros(usage.user_time()) + micros(usage.system_time());
+    writeln!(std::io::stderr(), "{} {cpu}", usage.max_rss())?;
+    Ok(())
+}
+
+/// Proportional share of memory of a running process: pages that several share are counted once in a sum.
+pub(super) fn proportional_bytes(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/smaps_rollup");
+    let text = std::fs::read_to_string(&path).with_context(|| path.clone())?;
+    let line = text.lines().find_map(|l| l.strip_prefix("Pss:")).with_context(|| format!("{path} has no Pss"))?;
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kib * 1024)
+}

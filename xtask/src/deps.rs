@@ -1,0 +1,96 @@
+//! The edges between our crates, against the complete list of allowed ones. A new edge is a decision: make it here.
+
+use crate::steps::cargo_program;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+const PREFIX: &str = "gimlet-";
+
+/// Crate and what it may depend on, both without the prefix.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("wire", &[]),
+    ("sys", &[]),
+    ("http", &["sys"]),
+    ("permission", &["wire"]),
+    ("config", &["wire", "sys"]),
+    ("store", &["wire", "sys"]),
+    ("model", &["wire", "sys", "http"]),
+    ("tools", &["wire", "sys", "http", "permission"]),
+    ("engine", &["wire", "sys", "http", "permission", "config", "store", "model", "tools"]),
+    ("headless", &["engine", "wire", "sys"]),
+    ("cli", &["wire", "sys", "http", "permission", "config", "store", "model", "tools", "engine", "headless"]),
+    ("testkit", &["wire"]),
+];
+
+/// For tests only, and of no use to shipping code.
+const DEV_ONLY: &str = "testkit";
+
+pub(crate) fn check(root: &Path) -> Result<()> {
+    let metadata = metadata(root)?;
+    let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
+    let wrong: Vec<String> = packages.iter().flat_map(wrong_edges).collect();
+    if !wrong.is_empty() {
+        bail!(
+            "edges outside the architecture (docs/architecture.md; the list is in xtask/src/deps.rs):\n  {}",
+            wrong.join("\n  ")
+        );
+    }
+    Ok(())
+}
+
+fn metadata(root: &Path) -> Result<Value> {
+    let mut command = Command::new(cargo_program());
+    command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root);
+    let output = command.output().context("could not start cargo metadata")?;
+    if !output.status.success() {
+        bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    serde_json::from_slice(&output.stdout).context("cargo metadata printed something else than JSON")
+}
+
+fn wrong_edges(package: &Value) -> Vec<String> {
+    let name = package["name"].as_str().unwrap_or_default();
+    let short = name.strip_prefix(PREFIX).unwrap_or(name);
+    let Some((_, allowed)) = ALLOWED.iter().find(|(crate_name, _)| *crate_name == short) else {
+        // Chores stand beside the product: no edge to it is allowed.
+        return edges(package).map(|(to, _)| format!("{name} -> {to} ({name} is not in the list)")).collect();
+    };
+    let is_wrong = |(to, kind): &(&str, &str)| {
+        let for_tests = *kind == "dev" && (*to == DEV_ONLY || *to == "wire" || *to == "sys");
+        !(for_tests || allowed.contains(to))
+    };
+    edges(package).filter(is_wrong).map(|(to, kind)| format!("{short} -> {to} ({kind})")).collect()
+}
+
+/// Our crates among the dependencies, with `normal`, `dev` or `build`.
+fn edges(package: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let dependencies = package["dependencies"].as_array().into_iter().flatten();
+    dependencies.filter_map(|d| {
+        let to = d["name"].as_str()?.strip_prefix(PREFIX)?;
+        Some((to, d["kind"].as_str().unwrap_or("normal")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn package(name: &str, dependency: &str, kind: &Value) -> Vec<String> {
+        wrong_edges(
+            &json!({"name": name, "dependencies": [{"name": dependency, "kind": kind}, {"name": "serde", "kind": null}]}),
+        )
+    }
+
+    #[test]
+    fn only_listed_edges_pass() {
+        assert_eq!(package("gimlet-tools", "gimlet-permission", &Value::Null), Vec::<String>::new());
+        assert_eq!(package("gimlet-tools", "gimlet-engine", &Value::Null), ["tools -> engine (normal)"]);
+        assert_eq!(package("gimlet-cli", "gimlet-testkit", &json!("dev")), Vec::<String>::new());
+        assert_eq!(package("gimlet-cli", "gimlet-testkit", &Value::Null), ["cli -> testkit (normal)"]);
+        assert_eq!(package("xtask", "gimlet-wire", &Value::Null).len(), 1);
+        assert_eq!(package("gimlet-novel", "gimlet-wire", &Value::Null).len(), 1);
+    }
+}
