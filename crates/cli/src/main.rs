@@ -53,7 +53,7 @@ fn dispatch(argv: &[OsString]) -> u8 {
 
 fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
     match what {
-        Subcommand::Demo => demo::run(&Env::snapshot()),
+        Subcommand::Demo => in_runtime(demo::run(Env::snapshot())),
         Subcommand::Help => print(&subcommand::help()),
         Subcommand::Auth => match auth::status(rest, &Env::snapshot()) {
             Ok((text, code)) => print(&format!("{text}\n")).max(code),
@@ -88,13 +88,17 @@ fn session(mut args: Args) -> u8 {
     for flag in without_effect {
         tracing::debug!("--{flag} is accepted and has no effect in this build");
     }
+    in_runtime(headless::run(job))
+}
+
+fn in_runtime(work: impl Future<Output = u8>) -> u8 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("Error: could not start the runtime: {error}")),
     };
     sys::process::configure(KeeperConfig::OwnBinary);
-    let code = runtime.block_on(headless::run(job));
+    let code = runtime.block_on(work);
     // Whatever a handle still holds must not outlive us, and a stuck write must not keep us.
     sys::process::kill_all();
     runtime.shutdown_background();
