@@ -86,7 +86,7 @@ impl Place {
             std::fs::write(project.join(name), text)?;
         }
         std::fs::write(root.join("recording.jsonl"), RECORDING)?;
-        Ok(Self { project, root })
+        Ok(Self { root, project })
     }
 
     fn boot(&self, env: &Env) -> Boot {
@@ -124,23 +124,29 @@ impl Place {
 
 /// What the person sees. Colours only on a terminal.
 struct Screen {
+    out: io::Stdout,
     colours: bool,
 }
 
 impl Screen {
     fn new(env: &Env) -> Self {
-        Self { colours: io::stdout().is_terminal() && env.non_empty("NO_COLOR").is_none() }
+        let out = io::stdout();
+        let colours = out.is_terminal() && env.non_empty("NO_COLOR").is_none();
+        Self { out, colours }
     }
 
     fn title(&mut self, place: &Place) {
-        self.line(&self.bold("gimlet demo"));
+        let title = self.bold("gimlet demo");
+        self.line(&title);
         self.line("The model's answers are a recording. The loop, the tools, the files and the transcript are real.");
         self.line(&format!("Project: {}, a shell script with a failing test", place.project.display()));
-        self.line(&format!("\n{}", self.bold(&format!("> {PROMPT}"))));
+        let prompt = self.bold(&format!("> {PROMPT}"));
+        self.line(&format!("\n{prompt}"));
     }
 
     fn done(&mut self, place: &Place) {
-        self.line(&format!("\n{} sh test.sh passes, run once more from outside.", self.bold("Fixed:")));
+        let fixed = self.bold("Fixed:");
+        self.line(&format!("\n{fixed} sh test.sh passes, run once more from outside."));
         self.line(&format!("The project and the transcript are in {}", place.root.display()));
         self.line("Your turn: export ANTHROPIC_API_KEY=...   gimlet -p \"explain this project\"");
     }
@@ -151,8 +157,8 @@ impl Screen {
             match block["type"].as_str() {
                 Some("text") => self.line(&format!("\n{}", block["text"].as_str().unwrap_or_default())),
                 Some("tool_use") => {
-                    let name = block["name"].as_str().unwrap_or_default();
-                    self.line(&format!("  {} {}", self.bold(name), subject(&block["input"])));
+                    let name = self.bold(block["name"].as_str().unwrap_or_default());
+                    self.line(&format!("  {name} {}", subject(&block["input"])));
                 }
                 _ => {}
             }
@@ -163,18 +169,20 @@ impl Screen {
         for block in blocks(message) {
             let text = result_text(&block["content"]);
             let lines: Vec<&str> = text.lines().collect();
-            for line in lines.iter().take(SHOWN) {
-                self.line(&self.dim(&format!("      {line}")));
-            }
+            let mut shown: Vec<String> = lines.iter().take(SHOWN).map(|l| format!("      {l}")).collect();
             if lines.len() > SHOWN {
-                self.line(&self.dim(&format!("      ({} more lines)", lines.len() - SHOWN)));
+                shown.push(format!("      ({} more lines)", lines.len() - SHOWN));
+            }
+            for line in shown {
+                let line = self.dim(&line);
+                self.line(&line);
             }
         }
     }
 
-    fn line(&self, text: &str) {
+    fn line(&mut self, text: &str) {
         // A reader that has left misses the rest; the work goes on and the exit code still tells.
-        io::stdout().write_all(format!("{text}\n").as_bytes()).ok();
+        self.out.write_all(format!("{text}\n").as_bytes()).ok();
     }
 
     fn bold(&self, text: &str) -> String {

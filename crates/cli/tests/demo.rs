@@ -58,7 +58,7 @@ fn the_recording_is_current() {
     let tape = sandbox.root().join("tape.jsonl");
     let args = ["-p", PROMPT, "--model", "claude-sonnet-4-5", "--record", tape.to_str().unwrap(), "--setting-sources="];
     let args = [&args[..], &["--allowedTools", "Bash", "Read", "Edit"]].concat();
-    let _ = sandbox.gimlet(&args).env("ANTHROPIC_BASE_URL", server.url()).run().expect_clean();
+    sandbox.gimlet(&args).env("ANTHROPIC_BASE_URL", server.url()).run().expect_clean();
     let made = std::fs::read_to_string(tape).unwrap();
     assert!(!made.contains(sandbox.root().to_str().unwrap()), "a path of this machine: {made}");
     let kept = Path::new(DEMO).join("fix.jsonl");
