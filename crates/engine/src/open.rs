@@ -241,7 +241,7 @@ impl Opening {
             cwd: self.cwd.display().to_string(),
             session_id: self.conversation.session_id.clone(),
             version: wire::version::COMPAT,
-            git_branch: sys::git::branch(&self.cwd),
+            git_branch: recorded_branch(&self.cwd),
         };
         Scribe::new(transcript, persist, tail, self.conversation.leaf())
     }
@@ -387,6 +387,12 @@ impl Opening {
         }
         chain
     }
+}
+
+/// Transcript readers expect a name on every line: `HEAD` where there is no branch.
+fn recorded_branch(cwd: &Path) -> String {
+    let branch = sys::git::branch(cwd);
+    if branch.is_empty() { "HEAD".into() } else { branch }
 }
 
 fn thinking(choice: Thinking) -> Choice {
