@@ -59,9 +59,9 @@ def check_chained(entry, session, seen, where):
     missing = [key for key in COMMON if key not in entry]
     assert not missing and "parentUuid" in entry, f"missing {missing}: {where}"
     assert entry["sessionId"] == session, f"foreign session: {where}"
-    assert re.fullmatch(r"\d+\.\d+\.\d+", entry["version"]), where
-    assert (FORK_TIMESTAMP if "forkedFrom" in entry else TIMESTAMP).fullmatch(entry["timestamp"]), where
-    assert UUID.fullmatch(entry["uuid"]) and entry["uuid"] not in seen, where
+    assert re.fullmatch(r"\d+\.\d+\.\d+", entry["version"]), f"bad version: {where}"
+    assert (FORK_TIMESTAMP if "forkedFrom" in entry else TIMESTAMP).fullmatch(entry["timestamp"]), f"bad timestamp: {where}"
+    assert UUID.fullmatch(entry["uuid"]) and entry["uuid"] not in seen, f"bad uuid: {where}"
     assert entry["parentUuid"] is None or entry["parentUuid"] in seen, f"unknown parent: {where}"
     seen.add(entry["uuid"])
     if entry["type"] == "attachment":
@@ -74,7 +74,7 @@ def check_chained(entry, session, seen, where):
 
 def check_answer(entry, where):
     message = entry["message"]
-    assert message["type"] == "message" and message["id"] and message["model"], where
+    assert message["type"] == "message" and message["id"] and message["model"], f"no id or model: {where}"
     assert len(message["content"]) == 1, f"one line per content block: {where}"
     assert "requestId" not in entry or entry["requestId"], where
     if message["model"] != "<synthetic>":

@@ -1,9 +1,6 @@
 //! `cargo xtask bench`: what a whole process costs, measured from outside, beside a bare process or a named peer in the
 //! same run. Prints one table of medians. A figure over its budget is reported, never an error: machines differ.
 
-#![expect(clippy::disallowed_methods, reason = "the bench starts and times processes from outside, as a user does")]
-#![expect(clippy::print_stdout, reason = "the table is the product")]
-
 mod corpus;
 mod crowd;
 mod place;
@@ -16,10 +13,13 @@ mod table;
 mod turns;
 mod usage;
 
+use crate::clients::executable;
+use crate::steps::cargo_program;
 use anyhow::{Context, Result, bail};
 use place::Place;
 use server::Server;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use table::{Row, median};
 
@@ -53,11 +53,11 @@ const GROUPS: [Group; 7] = [
     ("search", search::rows),
 ];
 
-pub(crate) fn run(args: &[String]) -> Result<()> {
-    if args.first().is_some_and(|a| a == usage::OBSERVER) {
+pub(crate) fn run(args: &[&str]) -> Result<()> {
+    if args.first().is_some_and(|a| *a == usage::OBSERVER) {
         return usage::observe(&args[1..]);
     }
-    if args.iter().any(|a| a == "--help") {
+    if args.contains(&"--help") {
         println!("{HELP}");
         return Ok(());
     }
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut rows = Vec::new();
     for (name, group) in GROUPS {
         if options.only.as_ref().is_none_or(|word| name.contains(word.as_str())) {
-            eprintln_progress(name);
+            eprintln!("measuring {name} ...");
             rows.extend(group(&bench).with_context(|| format!("measuring {name}"))?);
         }
     }
@@ -79,13 +79,13 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 }
 
 impl Options {
-    fn parse(args: &[String]) -> Result<Self> {
+    fn parse(args: &[&str]) -> Result<Self> {
         let mut options = Self { quick: false, only: None, binary: None };
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
-            match arg.as_str() {
+            match *arg {
                 "--quick" => options.quick = true,
-                "--only" => options.only = rest.next().cloned(),
+                "--only" => options.only = rest.next().map(ToString::to_string),
                 "--binary" => options.binary = rest.next().map(|b| PathBuf::from(b).canonicalize()).transpose()?,
                 other => bail!("unknown argument {other}\n{HELP}"),
             }
@@ -135,11 +135,6 @@ fn medians<T: PartialOrd + Copy, U: PartialOrd + Copy>(
     median(&ones).zip(median(&others)).context("nothing was measured")
 }
 
-#[expect(clippy::print_stderr, reason = "progress of a chore that takes minutes")]
-fn eprintln_progress(name: &str) {
-    eprintln!("measuring {name} ...");
-}
-
 /// The machine in general words: enough to judge the figures by.
 fn conditions() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -149,22 +144,11 @@ fn conditions() -> String {
 }
 
 fn build() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = std::process::Command::new(cargo);
-    let output = command
-        .args(["build", "--release", "--package", "gimlet-cli", "--message-format", "json-render-diagnostics"])
-        .stderr(std::process::Stdio::inherit())
-        .output()?;
+    let mut command = Command::new(cargo_program());
+    command.args(["build", "--release", "--package", "gimlet-cli", "--message-format", "json-render-diagnostics"]);
+    let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         bail!("gimlet does not build");
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let executable =
-        text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()).find_map(|message| {
-            match message["target"]["name"].as_str() {
-                Some("gimlet") => message["executable"].as_str().map(PathBuf::from),
-                _ => None,
-            }
-        });
-    executable.context("cargo did not say where it put gimlet")
+    executable(&String::from_utf8_lossy(&output.stdout)).context("cargo build named no executable")
 }

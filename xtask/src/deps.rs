@@ -28,7 +28,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
 const DEV_ONLY: &str = "testkit";
 
 pub(crate) fn check(root: &Path) -> Result<()> {
-    println!("== crate edges");
     let metadata = metadata(root)?;
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     let wrong: Vec<String> = packages.iter().flat_map(wrong_edges).collect();

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "Usage: cargo xtask <task>
 
-  test [--no-clients]   fmt, clippy, crate edges, all Rust tests, then the clients of others
+  test [--no-clients]   fmt, clippy, crate edges, all Rust tests, then the clients of others and a real model
   deps                  check the edges between our crates
   clients               install the clients of others and run their tests
   bench [--quick]       measure the release binary against its budgets
@@ -25,14 +25,14 @@ const USAGE: &str = "Usage: cargo xtask <task>
   demo-svg              draw docs/demo.svg from the demo's output";
 
 fn main() -> ExitCode {
-    let given: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = given.iter().map(String::as_str).collect();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["test"] => steps::test(&root(), steps::Clients::Run),
         ["test", "--no-clients"] => steps::test(&root(), steps::Clients::Skip),
-        ["deps"] => deps::check(&root()),
+        ["deps"] => steps::stage("crate edges", || deps::check(&root())),
         ["clients"] => clients::run(&root()),
-        ["bench", ..] => bench::run(&given[1..]),
+        ["bench", ref options @ ..] => bench::run(options),
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),
         ["demo-svg"] => demo::picture(&root()),

@@ -14,10 +14,10 @@ pub(crate) enum Clients {
 
 pub(crate) fn test(root: &Path, with_clients: Clients) -> Result<()> {
     let cargo = |args: &[&str]| run(Command::new(cargo_program()).args(args).current_dir(root));
-    cargo(&["fmt", "--all", "--check"])?;
-    cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
-    deps::check(root)?;
-    cargo(&["test", "--workspace", "--quiet"])?;
+    stage("format", || cargo(&["fmt", "--all", "--check"]))?;
+    stage("lints", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
+    stage("crate edges", || deps::check(root))?;
+    stage("rust tests", || cargo(&["test", "--workspace", "--quiet"]))?;
     match with_clients {
         Clients::Run => clients::run(root),
         Clients::Skip => Ok(()),
@@ -28,16 +28,23 @@ pub(crate) fn cargo_program() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
 
-/// Runs a program with our streams; says what and how long.
+/// One named part of the run; its name stands before its output and in its error.
+pub(crate) fn stage<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    println!("== {name}");
+    let started = Instant::now();
+    let done = work().with_context(|| format!("stage '{name}' failed"))?;
+    println!("   {name}: {:.1} s", started.elapsed().as_secs_f64());
+    Ok(done)
+}
+
+/// Runs a program with our streams and says what it runs.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = std::iter::once(command.get_program()).chain(command.get_args());
     let shown = shown.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
-    println!("== {shown}");
-    let started = Instant::now();
+    println!("   $ {shown}");
     let status = command.status().with_context(|| format!("could not start {shown}"))?;
     if !status.success() {
         bail!("failed ({status}): {shown}");
     }
-    println!("   {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
 }

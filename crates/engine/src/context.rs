@@ -210,7 +210,7 @@ impl Context {
     }
 
     /// The next request: the same bytes as the last one up to its moving marker, then what is new.
-    pub(crate) fn request(&mut self) -> Request {
+    pub(crate) fn request(&mut self) -> Result<Request, TooLarge> {
         let facts = self.facts();
         let env = &self.settings.env;
         let max_tokens = self.output_limit.unwrap_or_else(|| facts.max_tokens(env));
@@ -218,11 +218,14 @@ impl Context {
         let needs = Needs {
             model: self.models.current(),
             thinking: if refused { KeepThinking::Drop } else { KeepThinking::Keep },
-            limits: BodyLimits::default(),
+            limits: BodyLimits { fixed: self.fixed_bytes(), ..BodyLimits::default() },
         };
         let repaired = model::repair(&self.history, &needs);
         for what in &repaired.notes {
             tracing::debug!(%what, "request repaired");
+        }
+        if let Some(bytes) = repaired.oversize {
+            return Err(TooLarge { bytes });
         }
         let cache =
             CacheTtl::from_env(env, self.models.current(), false).map(|ttl| self.marks.plan(&repaired.turns, ttl));
@@ -245,8 +248,20 @@ impl Context {
         for capability in &self.disabled {
             request.disable(*capability);
         }
-        request
+        Ok(request)
     }
+
+    /// What every request carries besides the conversation.
+    fn fixed_bytes(&self) -> usize {
+        self.tools.iter().chain(self.system.iter()).map(Fragment::len).sum()
+    }
+}
+
+/// The conversation is larger than any endpoint takes, even without its pictures.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the request would be {} MB, more than the API accepts", bytes / 1_000_000)]
+pub(crate) struct TooLarge {
+    bytes: usize,
 }
 
 fn scope_name(scope: config::MemoryScope) -> &'static str {

@@ -4,12 +4,12 @@
 mod reception;
 
 use crate::calls::ToolUse;
-use crate::context::Context;
+use crate::context::{Context, TooLarge};
 use crate::decide::{Answer, Failure, Last, Stop};
 use crate::link::LinkError;
 use crate::session::Io;
 use crate::turn::{Turn, TurnError};
-use model::{ErrorKind, ModelError, RetryPolicy, Verdict};
+use model::{ErrorKind, ModelError, RetryPolicy, Verdict, catalog};
 use reception::Reception;
 use std::time::{Duration, Instant};
 use store::StoreError;
@@ -46,7 +46,10 @@ pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> 
         Err(error) => return Ok(no_credential(turn, &error)),
     };
     io.side.set(client.clone(), context.model());
-    let request = context.request();
+    let request = match context.request() {
+        Ok(request) => request,
+        Err(error) => return Ok(too_large(turn, error)),
+    };
     if io.flags.partial_messages {
         io.host.system(SystemBody::Status { status: Some("requesting"), permission_mode: None }).await;
     }
@@ -122,7 +125,7 @@ async fn keep(
     turn.attempts.reset();
     reception.settle(io).await?;
     let model = reception.model(context.model());
-    io.ledger.main(&model, &reception.assembly.usage);
+    io.ledger.main(&catalog::counted_as(context.model(), &model), &reception.assembly.usage);
     let stop = stop_of(reception.assembly.stop_reason.as_deref());
     turn.stop_reason.clone_from(&reception.assembly.stop_reason);
     let text = reception.text();
@@ -219,6 +222,13 @@ fn give_up(error: &ModelError, context: &mut Context, turn: &mut Turn) -> Failur
     };
     turn.error = Some(TurnError { text, category: error.category(), status: error.status });
     Failure::Fatal
+}
+
+/// Nothing is sent: the answer would be a refusal.
+fn too_large(turn: &mut Turn, error: TooLarge) -> Last {
+    let text = format!("{} ({error}.)", crate::result::PROMPT_TOO_LONG);
+    turn.error = Some(TurnError { text, category: "invalid_request", status: None });
+    Last::Failed(Failure::Overflow)
 }
 
 fn no_credential(turn: &mut Turn, error: &LinkError) -> Last {

@@ -40,7 +40,7 @@ pub(super) fn measure(mut command: Command, program: &Path, args: &[&str]) -> Re
 }
 
 /// The observer's side: runs the command and reports on stderr, which the command does not get.
-pub(super) fn observe(argv: &[String]) -> Result<()> {
+pub(super) fn observe(argv: &[&str]) -> Result<()> {
     let (program, args) = argv.split_first().context("nothing to observe")?;
     let status = Command::new(program).args(args).stderr(Stdio::null()).status()?;
     ensure!(status.success(), "{status}");

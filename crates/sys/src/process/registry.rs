@@ -74,6 +74,11 @@ impl Registry {
         format!("{}.{}", self.run, self.started)
     }
 
+    /// Whether there can be anything to end: a run without children must not cost a look at all processes.
+    pub(crate) fn has_started_any(&self) -> bool {
+        self.started > 0
+    }
+
     pub(crate) fn run(&self) -> &str {
         &self.run
     }

@@ -91,6 +91,9 @@ pub(crate) fn kill_everything() {
     }
     let (run, subreaper, owns_unmarked) = {
         let registry = registry::lock();
+        if !registry.has_started_any() {
+            return;
+        }
         (registry.run().to_owned(), registry.is_subreaper(), registry.owns_unmarked())
     };
     kill_until_none(|| {
