@@ -90,7 +90,20 @@ impl Opening {
         let model = main_model(&options, &loaded, &conversation, &catalog, &env);
         let wanted = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
         let credential = config::credentials::resolve(&env, &loaded, wanted);
-        Ok(Self { options, env, cwd, named_cwd: boot.cwd, loaded, selection, layout, conversation, mode, catalog, model, credential })
+        Ok(Self {
+            options,
+            env,
+            cwd,
+            named_cwd: boot.cwd,
+            loaded,
+            selection,
+            layout,
+            conversation,
+            mode,
+            catalog,
+            model,
+            credential,
+        })
     }
 
     fn notices(&self) -> Vec<String> {
@@ -136,7 +149,7 @@ impl Opening {
             structured,
         };
         let context = self.context(identity, registry.tool_fragments().into_iter().map(Fragment::new).collect());
-        let start = self.conversation.start(self.options.name);
+        let start = self.conversation.start(self.options.name, self.mode);
         Ok(Session { control: Control::new(commands, host), context, io, start })
     }
 
