@@ -119,8 +119,9 @@ impl Session {
         self.set_state("running", LiveStatus::Busy).await;
         match opener {
             Opener::Prompt(prompt) => {
-                let written = self.record_prompt(prompt)?;
+                let recorded = self.record_prompt(prompt);
                 self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                let written = recorded?;
                 if self.io.flags.replay_user_messages {
                     self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
                 }
@@ -225,6 +226,13 @@ impl Session {
             if let Err(error) = self.inject(&notice, PromptSource::Meta).await {
                 tracing::warn!(%error, "a task notification could not be recorded");
             }
+        }
+    }
+
+    /// A disk that begins to refuse is told to the user.
+    pub(crate) async fn tell_disk(&mut self) {
+        if let Some(warning) = self.io.scribe.warning() {
+            self.io.host.notice(warning).await;
         }
     }
 
