@@ -149,7 +149,7 @@ impl Opening {
             structured,
         };
         let context = self.context(identity, registry.tool_fragments().into_iter().map(Fragment::new).collect());
-        let start = self.conversation.start(self.options.name);
+        let start = self.conversation.start(self.options.name, self.mode);
         Ok(Session { control: Control::new(commands, host), context, io, start })
     }
 
