@@ -352,7 +352,7 @@ impl Opening {
 }
 
 /// Transcript readers expect a name on every line: `HEAD` where there is no branch.
-fn recorded_branch(cwd: &Path) -> String {
+fn recorded_branch(cwd: &std::path::Path) -> String {
     let branch = sys::git::branch(cwd);
     if branch.is_empty() { "HEAD".into() } else { branch }
 }
