@@ -418,14 +418,14 @@ impl Finished {
     }
 
     /// Panics unless the exit code is `code`; returns self for more checks.
-    #[must_use]
+    #[expect(clippy::return_self_not_must_use, reason = "a check by itself")]
     pub fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code(), code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
         self
     }
 
     /// Panics unless the run succeeded with an empty stderr.
-    #[must_use]
+    #[expect(clippy::return_self_not_must_use, reason = "a check by itself")]
     pub fn expect_clean(self) -> Self {
         assert_eq!((self.code(), self.stderr.as_str()), (0, ""), "stdout: {}", self.stdout);
         self
