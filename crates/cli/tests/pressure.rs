@@ -225,7 +225,8 @@ fn a_reader_that_leaves_ends_the_run_quietly() {
     let status = wait_within(&mut child, Duration::from_secs(5));
     assert_eq!(status.code(), Some(1), "by an exit code, not by a signal");
     assert_eq!(stderr_of(&mut child), "");
-    let asked: String = sandbox.transcript().iter().filter(|l| l["type"] == "assistant").map(Value::to_string).collect();
+    let asked: String =
+        sandbox.transcript().iter().filter(|l| l["type"] == "assistant").map(Value::to_string).collect();
     for mark in std::fs::read_to_string(sandbox.project().join("marks")).unwrap_or_default().lines() {
         assert!(asked.contains(&format!("echo {mark} >>")));
     }
@@ -250,8 +251,7 @@ fn a_slow_reader_gets_the_whole_last_line() {
     let sandbox = Sandbox::with_server(EXE, &server);
     for format in ["stream-json", "json", "text"] {
         server.push(Reply::text("y".repeat(900_000)));
-        let (mut child, mut stdout) =
-            piped(&sandbox, &["-p", "go", "--verbose", "--output-format", format]);
+        let (mut child, mut stdout) = piped(&sandbox, &["-p", "go", "--verbose", "--output-format", format]);
         let mut seen = Vec::new();
         let mut buffer = [0; 1024];
         let slow_until = Instant::now() + Duration::from_secs(1);
@@ -370,7 +370,11 @@ fn a_line_of_sixteen_mebibytes_is_accepted() {
     let frame = |text: &str| json!({"type": "user", "message": {"role": "user", "content": text}}).to_string();
     let line = frame(&"p".repeat((16 << 20) - frame("").len() - 1));
     assert_eq!(line.len() + 1, 16 << 20);
-    let run = sandbox.gimlet(&args(&[], &["--input-format", "stream-json"])).stdin(format!("{line}\n")).timeout(PATIENCE).run();
+    let run = sandbox
+        .gimlet(&args(&[], &["--input-format", "stream-json"]))
+        .stdin(format!("{line}\n"))
+        .timeout(PATIENCE)
+        .run();
     let run = run.expect_clean();
     assert_eq!(run.result()["result"], "Read it.");
     assert!(server.request(0).all_text().len() > 16_000_000);
