@@ -6,6 +6,7 @@ mod common;
 use common::{EXE, host, of_kind, print, session_of, stream};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::PathBuf;
 use testkit::{Block, Gate, ModelServer, Reply, Sandbox};
 
@@ -233,9 +234,10 @@ fn a_file_forked_by_an_sdk_is_resumed() {
         line["uuid"] = json!(new);
         line["sessionId"] = json!(fork);
         line["forkedFrom"] = json!({"sessionId": ID, "messageUuid": old});
-        text += &format!("{line}\n");
+        writeln!(text, "{line}").unwrap();
     }
-    text += &format!("{}\n", json!({"type": "custom-title", "customTitle": "ORIGINAL (fork)", "sessionId": fork}));
+    let title = json!({"type": "custom-title", "customTitle": "ORIGINAL (fork)", "sessionId": fork});
+    writeln!(text, "{title}").unwrap();
     std::fs::write(project_dir(&sandbox).join(format!("{fork}.jsonl")), text).unwrap();
     assert_eq!(session_of(&stream(&sandbox, "onwards", &["--resume", fork])), fork);
     assert!(server.last_request().all_text().contains("ORIGINAL"));
@@ -327,9 +329,11 @@ fn persistence_can_be_switched_off() {
 fn two_processes_in_one_session_keep_every_line() {
     let gate = Gate::new();
     let held = gate.clone();
-    let server = ModelServer::with_handler(move |request| match request.last_user_text().contains("both") {
-        true => Reply::text(format!("answer to {}", request.last_user_text())).gate(&held),
-        false => Reply::text("ok"),
+    let server = ModelServer::with_handler(move |request| {
+        if request.last_user_text().contains("both") {
+            return Reply::text(format!("answer to {}", request.last_user_text())).gate(&held);
+        }
+        Reply::text("ok")
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let id = session_of(&stream(&sandbox, "begin", &[]));
