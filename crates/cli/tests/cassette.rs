@@ -1,5 +1,6 @@
 //! `--record` and `--replay` through the binary: a recorded conversation has the same course and the same effects on
 //! another machine, without network and key, and says where it leaves the recorded way.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -54,8 +55,8 @@ fn course(done: &Finished, sandbox: &Sandbox) -> Vec<String> {
 }
 
 /// A call to `name`, whose input may use this machine's paths.
-fn calls(name: &str, input: Value) -> Reply {
-    Reply::message(vec![Block::text("On it."), Block::tool(name, &input)])
+fn calls(name: &str, input: &Value) -> Reply {
+    Reply::message(vec![Block::text("On it."), Block::tool(name, input)])
 }
 
 #[test]
@@ -63,11 +64,11 @@ fn a_recording_replays_on_another_machine() {
     let server = ModelServer::start();
     let first = here(&server);
     let at = |name: &str| first.project().join(name).to_str().unwrap().to_owned();
-    server.push(calls("Read", json!({"file_path": at("in.txt")})));
-    server.push(calls("Write", json!({"file_path": at("sub/out.txt"), "content": "written\n"})));
+    server.push(calls("Read", &json!({"file_path": at("in.txt")})));
+    server.push(calls("Write", &json!({"file_path": at("sub/out.txt"), "content": "written\n"})));
     server.push(calls(
         "Bash",
-        json!({"command": "pwd; date; date +%s%N | md5sum | cut -c1-32; echo $HOME; cat sub/out.txt"}),
+        &json!({"command": "pwd; date; date +%s%N | md5sum | cut -c1-32; echo $HOME; cat sub/out.txt"}),
     ));
     server.push(Reply::text(format!("All in {}.", at("sub"))));
     let args = ["-p", "go", "--output-format", "stream-json", "--verbose", "--allowedTools", "Write,Bash"];
@@ -200,6 +201,38 @@ fn requests_that_tools_make_are_on_the_tape() {
     pages.route("/page", Reply::status(200).body("text/html", "<h1>Title</h1><p>The answer is 43.</p>"));
     let done = elsewhere().gimlet(&args("--replay")).env(local, "1").run().expect_code(1);
     assert!(done.stdout.contains("exchange 2") && done.stdout.contains("43"), "{done:?}");
+}
+
+// Calls of one message run together, so the order of what they ask the model is nobody's promise.
+#[test]
+fn parallel_requests_of_tools_may_come_in_any_order() {
+    let pages = ModelServer::start();
+    let slow = |word: &str| Reply::status(200).body("text/html", format!("<p>{word}</p>"));
+    let wait = std::time::Duration::from_millis(300);
+    pages.route("/a", slow("alpha"));
+    pages.route("/b", slow("beta").delay(wait));
+    let fetch = |name: &str| json!({"url": format!("{}/{name}", pages.url()), "prompt": "Repeat it."});
+    let both = vec![Block::tool("WebFetch", &fetch("a")), Block::tool("WebFetch", &fetch("b"))];
+    let mut first = true;
+    let server = ModelServer::with_handler(move |request| {
+        let asked = request.last_user_text();
+        match () {
+            () if std::mem::take(&mut first) => Reply::message(both.clone()),
+            () if asked.contains("alpha") => Reply::text("It is alpha."),
+            () if asked.contains("beta") => Reply::text("It is beta."),
+            () => Reply::text("Both."),
+        }
+    });
+    let sandbox = here(&server);
+    let tape = sandbox.root().join("tape.jsonl");
+    let local = "GIMLET_WEBFETCH_ALLOW_LOCAL";
+    let args = |flag| [flag, tape.to_str().unwrap(), "-p", "look", "--allowedTools", "WebFetch"];
+    let done = sandbox.gimlet(&args("--record")).env(local, "1").run().expect_clean();
+    assert_eq!((done.stdout.as_str(), server.requests().len()), ("Both.\n", 4));
+    pages.route("/a", slow("alpha").delay(wait));
+    pages.route("/b", slow("beta"));
+    let done = elsewhere().gimlet(&args("--replay")).env(local, "1").run().expect_clean();
+    assert_eq!(done.stdout, "Both.\n");
 }
 
 /// The first match of `prefix` followed by a name, in the last result.

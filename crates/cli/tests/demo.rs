@@ -1,5 +1,7 @@
 //! `gimlet demo` through the binary: it finishes the task in any surroundings, touches nothing else, and fails when a
 //! tool does. The bundled cassette is made here from `demo/script.json`.
+#![allow(clippy::unwrap_used, reason = "test code")]
+#![allow(clippy::disallowed_methods, reason = "the project is checked from outside, as a user would")]
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! The documentation says what the binary does: every option of the help is on its page and no other, links lead
 //! somewhere, and the picture shows today's demo.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
 //! Faults of the model server through the real binary: each ends in the outcome that is promised for it, tools never run
 //! twice or on half an input, and the host hears of every retry before it happens.
 
+#![expect(clippy::unwrap_used, reason = "a panic is the report of a test")]
+
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use testkit::{Block, Event, Finished, Gate, ModelServer, Reply, Sandbox};

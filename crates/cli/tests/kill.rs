@@ -1,14 +1,15 @@
 //! Sudden death of the real binary: at any moment the transcript stays readable and resumable, no effect is without its
 //! line, no call is answered twice, and nobody of the process tree is left behind.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a panic is the report of a test")]
 #![cfg(target_os = "linux")]
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use testkit::{Block, Captured, Finished, ModelServer, Reply, Running, Sandbox};
 
@@ -391,7 +392,7 @@ fn death_at_any_moment_leaves_a_session_that_goes_on() {
     });
     let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "GIMLET_TEST_SEED={seed}, a run took {took:?}: {failures:#?}");
-    let Tally { resumed, torn, unborn, dangling } = tally.into_inner().unwrap_or_else(|e| e.into_inner());
+    let Tally { resumed, torn, unborn, dangling } = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!(
         "run {took:?}, {lines} lines; {resumed} resumed ({dangling} with open calls, {torn} torn), {unborn} unborn"
     );
@@ -418,8 +419,9 @@ fn death_right_after_the_result_loses_nothing() {
     }
 }
 
-/// Signals a run whose command has a grandchild in a session of its own; returns how it ended.
-fn signalled(signal: impl Fn(&Running)) -> (Finished, Duration, Sandbox) {
+/// Signals a run whose command has a grandchild in a session of its own; returns how it ended. `code` is the exit code
+/// that belongs to the signal.
+fn signalled(code: i32) -> (Finished, Duration, Sandbox) {
     let command = "setsid sleep 60 >/dev/null 2>&1 & nohup sleep 60 >/dev/null 2>&1 & touch started; sleep 60";
     let server = ModelServer::script([Reply::tool("Bash", json!({"command": command})), Reply::text("Went on.")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
@@ -430,7 +432,10 @@ fn signalled(signal: impl Fn(&Running)) -> (Finished, Duration, Sandbox) {
     wait_for_file(&sandbox.project().join("started"));
     let keepers = keepers_of(run.pid());
     let began = Instant::now();
-    signal(&run);
+    match code {
+        143 => run.terminate(),
+        _ => run.hang_up(),
+    }
     let ended = run.finish();
     let took = began.elapsed();
     check_nobody_left(&marker, &keepers);
@@ -444,9 +449,8 @@ fn signalled(signal: impl Fn(&Running)) -> (Finished, Duration, Sandbox) {
 // [CLI-51] [SDK-188]
 #[test]
 fn a_signal_during_a_command_ends_everything_without_a_result() {
-    let cases: [(i32, fn(&Running)); 2] = [(143, Running::terminate), (129, Running::hang_up)];
-    for (code, signal) in cases {
-        let (ended, took, sandbox) = signalled(signal);
+    for code in [143, 129] {
+        let (ended, took, sandbox) = signalled(code);
         let ended = ended.expect_code(code);
         assert_eq!(ended.stderr, "");
         assert!(took < Duration::from_secs(1), "{took:?}");

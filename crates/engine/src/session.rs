@@ -39,6 +39,8 @@ pub(crate) struct Start {
     pub fork_of: Option<store::Loaded>,
     /// `--name`
     pub name: Option<String>,
+    /// The mode, when it is not the one the resumed conversation was left in.
+    pub new_mode: Option<PermissionMode>,
 }
 
 /// Everything a phase needs to act.
@@ -132,12 +134,16 @@ impl Session {
         self.add_session_context()
     }
 
-    /// Before the first line of this process: the copied history of a fork, the name.
+    /// Before the first line of this process: the copied history of a fork, a changed mode, the name.
     fn begin(&mut self) -> Result<(), StoreError> {
         let start = std::mem::take(&mut self.start);
         let session_id = self.io.host.session_id.clone();
         if let Some(source) = start.fork_of {
             self.io.scribe.fork(&source, &session_id)?;
+        }
+        if let Some(mode) = start.new_mode {
+            let permission_mode = mode.as_str().to_owned();
+            self.io.scribe.meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
         }
         if let Some(custom_title) = start.name {
             self.io.scribe.meta(MetaEntry::CustomTitle { custom_title, session_id })?;

@@ -251,8 +251,12 @@ impl State {
         self.queue.count + self.in_flight_lines
     }
 
-    /// Lines that wait for the first message are not counted: no disk could take them yet.
     fn pending_bytes(&self) -> usize {
+        self.held.bytes.len() + self.moving_bytes()
+    }
+
+    /// What the writer will get rid of by itself; held lines wait for the line that begins the file.
+    fn moving_bytes(&self) -> usize {
         self.queue.bytes.len() + self.in_flight
     }
 }
@@ -265,7 +269,7 @@ impl Shared {
     /// Waits for a slow disk, not for a failing one. A single line may be of any size.
     fn room_for(&self, size: usize) -> Result<MutexGuard<'_, State>, StoreError> {
         let limit = || if self.health.borrow().is_none() { WORKING_LIMIT } else { QUEUE_LIMIT };
-        let fits = |s: &State| s.pending_bytes() == 0 || s.pending_bytes() + size <= limit();
+        let fits = |s: &State| s.moving_bytes() == 0 || s.pending_bytes() + size <= limit();
         let waits = |s: &mut State| !fits(s) && self.health.borrow().is_none();
         let guard = self.moved.wait_timeout_while(self.lock(), SLOW_DISK, waits);
         let (state, _) = guard.unwrap_or_else(PoisonError::into_inner);
