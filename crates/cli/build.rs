@@ -1,7 +1,7 @@
 //! Link settings of the binary. On Linux relative relocations are packed: they shrink from a megabyte to some kilobytes, all of
 //! which the loader would read before `main`.
 
-#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "how a build script talks with cargo")]
+#![expect(clippy::disallowed_methods, reason = "how a build script talks with cargo")]
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
