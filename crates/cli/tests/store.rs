@@ -394,3 +394,27 @@ fn no_words_no_file() {
     drop(run.finish().expect_clean());
     assert_eq!(facts(), before);
 }
+
+// [TST-167] What we say about a failure is ours: neither the next turn nor a resumed session sends it to the model.
+#[test]
+fn error_texts_are_never_sent() {
+    let server = ModelServer::script([
+        Reply::error(400, "invalid_request_error", "BROKEN"),
+        Reply::text("second"),
+        Reply::text("third"),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut run = host(&sandbox, &[]).spawn();
+    run.send_user("one");
+    let failed = run.wait_for("result");
+    assert_eq!(failed["is_error"], true);
+    run.send_user("two");
+    run.wait_for("result");
+    run.close_stdin();
+    drop(run.finish().expect_clean());
+    stream(&sandbox, "three", &["--resume", failed["session_id"].as_str().unwrap()]);
+    for at in [1, 2] {
+        let text = server.request(at).all_text();
+        assert!(text.contains("one") && text.contains("two") && !text.contains("BROKEN"), "{text}");
+    }
+}
