@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn ids_are_canonical_and_never_repeat() {
-        let ids: std::collections::HashSet<String> = (0..10_000).map(|_| uuid()).collect();
+        let ids: std::collections::BTreeSet<String> = (0..10_000).map(|_| uuid()).collect();
         assert_eq!(ids.len(), 10_000);
         for id in &ids {
             assert!(is_uuid(id), "{id}");
