@@ -116,7 +116,12 @@ impl Scene {
     fn effects(&self) -> BTreeMap<String, usize> {
         let mut found = BTreeMap::new();
         for file in std::fs::read_dir(self.sandbox.project()).unwrap() {
-            let text = std::fs::read_to_string(file.unwrap().path()).unwrap_or_default();
+            let path = file.unwrap().path();
+            // The new text of a file that was about to be replaced: no effect, and its rename may fall into this scan.
+            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')) {
+                continue;
+            }
+            let text = std::fs::read_to_string(path).unwrap_or_default();
             for mark in text.split_whitespace().filter(|word| word.starts_with("mark-")) {
                 *found.entry(mark.to_owned()).or_default() += 1;
             }

@@ -17,7 +17,9 @@ pub fn to_raw<T: Serialize + ?Sized>(value: &T) -> Result<Box<RawValue>, serde_j
 /// separators escaped, lone surrogate escapes replaced. Fails only when `text` is not JSON.
 pub fn compact(text: &str) -> Result<Box<RawValue>, serde_json::Error> {
     let checked: &RawValue = serde_json::from_str(text)?;
-    RawValue::from_string(squeeze(checked.get()))
+    let squeezed = squeeze(checked.get());
+    // Most servers send compact JSON: what did not change need not be checked again.
+    if squeezed == checked.get() { Ok(checked.to_owned()) } else { RawValue::from_string(squeezed) }
 }
 
 fn escape_separators(text: String) -> String {
