@@ -318,12 +318,12 @@ async fn record_then_replay_without_a_network() {
             &[("retry-after", "0")],
             r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#,
         ),
-        Answer::stream(&message("hello from /work/here")),
+        Answer::stream(&message("hello from /srv/here")),
         Answer::cut(&message("x")[..120]),
     ])
     .await;
     let places = |path: &str| vec![(path.to_owned(), "<<cwd>>".to_owned())];
-    let recorder = model::cassette::Recorder::create(&path, places("/work/here")).unwrap();
+    let recorder = model::cassette::Recorder::create(&path, places("/srv/here")).unwrap();
     let client = client(&server, Auth::ApiKey(Secret::new(KEY)), Transport::Record(recorder));
     assert_eq!(text_of(&client, "hi").await.unwrap_err().kind, ErrorKind::Overloaded);
     text_of(&client, "hi").await.unwrap();
@@ -331,7 +331,7 @@ async fn record_then_replay_without_a_network() {
     drop(server);
 
     let tape = std::fs::read_to_string(&path).unwrap();
-    assert!(!tape.contains(KEY) && !tape.contains("/work/here"), "{tape}");
+    assert!(!tape.contains(KEY) && !tape.contains("/srv/here"), "{tape}");
     let player = model::cassette::Player::open(&path, places("/other/place")).unwrap();
     let replay = Client { transport: Transport::Replay(player.clone()), ..client };
     let busy = text_of(&replay, "hi").await.unwrap_err();
