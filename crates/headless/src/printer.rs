@@ -10,12 +10,16 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::task::Poll;
 use tokio::sync::mpsc;
 use wire::block::BlockHead;
 use wire::sdk::{Assistant, Message, TurnResult};
 
-/// Lines that are ready together go out together, up to what a pipe takes at once.
-const BATCH: usize = 4096;
+/// Lines that are ready together go out together. With one more line of a usual size it is still what a ready pipe takes
+/// at once.
+const BATCH: usize = 3072;
+/// A chunk passes the connection and the session before it is an event here.
+const LOOKS: u32 = 3;
 
 /// How the session ended, as far as the exit code cares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,18 +82,19 @@ impl Printer {
         self.ended
     }
 
-    /// Gives the session a chance to have more ready, for as long as it does: one write then serves many events of a
-    /// fast stream, while those of a slow one go out at once.
+    /// Lets the session go on for as long as it has more at once: one write then serves many events of a fast stream,
+    /// while those of a slow one go out without delay.
     async fn gather(&mut self, events: &mut Events, batch: &mut String) {
-        let mut before = 0;
-        while before < batch.len() && batch.len() < BATCH {
-            before = batch.len();
-            tokio::task::yield_now().await;
+        let mut idle = if batch.is_empty() { LOOKS } else { 0 };
+        while idle < LOOKS && batch.len() < BATCH {
+            step_back().await;
+            let before = batch.len();
             while batch.len() < BATCH
                 && let Ok(event) = events.try_recv()
             {
                 self.take(event, batch);
             }
+            idle = if batch.len() == before { idle + 1 } else { 0 };
         }
     }
 
@@ -167,6 +172,20 @@ impl Printer {
             tokio::spawn(async move { commands.send(Command::Shutdown).await.ok() });
         }
     }
+}
+
+/// Lets every task that is ready run first. Unlike `yield_now` it does not go through the driver, which costs more than the
+/// write it is to save.
+async fn step_back() {
+    let mut stepped = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut stepped, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 fn push_line(out: &mut String, line: &str) {

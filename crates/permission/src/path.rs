@@ -33,7 +33,8 @@ pub(crate) struct Spelled<'a> {
 
 impl Spelled<'_> {
     pub(crate) fn any(&self, test: impl Fn(&Path) -> bool) -> bool {
-        test(self.given) || self.real.is_some_and(test)
+        let differs = |real: &&Path| real.as_os_str() != self.given.as_os_str();
+        test(self.given) || self.real.filter(differs).is_some_and(test)
     }
 
     /// An unresolved path never passes.

@@ -107,8 +107,19 @@ pub struct CallCx {
     pub cancel: CancellationToken,
     /// Model calls for WebFetch and WebSearch.
     pub model: Arc<dyn SideModel>,
-    /// Whether rules let the model see this path; search results leave the others out.
-    pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    pub may_read: MayRead,
+}
+
+/// Whether rules let the model see this path; search results leave the others out.
+pub type MayRead = Arc<dyn Fn(&Path, Met) -> bool + Send + Sync>;
+
+/// How a tool came to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Met {
+    /// By its name, which may lead anywhere.
+    Named,
+    /// On a walk that follows no links, as a file that is none itself: only its folder needs to be looked at.
+    Walked,
 }
 
 /// What a call came to. There is no Rust error: failures are outcomes the model reads.

@@ -88,8 +88,9 @@ impl GlobCall {
         let base = self.path.as_ref().map(|p| at.absolute(p));
         let (found, ended) = walk::run(&cx, limit, move |halt| {
             base.map_or(Ok(()), |base| check_directory(&base, &at))?;
-            Ok(collect(builder, halt, |path| {
-                path.strip_prefix(&root).is_ok_and(|rest| matcher.is_match(rest)) && may_read(path)
+            Ok(collect(builder, halt, |entry| {
+                let path = entry.path();
+                path.strip_prefix(&root).is_ok_and(|rest| matcher.is_match(rest)) && may_read(path, walk::met(entry))
             }))
         })
         .await?;
@@ -166,7 +167,7 @@ impl Drop for Share<'_> {
     }
 }
 
-fn collect(mut builder: WalkBuilder, halt: &Halt, wanted: impl Fn(&Path) -> bool + Sync) -> Hits {
+fn collect(mut builder: WalkBuilder, halt: &Halt, wanted: impl Fn(&DirEntry) -> bool + Sync) -> Hits {
     let all = Mutex::new(Hits::new(LIMIT));
     walk::parallel(&mut builder).run(|| {
         let mut share = Share { mine: Hits::new(LIMIT), all: &all };
@@ -176,7 +177,7 @@ fn collect(mut builder: WalkBuilder, halt: &Halt, wanted: impl Fn(&Path) -> bool
                 return WalkState::Quit;
             }
             if let Ok(entry) = entry
-                && wanted(entry.path())
+                && wanted(&entry)
                 && is_file(&entry)
             {
                 share.mine.add((walk::modified(entry.metadata().map_err(std::io::Error::other)), entry.into_path()));

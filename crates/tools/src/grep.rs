@@ -135,7 +135,7 @@ async fn search(query: Query, cx: CallCx) -> Result<Outcome, Outcome> {
     let (asked, at, may_read) = (query.clone(), cx.workspace.clone(), cx.may_read.clone());
     let (found, ended) = walk::run(&cx, limit, move |halt| {
         let plan = plan::Plan::new(&asked, &at)?;
-        plan.run(&asked, halt, &*may_read).map_err(Outcome::failed)
+        plan.run(&asked, halt, &may_read).map_err(Outcome::failed)
     })
     .await?;
     Ok(render::outcome(&query, found?, &cx.workspace, walk::time_note(ended, limit)))

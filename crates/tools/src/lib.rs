@@ -32,7 +32,7 @@ pub mod web_search;
 pub mod write;
 
 pub use contract::{
-    Call, CallCx, InputError, Outcome, Sharing, SideModel, SideReply, SideRequest, Spec, Tool, Workspace,
+    Call, CallCx, InputError, MayRead, Met, Outcome, Sharing, SideModel, SideReply, SideRequest, Spec, Tool, Workspace,
 };
 pub use input::Input;
 pub use registry::Registry;

@@ -1,6 +1,6 @@
 //! NotebookEdit: changes one cell of a notebook the model has read. Every other byte of the file stays.
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Spec, Tool};
+use crate::contract::{Call, CallCx, InputError, Met, Outcome, Spec, Tool};
 use crate::file_change::{Changing, FileChange};
 use crate::file_work::{self, At, HELD_LIMIT, structured};
 use crate::input::Input;
@@ -197,7 +197,7 @@ fn unreadable(index: usize, error: &serde_json::Error) -> Outcome {
 
 /// The notebook, if it is one and the model knows what is in it.
 fn open(cx: &CallCx, path: &Path) -> Result<TextFile, Outcome> {
-    if !(cx.may_read)(path) {
+    if !(cx.may_read)(path, Met::Named) {
         return Err(file_work::denied(path));
     }
     if !file_work::is_notebook(path) {

@@ -7,7 +7,7 @@ mod notebook;
 mod pdf;
 mod text;
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::contract::{Call, CallCx, InputError, Met, Outcome, Sharing, Spec, Tool, Workspace};
 use crate::file_work::{self, At};
 use crate::input::Input;
 use crate::text_file;
@@ -125,7 +125,7 @@ impl Source {
 
 impl ReadCall {
     fn read(&self, cx: &CallCx, path: &Path) -> Result<Step, Outcome> {
-        if !(cx.may_read)(path) {
+        if !(cx.may_read)(path, Met::Named) {
             return Err(file_work::denied(path));
         }
         let meta = match file_work::look(path).map_err(|e| file_work::io_failed("read", path, &e))? {

@@ -2,7 +2,7 @@
 //! them. Walks never follow links, never enter version-control directories, and end when the call is cancelled or its
 //! time is up; whatever was found until then is kept.
 
-use crate::contract::{CallCx, Outcome, Workspace};
+use crate::contract::{CallCx, Met, Outcome, Workspace};
 use ignore::{DirEntry, WalkBuilder, WalkParallel};
 use std::collections::BinaryHeap;
 use std::path::Path;
@@ -87,6 +87,12 @@ pub(crate) fn time_limit(env: &Env) -> Duration {
 pub(crate) fn parallel(builder: &mut WalkBuilder) -> WalkParallel {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     builder.threads(cores.min(MAX_THREADS)).filter_entry(|entry| !is_vcs_dir(entry)).build_parallel()
+}
+
+/// A root may be a link that was named; below it links are not followed, so a file is where it seems to be.
+pub(crate) fn met(entry: &DirEntry) -> Met {
+    let plain = entry.depth() > 0 && entry.file_type().is_some_and(|t| t.is_file());
+    if plain { Met::Walked } else { Met::Named }
 }
 
 /// The root itself may be anything: it was named.

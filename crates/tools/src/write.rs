@@ -1,7 +1,7 @@
 //! Write: creates or replaces a whole file. What stands in the file now must not be lost unseen: a partly viewed file
 //! or an unread notebook is never overwritten, and models that need it must have read the file first.
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Spec, Tool};
+use crate::contract::{Call, CallCx, InputError, Met, Outcome, Spec, Tool};
 use crate::file_change::{Changing, FileChange};
 use crate::file_work::{self, At, HELD_LIMIT, original, structured};
 use crate::input::Input;
@@ -58,7 +58,7 @@ struct Output<'a> {
 
 impl WriteCall {
     fn write(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
-        if !(cx.may_read)(path) {
+        if !(cx.may_read)(path, Met::Named) {
             return Err(file_work::denied(path));
         }
         match file_work::look(path).map_err(|e| file_work::io_failed("write", path, &e))? {

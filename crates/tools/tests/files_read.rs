@@ -199,7 +199,7 @@ async fn encodings_are_decoded() {
 #[tokio::test]
 async fn a_denied_path_and_a_cancelled_call_show_nothing() {
     let mut bench = Bench::new();
-    bench.may_read = std::sync::Arc::new(|path| !path.ends_with("secret"));
+    bench.may_read = std::sync::Arc::new(|path, _| !path.ends_with("secret"));
     bench.file("secret", "key");
     bench.file("open", "text");
     assert!(bench.fails("Read", json!({"file_path": "secret"})).await.contains("denies reading"));

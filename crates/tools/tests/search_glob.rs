@@ -133,7 +133,7 @@ async fn denied_files_are_left_out() {
     let mut bench = Bench::new();
     bench.file("secret/key.pem", "");
     bench.file("open/key.pem", "");
-    bench.may_read = Arc::new(|path| !path.components().any(|c| c.as_os_str() == "secret"));
+    bench.may_read = Arc::new(|path, _| !path.components().any(|c| c.as_os_str() == "secret"));
     let (text, value) = bench.ok("Glob", json!({"pattern": "**/*.pem"})).await;
     assert_eq!(text, "open/key.pem");
     assert_eq!(value["totalMatches"], 1);
@@ -148,7 +148,7 @@ async fn slow_trees_end_with_what_was_found() {
     }
     bench.facts.env = bench.facts.env.with([("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "0.02")]);
     // A slow file system: the walk alone takes far longer than it may.
-    bench.may_read = Arc::new(|_| {
+    bench.may_read = Arc::new(|_, _| {
         std::thread::sleep(Duration::from_millis(1));
         true
     });

@@ -232,7 +232,7 @@ async fn long_lines_binary_files_and_encodings() {
 async fn denied_files_are_never_searched() {
     // [TST-76]
     let mut bench = sample();
-    bench.may_read = Arc::new(|path| !path.ends_with("src/lib.rs"));
+    bench.may_read = Arc::new(|path, _| !path.ends_with("src/lib.rs"));
     for mode in ["files_with_matches", "content", "count"] {
         let found = text(&bench, json!({"pattern": "(?i)needle", "output_mode": mode})).await;
         assert!(found.contains("src/main.rs") && !found.contains("lib.rs"), "{found}");
@@ -249,7 +249,7 @@ async fn slow_trees_end_with_what_was_found() {
     }
     bench.facts.env = bench.facts.env.with([("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "0.02")]);
     // A slow file system: the walk alone takes far longer than it may.
-    bench.may_read = Arc::new(|_| {
+    bench.may_read = Arc::new(|_, _| {
         std::thread::sleep(Duration::from_millis(1));
         true
     });

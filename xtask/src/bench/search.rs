@@ -5,6 +5,7 @@ use super::table::{Amount, Row, median};
 use super::{Bench, corpus, reply, turns};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
@@ -27,25 +28,38 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     for (tool, full, idle, arguments) in compared {
         let rg = || bench.place.peer("rg", &arguments);
         let (own, peer) = super::medians(bench.few(), || tool_time(bench, tool, &full, &idle), rg)?;
-        rows.push(
-            Row::new(format!("{tool}, {files} files"), Amount::Time(own))
-                .peer("rg", Amount::Time(peer))
-                .at_most_times(1.2),
-        );
+        let row = |what: &str, own, peer| Row::new(format!("{tool}, {files} files{what}"), own).peer("rg", peer);
+        rows.push(row("", Amount::Time(own), Amount::Time(peer)).at_most_times(1.2));
+        let rg_cpu = || Ok(bench.place.usage_of("rg".as_ref(), &arguments)?.cpu);
+        let (own, peer) = super::medians(3, || tool_cpu(bench, tool, &full, &idle), rg_cpu)?;
+        rows.push(row(", CPU", Amount::Time(own), Amount::Time(peer)));
     }
     std::fs::remove_dir_all(&tree)?;
     Ok(rows)
 }
 
+const SEARCHES: usize = 10;
+
 /// One session that searches nothing and everything in turns.
 fn tool_time(bench: &Bench, tool: &str, full: &Value, idle: &Value) -> Result<Duration> {
-    let calls = (0..10).map(|n| reply::call(n, tool, if n % 2 == 0 { idle } else { full }));
-    let script: Vec<_> = calls.chain([reply::text(["Done."])]).collect();
-    bench.server.script(&script);
+    bench.server.script(&script(tool, |n| if n % 2 == 0 { idle } else { full }));
     bench.place.run(&["-p", "Do it."])?;
     let gaps = turns::gaps(bench)?;
-    ensure!(gaps.len() == 10, "{} calls of 10 were answered", gaps.len());
+    ensure!(gaps.len() == SEARCHES, "{} calls of {SEARCHES} were answered", gaps.len());
     let every_other = |from: usize| gaps.iter().copied().skip(from).step_by(2).collect::<Vec<Duration>>();
     let (idle, full) = median(&every_other(0)).zip(median(&every_other(1))).context("no call was answered")?;
     Ok(full.saturating_sub(idle))
+}
+
+/// Processor time of one search: that of a session full of them less that of one that finds nothing to look at.
+fn tool_cpu(bench: &Bench, tool: &str, full: &Value, idle: &Value) -> Result<Duration> {
+    let session = |input: &Value| {
+        bench.server.script(&script(tool, |_| input));
+        Ok::<_, anyhow::Error>(bench.place.usage(&["-p", "Do it."])?.cpu)
+    };
+    Ok(session(full)?.saturating_sub(session(idle)?) / SEARCHES as u32)
+}
+
+fn script<'a>(tool: &str, input: impl Fn(usize) -> &'a Value) -> Vec<Arc<Vec<u8>>> {
+    (0..SEARCHES).map(|n| reply::call(n, tool, input(n))).chain([reply::text(["Done."])]).collect()
 }

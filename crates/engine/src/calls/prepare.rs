@@ -6,7 +6,7 @@ use crate::session::Io;
 use permission::{Access, Decision, Facts, Refusal, Request};
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
-use tools::{Call, CallCx, Outcome, Workspace};
+use tools::{Call, CallCx, Met, Outcome, Workspace};
 use wire::sdk::{PermissionDenial, SystemBody};
 
 pub(super) enum Prepared {
@@ -72,14 +72,20 @@ async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
 
 fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationToken) -> CallCx {
     let policy = Arc::clone(&io.policy);
-    let real = sys::real::Resolver::default();
+    let folders = sys::real::Folders::default();
     CallCx {
         id: used.id.clone(),
         workspace,
         state: Arc::clone(&io.state),
         cancel,
         model: Arc::clone(&io.side) as Arc<dyn tools::SideModel>,
-        may_read: Arc::new(move |path| !policy.hides(path, &real.path(path))),
+        may_read: Arc::new(move |path, met| {
+            let real = match met {
+                Met::Named => sys::real::path(path),
+                Met::Walked => folders.file(path),
+            };
+            !policy.hides(path, &real)
+        }),
     }
 }
 

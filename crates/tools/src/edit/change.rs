@@ -1,6 +1,6 @@
 //! The checks before a file is changed, and the way it is written back. Shared by Edit and MultiEdit.
 
-use crate::contract::{CallCx, Outcome};
+use crate::contract::{CallCx, Met, Outcome};
 use crate::file_work::{self, At, HELD_LIMIT};
 use crate::patch::{self, Hunk};
 use crate::read_state::{Coverage, Standing};
@@ -24,7 +24,7 @@ pub(crate) struct Opened {
 
 /// Opens what is at `path` for a change, or says why it must not be changed.
 pub(crate) fn find(cx: &CallCx, path: &Path) -> Result<Found, Outcome> {
-    if !(cx.may_read)(path) {
+    if !(cx.may_read)(path, Met::Named) {
         return Err(file_work::denied(path));
     }
     if file_work::is_notebook(path) {

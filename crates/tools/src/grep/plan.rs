@@ -3,7 +3,7 @@
 use super::collect::Collected;
 use super::sink::{Guarded, Lines, Tally};
 use super::{Mode, Query};
-use crate::contract::{Outcome, Workspace};
+use crate::contract::{MayRead, Met, Outcome, Workspace};
 use crate::walk::{self, Halt};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -49,12 +49,7 @@ impl Plan {
         Ok(Self { matcher, target, at: at.clone() })
     }
 
-    pub(super) fn run(
-        self,
-        query: &Query,
-        halt: &Halt,
-        may_read: &(dyn Fn(&Path) -> bool + Send + Sync),
-    ) -> Result<Collected, String> {
+    pub(super) fn run(self, query: &Query, halt: &Halt, may_read: &MayRead) -> Result<Collected, String> {
         let all = Mutex::new(Collected::new(query));
         let worker = || Worker {
             searcher: searcher(query),
@@ -65,7 +60,7 @@ impl Plan {
             at: &self.at,
         };
         match self.target {
-            Target::File(path) if may_read(&path) => {
+            Target::File(path) if may_read(&path, Met::Named) => {
                 let mut worker = worker();
                 worker.searcher.set_binary_detection(BinaryDetection::convert(0));
                 let done = worker.search(&path);
@@ -91,13 +86,13 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn visit(&mut self, entry: Result<DirEntry, ignore::Error>, may_read: &dyn Fn(&Path) -> bool) -> WalkState {
+    fn visit(&mut self, entry: Result<DirEntry, ignore::Error>, may_read: &MayRead) -> WalkState {
         if self.halt.is_set() {
             return WalkState::Quit;
         }
         if let Ok(entry) = entry
             && entry.file_type().is_some_and(|t| t.is_file())
-            && may_read(entry.path())
+            && may_read(entry.path(), walk::met(&entry))
             && let Err(error) = self.search(entry.path())
         {
             tracing::debug!(path = %entry.path().display(), %error, "not searched");

@@ -7,12 +7,12 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use sys::Env;
 use tokio_util::sync::CancellationToken;
 use tools::state::{SessionFacts, ToolState};
-use tools::{CallCx, InputError, Outcome, Registry, SideModel, SideReply, SideRequest, Workspace};
+use tools::{CallCx, InputError, MayRead, Outcome, Registry, SideModel, SideReply, SideRequest, Workspace};
 
 /// What stands behind a test's calls. Change the public fields before the first call.
 pub struct Bench {
@@ -22,7 +22,7 @@ pub struct Bench {
     pub facts: SessionFacts,
     pub registry: Registry,
     pub model: Arc<dyn SideModel>,
-    pub may_read: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    pub may_read: MayRead,
     pub cancel: CancellationToken,
     state: Mutex<Option<Arc<ToolState>>>,
 }
@@ -50,7 +50,7 @@ impl Bench {
             facts,
             registry: Registry::new(|_| true),
             model: Arc::new(NoModel),
-            may_read: Arc::new(|_| true),
+            may_read: Arc::new(|_, _| true),
             cancel: CancellationToken::new(),
             state: Mutex::new(None),
         }
