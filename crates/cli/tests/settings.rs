@@ -18,10 +18,10 @@ fn config_changes_the_named_file_and_explains() {
     let sandbox = Sandbox::new(GIMLET);
     let run = |args: &[&str]| sandbox.gimlet(&[&["config"][..], args].concat()).run();
     sandbox.write_config("settings.json", "{\n  // mine\n  \"custom\": 1\n}\n");
-    run(&["set", "model", "opus"]).expect_clean();
-    run(&["set", "--project", "model", "sonnet"]).expect_clean();
-    run(&["add", "--local", "permissions.deny", "WebFetch", "Bash(rm *)"]).expect_clean();
-    run(&["set", "cleanupPeriodDays", "7"]).expect_clean();
+    drop(run(&["set", "model", "opus"]).expect_clean());
+    drop(run(&["set", "--project", "model", "sonnet"]).expect_clean());
+    drop(run(&["add", "--local", "permissions.deny", "WebFetch", "Bash(rm *)"]).expect_clean());
+    drop(run(&["set", "cleanupPeriodDays", "7"]).expect_clean());
     let user = std::fs::read_to_string(sandbox.config_dir().join("settings.json")).unwrap();
     assert!(
         user.contains("// mine") && user.contains("\"custom\": 1") && user.contains("\"model\": \"opus\""),
@@ -34,7 +34,7 @@ fn config_changes_the_named_file_and_explains() {
     let verdicts: Vec<_> = explained["layers"].as_array().unwrap().iter().map(|l| l["verdict"].clone()).collect();
     assert_eq!(verdicts, ["wins", "hidden by a higher file"]);
     assert_eq!(explained["layers"][1]["line"], 4);
-    run(&["remove", "--local", "permissions.deny", "WebFetch"]).expect_clean();
+    drop(run(&["remove", "--local", "permissions.deny", "WebFetch"]).expect_clean());
     let local = json_of(&sandbox.project().join(".claude/settings.local.json"));
     assert_eq!(local, json!({"permissions": {"deny": ["Bash(rm *)"]}}));
     for wrong in [
@@ -61,13 +61,13 @@ fn trust_lists_asks_and_remembers() {
     assert!(unasked.stderr.contains("gw.example") && unasked.stderr.contains("Bash(make)"), "{}", unasked.stderr);
     assert!(run(&["--yes"]).expect_code(1).stderr.contains("--allow-host gw.example"));
     assert_eq!(run(&["--list"]).stdout, "");
-    run(&["--yes", "--allow-host", "gw.example"]).expect_clean();
+    drop(run(&["--yes", "--allow-host", "gw.example"]).expect_clean());
     assert_eq!(run(&["--list"]).stdout.trim(), sandbox.project().display().to_string());
-    run(&["--show"]).expect_clean();
+    drop(run(&["--show"]).expect_clean());
     sandbox.write(".claude/settings.json", r#"{"permissions": {"allow": ["Bash(make)", "Bash"]}}"#);
     let changed = run(&["--show"]).expect_code(1);
     assert!(changed.stdout.contains("+ Bash\n"), "{}", changed.stdout);
-    run(&["--revoke"]).expect_clean();
+    drop(run(&["--revoke"]).expect_clean());
     assert!(run(&["/nonexistent"]).expect_code(1).stderr.contains("/nonexistent"));
 }
 
@@ -85,9 +85,9 @@ fn a_stored_key_is_used_and_forgotten() {
     let status = auth(&["status", "--json"]).run().expect_clean().json();
     assert_eq!((&status["loggedIn"], &status["authMethod"]), (&json!(true), &json!("api_key")));
     assert!(status["expiresAt"].is_u64());
-    sandbox.gimlet(&["-p", "hi"]).env_remove("ANTHROPIC_API_KEY").run().expect_clean();
-    auth(&["logout"]).run().expect_clean();
-    auth(&["status"]).run().expect_code(1);
+    drop(sandbox.gimlet(&["-p", "hi"]).env_remove("ANTHROPIC_API_KEY").run().expect_clean());
+    drop(auth(&["logout"]).run().expect_clean());
+    drop(auth(&["status"]).run().expect_code(1));
 }
 
 #[test]
