@@ -104,10 +104,10 @@ impl Lister<'_> {
                 for entry in entries {
                     let shown = shown(entry);
                     let text = if kind == Kind::Rule { shown.clone() } else { format!("{path}: {shown}") };
-                    self.push(kind, format!("{path}:{shown}"), text, entry);
+                    self.push(kind, &format!("{path}:{shown}"), text, entry);
                 }
             }
-            _ => self.push(kind, path.to_owned(), format!("{path}: {}", shown(value)), value),
+            _ => self.push(kind, path, format!("{path}: {}", shown(value)), value),
         }
     }
 
@@ -118,7 +118,7 @@ impl Lister<'_> {
                 Some(host) => (Kind::Redirect, format!("{name} sends requests to {host}")),
                 None => (Kind::Variable, name.clone()),
             };
-            self.push(kind, format!("env.{name}"), text, value);
+            self.push(kind, &format!("env.{name}"), text, value);
             if let Some(item) = self.items.last_mut() {
                 item.host = host;
             }
@@ -131,13 +131,13 @@ impl Lister<'_> {
                 let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or("*");
                 for (number, hook) in group.get("hooks").and_then(Value::as_array).into_iter().flatten().enumerate() {
                     let text = format!("{event} [{matcher}]: {}", hook_text(hook));
-                    self.push(Kind::Hook, format!("hooks.{event}.{at}.{number}"), text, &with_matcher(matcher, hook));
+                    self.push(Kind::Hook, &format!("hooks.{event}.{at}.{number}"), text, &with_matcher(matcher, hook));
                 }
             }
         }
     }
 
-    fn push(&mut self, kind: Kind, id: String, text: String, value: &Value) {
+    fn push(&mut self, kind: Kind, id: &str, text: String, value: &Value) {
         let id = format!("{}#{id}", self.name);
         let digest = digest(value);
         self.items.push(Item { kind, id, text, file: self.file.clone(), digest, host: None });

@@ -3,7 +3,7 @@
 
 use crate::layer::{JSONC, ReadFailure, parse_object, read_text};
 use crate::state::{lock_file, private_dir};
-use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
@@ -126,7 +126,7 @@ fn change(object: &CstObject, name: &str, edit: &Edit, not_a_list: &dyn Fn() -> 
         },
         Edit::Add(values) => {
             let list = object.array_value_or_create(name).ok_or_else(not_a_list)?;
-            let present: Vec<Value> = list.elements().iter().filter_map(|e| e.to_serde_value()).collect();
+            let present: Vec<Value> = list.elements().iter().filter_map(CstNode::to_serde_value).collect();
             let new: Vec<&Value> = values.iter().filter(|value| !present.contains(value)).collect();
             for value in &new {
                 list.append(input(value));
@@ -142,7 +142,7 @@ fn change(object: &CstObject, name: &str, edit: &Edit, not_a_list: &dyn Fn() -> 
                 .filter(|element| element.to_serde_value().is_some_and(|value| values.contains(&value)))
                 .collect();
             let any = !gone.is_empty();
-            gone.into_iter().for_each(jsonc_parser::cst::CstNode::remove);
+            gone.into_iter().for_each(CstNode::remove);
             return Ok(any);
         }
     }

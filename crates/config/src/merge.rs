@@ -121,14 +121,13 @@ impl Gatekeeper<'_> {
     }
 
     fn admits(&mut self, key: &Key, value: &Value, path: &str, layer: &mut Layer) -> bool {
+        if key.gate == Gate::Own && self.setter != Setter::User {
+            let message = format!("{path} has no effect here: a repository cannot approve its own servers");
+            self.complain(layer, path, message);
+            return false;
+        }
         let waits = match key.gate {
-            Gate::Open => false,
-            Gate::Own if self.setter != Setter::User => {
-                let message = format!("{path} has no effect here: a repository cannot approve its own servers");
-                self.complain(layer, path, message);
-                return false;
-            }
-            Gate::Own => false,
+            Gate::Open | Gate::Own => false,
             Gate::Grant | Gate::Helper => true,
             Gate::Code => self.refuse,
             Gate::Loosens { strict } => *value != Value::Bool(strict),

@@ -131,7 +131,10 @@ pub fn update(env: &Env, change: impl FnOnce(&mut Map<String, Value>)) -> Result
     .map_err(failed)?
 }
 
-fn read_for_change(env: &Env) -> Result<(Map<String, Value>, Option<Vec<u8>>), StateError> {
+/// The state, and the bytes it was read from when there were any.
+type Read = (Map<String, Value>, Option<Vec<u8>>);
+
+fn read_for_change(env: &Env) -> Result<Read, StateError> {
     let path = state_file(env).ok_or(StateError::NoHome)?;
     let shown = path.display().to_string();
     let bytes = match std::fs::read(&path) {

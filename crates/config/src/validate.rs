@@ -139,12 +139,11 @@ impl Check<'_> {
 }
 
 fn may_stand(scope: Scope, source: Source) -> bool {
-    match (scope, source) {
-        (_, Source::Managed) | (Scope::Any, _) => true,
-        (Scope::Managed, _) => false,
-        (_, Source::CommandLine | Source::Flag | Source::Session | Source::User) => true,
-        (Scope::UserLocalManaged, Source::Local) => true,
-        (Scope::UserLocalManaged, Source::Project) | (Scope::UserManaged, Source::Local | Source::Project) => false,
+    match scope {
+        Scope::Any => true,
+        Scope::UserLocalManaged => source != Source::Project,
+        Scope::UserManaged => !matches!(source, Source::Project | Source::Local),
+        Scope::Managed => source == Source::Managed,
     }
 }
 
