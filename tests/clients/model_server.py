@@ -150,10 +150,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def stream(self, answer, message_id, model, request_id):
-        self.send_response(200)
-        for name, value in {"content-type": "text/event-stream", "transfer-encoding": "chunked", "request-id": request_id}.items():
-            self.send_header(name, value)
-        self.end_headers()
+        self.head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked", "request-id": request_id})
         deltas = 0
         for event in answer.events(message_id, model):
             self.chunk(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
@@ -167,11 +164,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def whole(self, status, value, headers=None):
         data = json.dumps(value).encode()
-        self.send_response(status)
-        for name, content_value in {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})}.items():
-            self.send_header(name, content_value)
-        self.end_headers()
+        self.head(status, {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})})
         self.wfile.write(data)
+
+    def head(self, status, headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
 
     def log_message(self, *_):
         """Nothing on stderr: pytest reports what matters."""

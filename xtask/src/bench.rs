@@ -23,14 +23,15 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use table::{Row, median};
 
-const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--binary FILE]
+const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
-Builds gimlet in release mode and measures it. --only runs the groups whose name contains WORD:
+Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
 start, turns, stream, output, resume, crowd, search.";
 
 struct Options {
     quick: bool,
     only: Option<String>,
+    profile: String,
     binary: Option<PathBuf>,
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         return Ok(());
     }
     let options = Options::parse(args)?;
-    let binary = options.binary.clone().map_or_else(build, Ok)?;
+    let binary = options.binary.clone().map_or_else(|| build(&options.profile), Ok)?;
     let server = Server::start()?;
     let bench = Bench { place: Place::new(binary, server.url())?, server, quick: options.quick };
     let mut rows = Vec::new();
@@ -80,12 +81,13 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
 
 impl Options {
     fn parse(args: &[&str]) -> Result<Self> {
-        let mut options = Self { quick: false, only: None, binary: None };
+        let mut options = Self { quick: false, only: None, profile: "dist".into(), binary: None };
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
             match *arg {
                 "--quick" => options.quick = true,
                 "--only" => options.only = rest.next().map(ToString::to_string),
+                "--profile" => options.profile = rest.next().context("--profile needs a name")?.to_string(),
                 "--binary" => options.binary = rest.next().map(|b| PathBuf::from(b).canonicalize()).transpose()?,
                 other => bail!("unknown argument {other}\n{HELP}"),
             }
@@ -143,9 +145,10 @@ fn conditions() -> String {
     format!("{cores} cores, {} {}, load average {load} at the end", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-fn build() -> Result<PathBuf> {
+fn build(profile: &str) -> Result<PathBuf> {
     let mut command = Command::new(cargo_program());
-    command.args(["build", "--release", "--package", "gimlet-cli", "--message-format", "json-render-diagnostics"]);
+    command.args(["build", "--profile", profile, "--package", "gimlet-cli"]);
+    command.args(["--message-format", "json-render-diagnostics"]);
     let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         bail!("gimlet does not build");

@@ -21,7 +21,10 @@ pub(crate) fn record(root: &Path) -> Result<()> {
 
 /// Draws `docs/demo.svg`.
 pub(crate) fn picture(root: &Path) -> Result<()> {
-    let run = Command::new(cargo_program()).args(["run", "--quiet", "-p", "gimlet-cli", "--", "demo"]).current_dir(root).output();
+    let run = Command::new(cargo_program())
+        .args(["run", "--quiet", "-p", "gimlet-cli", "--", "demo"])
+        .current_dir(root)
+        .output();
     let run = run.context("could not start the demo")?;
     if !run.status.success() {
         bail!("the demo failed: {}", String::from_utf8_lossy(&run.stderr));

@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test | deps | bench | sizes | record-demo | demo-svg`. Plain programs started one after another; the first failure ends the run
+//! Chores: `cargo xtask test | deps | ids | bench | sizes | record-demo | demo-svg`. Plain programs started one after another; the first failure ends the run
 //! with its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -8,6 +8,7 @@ mod bench;
 mod clients;
 mod demo;
 mod deps;
+mod ids;
 mod sizes;
 mod steps;
 
@@ -18,6 +19,7 @@ const USAGE: &str = "Usage: cargo xtask <task>
 
   test [--no-clients]   fmt, clippy, crate edges, all Rust tests, then the clients of others and a real model
   deps                  check the edges between our crates
+  ids                   check which items of the specification's checklists no test names
   clients               install the clients of others and run their tests
   bench [--quick]       measure the release binary against its budgets
   sizes                 list the longest files and functions
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         ["test"] => steps::test(&root(), steps::Clients::Run),
         ["test", "--no-clients"] => steps::test(&root(), steps::Clients::Skip),
         ["deps"] => steps::stage("crate edges", || deps::check(&root())),
+        ["ids"] => steps::stage("checklist items", || ids::check(&root())),
         ["clients"] => clients::run(&root()),
         ["bench", ref options @ ..] => bench::run(options),
         ["sizes"] => sizes::report(&root()),

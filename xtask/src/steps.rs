@@ -1,6 +1,6 @@
 //! The test command as a list of steps.
 
-use crate::{clients, deps};
+use crate::{clients, deps, ids};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
@@ -17,6 +17,7 @@ pub(crate) fn test(root: &Path, with_clients: Clients) -> Result<()> {
     stage("format", || cargo(&["fmt", "--all", "--check"]))?;
     stage("lints", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
     stage("crate edges", || deps::check(root))?;
+    stage("checklist items", || ids::check(root))?;
     stage("rust tests", || cargo(&["test", "--workspace", "--quiet"]))?;
     match with_clients {
         Clients::Run => clients::run(root),

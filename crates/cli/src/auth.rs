@@ -4,6 +4,7 @@
 use config::{Credential, CredentialOptions, GlobalState, NoCredential, Project, Selection, vault};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use sys::Env;
@@ -52,7 +53,7 @@ fn login(flags: &[&str], env: &Env) -> Result<(String, u8), String> {
     let mut text = format!("The key is stored in {}, readable by you alone.", file.display());
     for name in ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"] {
         if env.get(name).is_some() {
-            text.push_str(&format!("\nNote: {name} is set and is used instead of it."));
+            write!(text, "\nNote: {name} is set and is used instead of it.").ok();
         }
     }
     Ok((text, 0))
@@ -131,10 +132,10 @@ impl Found {
             }
         };
         if let Some(at) = self.expires_at {
-            text.push_str(&format!("\nValid until {}", sys::clock::iso(at)));
+            write!(text, "\nValid until {}", sys::clock::iso(at)).ok();
         }
         if let Some(note) = &self.note {
-            text.push_str(&format!("\nNote: {note}"));
+            write!(text, "\nNote: {note}").ok();
         }
         text
     }

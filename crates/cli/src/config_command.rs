@@ -143,15 +143,7 @@ impl Here<'_> {
 
     fn explain(&self, key: Option<&str>) -> Result<(String, u8), String> {
         let loaded = self.load()?;
-        let names: Vec<String> = match key {
-            Some(key) => vec![key.to_owned()],
-            None => {
-                let mut names: Vec<String> = loaded.layers.iter().flat_map(|l| l.valid.keys().cloned()).collect();
-                names.sort();
-                names.dedup();
-                names
-            }
-        };
+        let names = key.map_or_else(|| set_keys(&loaded), |key| vec![key.to_owned()]);
         let mut all = Vec::new();
         for name in &names {
             all.push(Explanation::of(&loaded, name)?);
@@ -162,6 +154,14 @@ impl Here<'_> {
         }
         Ok((all.iter().map(Explanation::text).collect::<Vec<_>>().join("\n\n"), 0))
     }
+}
+
+/// Every key that some file sets.
+fn set_keys(loaded: &Loaded) -> Vec<String> {
+    let mut names: Vec<String> = loaded.layers.iter().flat_map(|layer| layer.valid.keys().cloned()).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// What every layer says about one key.

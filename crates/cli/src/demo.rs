@@ -18,7 +18,7 @@ use wire::sdk::{Message, TurnResult};
 
 const PROMPT: &str = include_str!("../demo/prompt.txt");
 /// Far more than the few commands need; a demo must never hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Runs the demo; the exit code says whether the sample project was fixed.
 pub(crate) fn run(env: &Env) -> u8 {

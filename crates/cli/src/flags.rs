@@ -150,8 +150,6 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("system-prompt-file", One, "path", Model, "Replace the system prompt with a file", Set(|a, v| a.system_prompt_file = path(v))),
     row("append-system-prompt", One, "text", Model, "Add to the system prompt", Set(|a, v| a.options.append_system_prompt = last(v))),
     row("append-system-prompt-file", One, "path", Model, "Add a file to the system prompt", Set(|a, v| a.append_system_prompt_file = path(v))),
-    row("record", One, "file", Diagnosis, "Record the model traffic to a cassette", Set(|a, v| a.options.record = path(v))),
-    row("replay", One, "file", Diagnosis, "Answer from a cassette, without network", Set(|a, v| a.options.replay = path(v))),
 
     row("allowedTools", Greedy, "rules", Tools, "Allow rules, e.g. \"Bash(git log *)\" Edit", Set(|a, v| a.options.allowed_tools = rules(&v))).alias(&["allowed-tools"]),
     row("disallowedTools", Greedy, "rules", Tools, "Deny rules; a bare name removes the tool", Set(|a, v| a.options.disallowed_tools = rules(&v))).alias(&["disallowed-tools"]),
@@ -169,6 +167,8 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("bare", Switch, "", Config, "Minimal: no instructions files, three tools", Set(|a, _| a.options.bare = true)),
     row("safe-mode", Switch, "", Config, "Without any customisation", Set(|a, _| a.options.safe_mode = true)),
 
+    row("record", One, "file", Diagnosis, "Record the model traffic to a cassette", Set(|a, v| a.options.record = path(v))),
+    row("replay", One, "file", Diagnosis, "Answer from a cassette, without network", Set(|a, v| a.options.replay = path(v))),
     row("debug", OptionalEquals, "filter", Diagnosis, "Write a debug log, e.g. --debug=model,store", Set(|a, v| { a.debug.on = true; a.debug.filter = last(v); })),
     row("debug-file", One, "path", Diagnosis, "Write the debug log to this file", Set(|a, v| { a.debug.on = true; a.debug.file = path(v); })),
     row("debug-to-stderr", Switch, "", Hidden, "", Set(|a, _| { a.debug.on = true; a.debug.to_stderr = true; })),

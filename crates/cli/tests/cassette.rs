@@ -1,5 +1,6 @@
 //! `--record` and `--replay` through the binary: a recorded conversation has the same course and the same effects on
 //! another machine, without network and key, and says where it leaves the recorded way.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -54,8 +55,8 @@ fn course(done: &Finished, sandbox: &Sandbox) -> Vec<String> {
 }
 
 /// A call to `name`, whose input may use this machine's paths.
-fn calls(name: &str, input: Value) -> Reply {
-    Reply::message(vec![Block::text("On it."), Block::tool(name, &input)])
+fn calls(name: &str, input: &Value) -> Reply {
+    Reply::message(vec![Block::text("On it."), Block::tool(name, input)])
 }
 
 #[test]
@@ -63,9 +64,12 @@ fn a_recording_replays_on_another_machine() {
     let server = ModelServer::start();
     let first = here(&server);
     let at = |name: &str| first.project().join(name).to_str().unwrap().to_owned();
-    server.push(calls("Read", json!({"file_path": at("in.txt")})));
-    server.push(calls("Write", json!({"file_path": at("sub/out.txt"), "content": "written\n"})));
-    server.push(calls("Bash", json!({"command": "pwd; date; date +%s%N | md5sum | cut -c1-32; echo $HOME; cat sub/out.txt"})));
+    server.push(calls("Read", &json!({"file_path": at("in.txt")})));
+    server.push(calls("Write", &json!({"file_path": at("sub/out.txt"), "content": "written\n"})));
+    server.push(calls(
+        "Bash",
+        &json!({"command": "pwd; date; date +%s%N | md5sum | cut -c1-32; echo $HOME; cat sub/out.txt"}),
+    ));
     server.push(Reply::text(format!("All in {}.", at("sub"))));
     let args = ["-p", "go", "--output-format", "stream-json", "--verbose", "--allowedTools", "Write,Bash"];
     first.write("in.txt", "input\n");
@@ -93,7 +97,8 @@ fn a_recording_replays_on_another_machine() {
 fn secrets_never_reach_the_file() {
     let server = ModelServer::script([
         Reply::tool("Read", json!({"file_path": "notes.txt"})),
-        Reply::text("Your key is top-secret-key-1, the token secret-token-2.").header("set-cookie", "session=secret-cookie-3"),
+        Reply::text("Your key is top-secret-key-1, the token secret-token-2.")
+            .header("set-cookie", "session=secret-cookie-3"),
     ]);
     let mut sandbox = here(&server);
     sandbox.set("ANTHROPIC_API_KEY", "top-secret-key-1");
@@ -104,7 +109,8 @@ fn secrets_never_reach_the_file() {
     assert_eq!(server.request(0).header("x-api-key"), Some("top-secret-key-1"));
     assert_eq!(server.request(0).header("x-gateway"), Some("secret-header-4"));
     let text = std::fs::read_to_string(&tape).unwrap();
-    for secret in ["secret-key-1", "secret-token-2", "secret-cookie-3", "secret-header-4", "sk-ant-api03", "x-api-key"] {
+    for secret in ["secret-key-1", "secret-token-2", "secret-cookie-3", "secret-header-4", "sk-ant-api03", "x-api-key"]
+    {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
     assert!(text.contains("my key is <secret>"), "{text}");
@@ -117,7 +123,10 @@ fn another_prompt_is_named_with_both_sides() {
     let tape = record(&sandbox, &["-p", "say hello"]);
     let done = replay(&tape, &["-p", "say goodbye"]).expect_code(1);
     assert!(done.stdout.contains("left the recorded way at exchange 1: message 1 (user) differs"), "{done:?}");
-    assert!(done.stdout.contains("recorded: say hello\n") && done.stdout.contains("now:      say goodbye\n"), "{done:?}");
+    assert!(
+        done.stdout.contains("recorded: say hello\n") && done.stdout.contains("now:      say goodbye\n"),
+        "{done:?}"
+    );
     assert_eq!(done.stderr, "");
 }
 
@@ -174,7 +183,8 @@ fn requests_that_tools_make_are_on_the_tape() {
     let pages = ModelServer::start();
     pages.route("/page", Reply::status(200).body("text/html", "<h1>Title</h1><p>The answer is 42.</p>"));
     let fetch = json!({"url": format!("{}/page", pages.url()), "prompt": "What is the answer?"});
-    let server = ModelServer::script([Reply::tool("WebFetch", fetch), Reply::text("42, it says."), Reply::text("It is 42.")]);
+    let server =
+        ModelServer::script([Reply::tool("WebFetch", fetch), Reply::text("42, it says."), Reply::text("It is 42.")]);
     let sandbox = here(&server);
     let allow = ["-p", "find out", "--allowedTools", "WebFetch"];
     let tape = sandbox.root().join("tape.jsonl");
@@ -193,12 +203,49 @@ fn requests_that_tools_make_are_on_the_tape() {
     assert!(done.stdout.contains("exchange 2") && done.stdout.contains("43"), "{done:?}");
 }
 
+// Calls of one message run together, so the order of what they ask the model is nobody's promise.
+#[test]
+fn parallel_requests_of_tools_may_come_in_any_order() {
+    let pages = ModelServer::start();
+    let slow = |word: &str| Reply::status(200).body("text/html", format!("<p>{word}</p>"));
+    let wait = std::time::Duration::from_millis(300);
+    pages.route("/a", slow("alpha"));
+    pages.route("/b", slow("beta").delay(wait));
+    let fetch = |name: &str| json!({"url": format!("{}/{name}", pages.url()), "prompt": "Repeat it."});
+    let both = vec![Block::tool("WebFetch", &fetch("a")), Block::tool("WebFetch", &fetch("b"))];
+    let mut first = true;
+    let server = ModelServer::with_handler(move |request| {
+        let asked = request.last_user_text();
+        match () {
+            () if std::mem::take(&mut first) => Reply::message(both.clone()),
+            () if asked.contains("alpha") => Reply::text("It is alpha."),
+            () if asked.contains("beta") => Reply::text("It is beta."),
+            () => Reply::text("Both."),
+        }
+    });
+    let sandbox = here(&server);
+    let tape = sandbox.root().join("tape.jsonl");
+    let local = "GIMLET_WEBFETCH_ALLOW_LOCAL";
+    let args = |flag| [flag, tape.to_str().unwrap(), "-p", "look", "--allowedTools", "WebFetch"];
+    let done = sandbox.gimlet(&args("--record")).env(local, "1").run().expect_clean();
+    assert_eq!((done.stdout.as_str(), server.requests().len()), ("Both.\n", 4));
+    pages.route("/a", slow("alpha").delay(wait));
+    pages.route("/b", slow("beta"));
+    let done = elsewhere().gimlet(&args("--replay")).env(local, "1").run().expect_clean();
+    assert_eq!(done.stdout, "Both.\n");
+}
+
 /// The first match of `prefix` followed by a name, in the last result.
 fn named(request: &Captured, prefix: &str) -> String {
     let results = request.tool_results();
     let text = results.last().unwrap()["content"].as_str().unwrap().to_owned();
     let at = text.find(prefix).unwrap_or_else(|| panic!("{prefix} in {text}")) + prefix.len();
-    text[at..].chars().take_while(|c| !c.is_whitespace() && !matches!(c, ',' | '<')).collect::<String>().trim_end_matches('.').to_owned()
+    text[at..]
+        .chars()
+        .take_while(|c| !c.is_whitespace() && !matches!(c, ',' | '<'))
+        .collect::<String>()
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 // Task ids and file names are random: the recorded call must name this run's.
@@ -209,7 +256,10 @@ fn names_made_up_by_tools_are_found_again() {
         step += 1;
         match step {
             1 => Reply::tool("Bash", json!({"command": "echo from afar", "run_in_background": true})),
-            2 => Reply::tool("TaskOutput", json!({"task_id": named(request, "as task "), "block": true, "timeout": 20000})),
+            2 => Reply::tool(
+                "TaskOutput",
+                json!({"task_id": named(request, "as task "), "block": true, "timeout": 20000}),
+            ),
             3 => Reply::tool("Bash", json!({"command": "seq 1 9000"})),
             4 => Reply::tool("Read", json!({"file_path": named(request, "saved to: "), "limit": 3})),
             _ => Reply::text("Done."),

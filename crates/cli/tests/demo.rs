@@ -1,5 +1,7 @@
 //! `gimlet demo` through the binary: it finishes the task in any surroundings, touches nothing else, and fails when a
 //! tool does. The bundled cassette is made here from `demo/script.json`.
+#![allow(clippy::unwrap_used, reason = "test code")]
+#![allow(clippy::disallowed_methods, reason = "the project is checked from outside, as a user would")]
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,8 @@ fn here(relative: &str) -> PathBuf {
 
 /// The path after a label of the output.
 fn told(stdout: &str, label: &str) -> PathBuf {
-    let line = stdout.lines().find(|l| l.trim_start().starts_with(label)).unwrap_or_else(|| panic!("{label}: {stdout}"));
+    let line =
+        stdout.lines().find(|l| l.trim_start().starts_with(label)).unwrap_or_else(|| panic!("{label}: {stdout}"));
     line.trim_start().strip_prefix(label).unwrap().trim().into()
 }
 
@@ -128,7 +131,10 @@ fn recorded() -> String {
 fn the_bundled_cassette_is_what_the_script_records() {
     let fresh = recorded();
     // The first line names the version that recorded.
-    assert!(fresh.lines().skip(1).eq(CASSETTE.lines().skip(1)), "run `cargo xtask record-demo`; fresh recording:\n{fresh}");
+    assert!(
+        fresh.lines().skip(1).eq(CASSETTE.lines().skip(1)),
+        "run `cargo xtask record-demo`; fresh recording:\n{fresh}"
+    );
     assert!(!CASSETTE.contains("/tmp") && !CASSETTE.contains("/home") && !CASSETTE.contains("test-key"), "{CASSETTE}");
 }
 

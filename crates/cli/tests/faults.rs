@@ -1,6 +1,8 @@
 //! Faults of the model server through the real binary: each ends in the outcome that is promised for it, tools never run
 //! twice or on half an input, and the host hears of every retry before it happens.
 
+#![expect(clippy::unwrap_used, reason = "a panic is the report of a test")]
+
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use testkit::{Block, Event, Finished, Gate, ModelServer, Reply, Sandbox};
@@ -182,11 +184,8 @@ fn a_call_cut_in_its_input_runs_once_and_whole() {
     let call = || vec![Block::tool_with_id("toolu_1", "Bash", &json!({"command": "echo ran >> runs; echo tail"}))];
     for nth in 0..3 {
         let at = events_until(call(), "content_block_delta", nth);
-        let case = Case::new([
-            Reply::message(call()).cut_after_events(at),
-            Reply::message(call()),
-            Reply::text("Done."),
-        ]);
+        let case =
+            Case::new([Reply::message(call()).cut_after_events(at), Reply::message(call()), Reply::text("Done.")]);
         let lines = case.answer("Done.");
         assert_eq!(case.sandbox.read("runs"), "ran\n");
         assert_eq!(retries(&lines).len(), 1);

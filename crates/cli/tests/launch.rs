@@ -1,8 +1,6 @@
 //! How the binary starts, or refuses to: versions, help, argument errors, modes. No run here reaches a model unless it says
 //! so.
 
-#![expect(clippy::unwrap_used, reason = "a panic is the report")]
-
 use serde_json::json;
 use std::time::{Duration, Instant};
 use testkit::{Finished, ModelServer, Reply, Sandbox};
@@ -136,9 +134,9 @@ fn root_gets_no_bypass_mode_outside_a_sandbox() {
         assert_eq!(run.stderr.lines().count(), 1);
         assert_eq!(server.requests().len(), 0);
     } else {
-        let _ = run.expect_clean();
+        run.expect_clean();
     }
-    let _ = sandbox.gimlet(&args).env("IS_SANDBOX", "1").run().expect_clean();
+    sandbox.gimlet(&args).env("IS_SANDBOX", "1").run().expect_clean();
 }
 
 #[test]
@@ -186,6 +184,6 @@ fn the_debug_log_goes_to_its_file_and_holds_no_key() {
     assert!(log.contains("--mcp-config is accepted and has no effect"), "{log}");
     assert!(!log.contains("sk-very-secret"));
     let file = sandbox.root().join("my.log");
-    let _ = sandbox.gimlet(&["-p", "hi", "--debug-file", file.to_str().unwrap(), "--agent", "a"]).run().expect_clean();
+    sandbox.gimlet(&["-p", "hi", "--debug-file", file.to_str().unwrap(), "--agent", "a"]).run().expect_clean();
     assert!(std::fs::read_to_string(file).unwrap().contains("--agent"));
 }

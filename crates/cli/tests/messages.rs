@@ -231,7 +231,7 @@ fn every_retry_is_told_first() {
         Reply::text("finally"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let run = print(&sandbox, "hi", &[]).timeout(std::time::Duration::from_secs(60)).run().expect_clean();
+    let run = print(&sandbox, "hi", &[]).timeout(std::time::Duration::from_mins(1)).run().expect_clean();
     let lines = run.lines();
     let told: Vec<Value> = of_kind(&lines, "system/api_retry")
         .iter()

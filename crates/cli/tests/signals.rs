@@ -1,7 +1,5 @@
 //! Signals, and readers that leave.
 
-#![expect(clippy::unwrap_used, reason = "a panic is the report")]
-
 use serde_json::json;
 use std::time::{Duration, Instant};
 use testkit::{Block, Gate, ModelServer, Reply, Running, Sandbox};
@@ -95,7 +93,7 @@ fn sigterm_during_a_tool_kills_its_whole_tree() {
     let file = sandbox.project().join("pid");
     let shell = wait_until(|| std::fs::read_to_string(&file).ok()?.trim().parse::<u32>().ok());
     running.terminate();
-    let _ = running.finish().expect_code(143);
+    running.finish().expect_code(143);
     wait_until(|| (!std::path::Path::new(&format!("/proc/{shell}")).exists()).then_some(()));
     let lines = sandbox.transcript();
     assert!(lines.iter().any(|l| l.to_string().contains("tool_use")), "the call was recorded before it ran");
@@ -109,7 +107,7 @@ fn sigint_while_idle_is_the_end() {
     running.send_user("hi");
     running.wait_for("result");
     running.interrupt();
-    let _ = running.finish().expect_code(130);
+    running.finish().expect_code(130);
 }
 
 #[test]
@@ -122,7 +120,7 @@ fn a_second_sigint_does_not_wait() {
     running.interrupt();
     running.wait_for("result");
     running.interrupt();
-    let _ = running.finish().expect_code(130);
+    running.finish().expect_code(130);
 }
 
 #[test]

@@ -47,7 +47,8 @@ impl Ledger {
     }
 
     pub(crate) fn cost(&self) -> f64 {
-        self.models.values().map(|m| m.cost_usd).sum()
+        // Not `sum`: that of nothing is minus zero.
+        self.models.values().fold(0.0, |all, m| all + m.cost_usd)
     }
 
     pub(crate) fn turn_usage(&self) -> Usage {

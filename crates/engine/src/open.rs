@@ -1,6 +1,7 @@
 //! Opens a session: reads what was declared, chooses the conversation, puts the parts together. Nothing is written and
 //! nothing is sent before the first prompt.
 
+mod cassette;
 mod conversation;
 mod prompt;
 mod toolbox;
@@ -21,12 +22,11 @@ use crate::structured::StructuredOutput;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
 use conversation::Conversation;
-use model::cassette::{Player, Recorder};
 use model::catalog::{Catalog, Served};
 use model::request::Choice;
-use model::{Fragment, Identity, Secret, Transport};
+use model::{Fragment, Identity, Transport};
 use permission::Place;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use store::registry::{Facts as LiveFacts, LiveRecord};
 use store::{Layout, Persist, Transcript};
@@ -95,7 +95,21 @@ impl Opening {
         let model = main_model(&options, &loaded, &conversation, &catalog, &env);
         let wanted = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
         let credential = config::credentials::resolve(&env, &loaded, wanted);
-        Ok(Self { options, env, base_env: boot.env, cwd, named_cwd: boot.cwd, loaded, selection, layout, conversation, mode, catalog, model, credential })
+        Ok(Self {
+            options,
+            env,
+            base_env: boot.env,
+            cwd,
+            named_cwd: boot.cwd,
+            loaded,
+            selection,
+            layout,
+            conversation,
+            mode,
+            catalog,
+            model,
+            credential,
+        })
     }
 
     fn notices(&self) -> Vec<String> {
@@ -121,7 +135,7 @@ impl Opening {
         let structured = self.structured()?;
         let registry = Arc::new(toolbox::registry(&self, &policy, structured.clone()));
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
-        let transport = self.transport()?;
+        let transport = cassette::transport(&self)?;
         let io = Io {
             scribe: self.scribe(),
             link: self.link(transport),
@@ -144,7 +158,7 @@ impl Opening {
             structured,
         };
         let context = self.context(identity, registry.tool_fragments().into_iter().map(Fragment::new).collect());
-        let start = self.conversation.start(self.options.name);
+        let start = self.conversation.start(self.options.name, self.mode);
         Ok(Session { control: Control::new(commands, host), context, io, start })
     }
 
@@ -252,51 +266,13 @@ impl Opening {
             cwd: self.cwd.display().to_string(),
             session_id: self.conversation.session_id.clone(),
             version: wire::version::COMPAT,
-            git_branch: sys::git::branch(&self.cwd),
+            git_branch: recorded_branch(&self.cwd),
         };
         Scribe::new(transcript, persist, tail, self.conversation.leaf())
     }
 
     fn link(&self, transport: Transport) -> Link {
         Link::new(self.env.clone(), self.cwd.clone(), transport, self.credential.clone())
-    }
-
-    fn transport(&self) -> Result<Transport, StartError> {
-        let failed = |e: model::ModelError| StartError::new(format!("Error: {e}"));
-        let file = |path: &Path| self.cwd.join(path);
-        Ok(match (&self.options.record, &self.options.replay) {
-            (_, Some(path)) => {
-                let player = Player::open(&file(path), self.places()).map_err(failed)?;
-                Transport::Replay(player.with_secrets(self.secrets()))
-            }
-            (Some(path), None) => {
-                let recorder = Recorder::create(&file(path), self.places()).map_err(failed)?;
-                Transport::Record(recorder.with_secrets(self.secrets()))
-            }
-            (None, None) => Transport::Network,
-        })
-    }
-
-    /// The paths of this machine and run that stand as placeholders in a cassette.
-    fn places(&self) -> Vec<(String, String)> {
-        let home = self.env.home();
-        let (session, tasks) = (self.session_dir(), self.tasks_dir());
-        let named = [
-            (Some(self.cwd.as_path()), "<<cwd>>"),
-            (Some(self.named_cwd.as_path()), "<<cwd>>"),
-            (Some(session.as_path()), "<<session>>"),
-            (Some(tasks.as_path()), "<<tasks>>"),
-            (Some(self.layout.home()), "<<config>>"),
-            (home.as_deref(), "<<home>>"),
-        ];
-        let place = |(path, name): (Option<&Path>, &str)| Some((path?.display().to_string(), name.to_owned()));
-        named.into_iter().filter_map(place).collect()
-    }
-
-    /// Values of the environment that must not reach a cassette.
-    fn secrets(&self) -> Vec<Secret> {
-        let names = config::environment::SECRET_VARIABLES;
-        names.iter().filter_map(|name| self.env.non_empty(name)).map(Secret::new).collect()
     }
 
     fn served(&self) -> Served {
@@ -398,6 +374,12 @@ impl Opening {
         }
         chain
     }
+}
+
+/// Transcript readers expect a name on every line: `HEAD` where there is no branch.
+fn recorded_branch(cwd: &std::path::Path) -> String {
+    let branch = sys::git::branch(cwd);
+    if branch.is_empty() { "HEAD".into() } else { branch }
 }
 
 fn thinking(choice: Thinking) -> Choice {

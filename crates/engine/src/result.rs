@@ -122,8 +122,9 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
         Err(error) => Err(error),
     };
     if let Err(error) = recorded {
-        session.io.host.notice(error.to_string()).await;
+        tracing::warn!(%error, "the turn is not on disk");
     }
+    session.tell_disk().await;
     let result = build(session, turn, reason);
     session.io.results += 1;
     session.io.host.send(Message::Result(Box::new(result))).await;

@@ -70,29 +70,35 @@ fn assistant(entry: &LoadedEntry) -> Option<Turn> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Attached {
+struct Attached<'a> {
     #[serde(rename = "type", default)]
     kind: String,
-    #[serde(default)]
-    content: Option<String>,
+    /// A string in the kinds we read; a list in others.
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
     #[serde(default)]
     new_date: Option<String>,
+    /// A prompt that was typed while a turn ran: text or blocks.
+    #[serde(borrow, default)]
+    prompt: Option<&'a RawValue>,
 }
 
 /// Attachments we know how to show; the others were notes of the program that wrote them.
 fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
     let Some(body) = entry.body.as_deref().and_then(raw) else { return };
-    let Ok(attached) = serde_json::from_str::<Attached>(body.get()) else { return };
-    match (attached.kind.as_str(), attached.content, attached.new_date) {
-        ("x_session_context", Some(text), _) => {
+    let Ok(attached) = serde_json::from_str::<Attached<'_>>(body.get()) else { return };
+    match (attached.kind.as_str(), attached.content, attached.new_date, attached.prompt) {
+        ("x_session_context", Some(content), ..) => {
+            let Ok(text) = serde_json::from_str::<String>(content.get()) else { return };
             restored.context_told = true;
             restored.told_date = date_in(&text).or(restored.told_date.take());
             restored.history.push(Turn::user_text(&text));
         }
-        ("date_change", _, Some(date)) => {
+        ("date_change", _, Some(date), _) => {
             restored.history.push(Turn::user_text(&prompts::date_change(&date)));
             restored.told_date = Some(date);
         }
+        ("queued_command", .., Some(prompt)) => restored.history.push(Turn::from_content(Role::User, prompt)),
         _ => {}
     }
 }

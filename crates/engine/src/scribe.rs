@@ -2,7 +2,7 @@
 //! leaf. Nothing here waits for the disk except `flush`.
 
 use serde_json::value::RawValue;
-use store::{Persist, StoreError, Transcript};
+use store::{Failure, Persist, StoreError, Transcript};
 use sys::{clock, id};
 use wire::entry::{AssistantEntry, AttachmentEntry, Entry, MetaEntry, SystemEntry, Tail, UserEntry};
 use wire::mode::PermissionMode;
@@ -13,6 +13,8 @@ pub(crate) struct Scribe {
     tail: Tail,
     leaf: Option<String>,
     prompt_id: Option<String>,
+    /// The failure the user was last told of.
+    told: Option<Failure>,
 }
 
 /// A line that was appended: what the host's twin of it needs.
@@ -67,7 +69,7 @@ pub(crate) struct ApiErrorLine {
 
 impl Scribe {
     pub(crate) fn new(transcript: Transcript, persist: Persist, tail: Tail, leaf: Option<String>) -> Self {
-        Self { transcript, persist, tail, leaf, prompt_id: None }
+        Self { transcript, persist, tail, leaf, prompt_id: None, told: None }
     }
 
     pub(crate) fn leaf(&self) -> Option<&str> {
@@ -214,6 +216,14 @@ impl Scribe {
             self.leaf = Some(uuid.to_owned());
         }
         self.transcript.append(lines)
+    }
+
+    /// What the user should hear about a failing disk: once, and again only after it had recovered.
+    pub(crate) fn warning(&mut self) -> Option<String> {
+        let failure = self.transcript.health().borrow().clone().filter(|f| f.warn);
+        let fresh = failure.as_ref().filter(|f| self.told.as_ref() != Some(*f)).map(ToString::to_string);
+        self.told = failure;
+        fresh
     }
 
     /// Everything appended so far is in the file, or the reason why not.

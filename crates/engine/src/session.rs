@@ -39,6 +39,8 @@ pub(crate) struct Start {
     pub fork_of: Option<store::Loaded>,
     /// `--name`
     pub name: Option<String>,
+    /// The mode, when it is not the one the resumed conversation was left in.
+    pub new_mode: Option<PermissionMode>,
 }
 
 /// Everything a phase needs to act.
@@ -118,8 +120,9 @@ impl Session {
         self.set_state("running", LiveStatus::Busy).await;
         match opener {
             Opener::Prompt(prompt) => {
-                let written = self.record_prompt(prompt)?;
+                let recorded = self.record_prompt(prompt);
                 self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                let written = recorded?;
                 if self.io.flags.replay_user_messages {
                     self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
                 }
@@ -132,12 +135,16 @@ impl Session {
         self.add_session_context()
     }
 
-    /// Before the first line of this process: the copied history of a fork, the name.
+    /// Before the first line of this process: the copied history of a fork, a changed mode, the name.
     fn begin(&mut self) -> Result<(), StoreError> {
         let start = std::mem::take(&mut self.start);
         let session_id = self.io.host.session_id.clone();
         if let Some(source) = start.fork_of {
             self.io.scribe.fork(&source, &session_id)?;
+        }
+        if let Some(mode) = start.new_mode {
+            let permission_mode = mode.as_str().to_owned();
+            self.io.scribe.meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
         }
         if let Some(custom_title) = start.name {
             self.io.scribe.meta(MetaEntry::CustomTitle { custom_title, session_id })?;
@@ -220,6 +227,13 @@ impl Session {
             if let Err(error) = self.inject(&notice, PromptSource::Meta).await {
                 tracing::warn!(%error, "a task notification could not be recorded");
             }
+        }
+    }
+
+    /// A disk that begins to refuse is told to the user.
+    pub(crate) async fn tell_disk(&mut self) {
+        if let Some(warning) = self.io.scribe.warning() {
+            self.io.host.notice(warning).await;
         }
     }
 

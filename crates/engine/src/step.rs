@@ -9,7 +9,7 @@ use crate::decide::{Answer, Failure, Last, Stop};
 use crate::link::LinkError;
 use crate::session::Io;
 use crate::turn::{Turn, TurnError};
-use model::{ErrorKind, ModelError, RetryPolicy, Verdict};
+use model::{ErrorKind, ModelError, RetryPolicy, Verdict, catalog};
 use reception::Reception;
 use std::time::{Duration, Instant};
 use store::StoreError;
@@ -125,7 +125,7 @@ async fn keep(
     turn.attempts.reset();
     reception.settle(io).await?;
     let model = reception.model(context.model());
-    io.ledger.main(&model, &reception.assembly.usage);
+    io.ledger.main(&catalog::counted_as(context.model(), &model), &reception.assembly.usage);
     let stop = stop_of(reception.assembly.stop_reason.as_deref());
     turn.stop_reason.clone_from(&reception.assembly.stop_reason);
     let text = reception.text();

@@ -154,6 +154,7 @@ async fn call_model(session: &mut Session, turn: &mut Turn) {
         Some(Err(error)) => turn.unrecorded(&error),
         None => return,
     }
+    session.tell_disk().await;
     turn.facts.over_budget = session.is_over_budget();
     if let Last::Answered(Answer { .. }) = turn.facts.last {
         turn.facts.steps += 1;

@@ -6,6 +6,8 @@
 
 mod input;
 mod printer;
+#[cfg(any(test, fuzzing))]
+pub mod probe;
 mod prompt;
 mod run;
 mod shrink;

@@ -66,11 +66,7 @@ impl Printer {
                 },
                 Some(reply) = self.replies.recv() => push_line(&mut batch, &reply),
             }
-            while batch.len() < BATCH
-                && let Ok(event) = events.try_recv()
-            {
-                self.take(event, &mut batch);
-            }
+            self.gather(&mut events, &mut batch).await;
             self.write(batch, &events).await;
         }
         let mut last = String::new();
@@ -80,6 +76,21 @@ impl Printer {
         last.push_str(&self.answer());
         self.write(last, &events).await;
         self.ended
+    }
+
+    /// Gives the session a chance to have more ready, for as long as it does: one write then serves many events of a
+    /// fast stream, while those of a slow one go out at once.
+    async fn gather(&mut self, events: &mut Events, batch: &mut String) {
+        let mut before = 0;
+        while before < batch.len() && batch.len() < BATCH {
+            before = batch.len();
+            tokio::task::yield_now().await;
+            while batch.len() < BATCH
+                && let Ok(event) = events.try_recv()
+            {
+                self.take(event, batch);
+            }
+        }
     }
 
     fn take(&mut self, event: Event, batch: &mut String) {

@@ -39,7 +39,21 @@ fn is_short(line: &str) -> bool {
 }
 
 fn render_if_short(value: &Value) -> Option<String> {
+    // Tens of megabytes need not be rendered to know that they are too long.
+    if least_length(value) > LIMIT {
+        return None;
+    }
     wire::raw::to_line(value).ok().filter(|line| is_short(line))
+}
+
+/// No rendering of `value` has fewer characters than its strings.
+fn least_length(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.chars().count(),
+        Value::Object(fields) => fields.values().map(least_length).sum(),
+        Value::Array(items) => items.iter().map(least_length).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
 }
 
 /// What the tool recorded for programs and the message repeats or never needed.

@@ -5,7 +5,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// What a pipe that reports itself writable takes without blocking.
 const SURE: usize = 4096;
@@ -48,21 +51,36 @@ impl Stdout {
             self.file = Some(file);
             return written;
         }
-        let writing = tokio::task::spawn_blocking(move || (file.write_all(&bytes), file));
+        let progress = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&progress);
+        let writing = tokio::task::spawn_blocking(move || (write_counted(&mut file, &bytes, &progress), file));
         let (written, file) = tokio::select! {
             done = writing => done.map_err(io::Error::other)?,
-            () = reader_gave_up(session_over) => return Err(io::ErrorKind::TimedOut.into()),
+            () = reader_stands_still(session_over, &seen) => return Err(io::ErrorKind::TimedOut.into()),
         };
         self.file = Some(file);
         written
     }
 }
 
-async fn reader_gave_up(session_over: impl Fn() -> bool) {
-    let mut since = None;
+/// In pieces that a ready pipe takes whole, so that a slow reader is seen to read.
+fn write_counted(file: &mut File, bytes: &[u8], progress: &AtomicUsize) -> io::Result<()> {
+    for piece in bytes.chunks(SURE) {
+        file.write_all(piece)?;
+        progress.fetch_add(piece.len(), Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Resolves when the session is over and nothing was read for a while.
+async fn reader_stands_still(session_over: impl Fn() -> bool, progress: &AtomicUsize) {
+    let (mut last, mut since) = (0, Instant::now());
     loop {
         tokio::time::sleep(TICK).await;
-        if session_over() && since.get_or_insert_with(Instant::now).elapsed() >= DRAIN {
+        let now = progress.load(Ordering::Relaxed);
+        if now != last || !session_over() {
+            (last, since) = (now, Instant::now());
+        } else if since.elapsed() >= DRAIN {
             return;
         }
     }

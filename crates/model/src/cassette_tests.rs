@@ -212,12 +212,17 @@ fn files_that_are_no_cassettes() {
 #[test]
 fn a_path_is_not_part_of_a_longer_name() {
     let normal = normal::Normal::new(places("/home/ann/proj"));
-    assert_eq!(normal.hide("/home/ann/project /home/ann/proj. -I/home/ann/proj/x"), "/home/ann/project <<cwd>>. -I<<cwd>>/x");
+    assert_eq!(
+        normal.hide("/home/ann/project /home/ann/proj. -I/home/ann/proj/x"),
+        "/home/ann/project <<cwd>>. -I<<cwd>>/x"
+    );
 }
 
 #[test]
 fn random_names_in_answers_are_this_runs() {
-    let started = |id: &str| [Turn::user_text("go"), call("t", "{}"), result("t", &format!("output goes to /t/tasks/{id}.output"))];
+    let started = |id: &str| {
+        [Turn::user_text("go"), call("t", "{}"), result("t", &format!("output goes to /t/tasks/{id}.output"))]
+    };
     let text = record(&[&started("b0000aaaa")]);
     assert!(!text.contains("b0000aaaa") && text.contains("<<name-1>>"), "{text}");
     let player = Player::from_text(&text, Vec::new()).unwrap();

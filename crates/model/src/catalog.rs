@@ -261,6 +261,13 @@ pub fn strip_long_suffix(id: &str) -> &str {
     }
 }
 
+/// The name a response is counted under: the model that answered, with the wide window that was asked for. The API
+/// knows no `[1m]` and leaves it out.
+pub fn counted_as(asked: &str, answered: &str) -> String {
+    let is_long = has_long_suffix(asked) && !has_long_suffix(answered) && canonical(asked) == canonical(answered);
+    if is_long { format!("{answered}[1m]") } else { answered.to_owned() }
+}
+
 /// The family id behind the spellings providers use: without region and vendor prefix, date, version and `[1m]`.
 pub fn canonical(id: &str) -> String {
     let lower = strip_long_suffix(id.trim()).to_ascii_lowercase();

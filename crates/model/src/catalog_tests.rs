@@ -160,3 +160,11 @@ fn generations() {
     assert!(!catalog.lookup("claude-sonnet-4-5").hides_todo_tools);
     assert_eq!(catalog.display_name("claude-mythos-5"), "Mythos 5");
 }
+
+#[test]
+fn a_wide_window_is_counted_as_such() {
+    let name = "claude-sonnet-4-5-20250929";
+    assert_eq!(counted_as("claude-sonnet-4-5[1m]", name), "claude-sonnet-4-5-20250929[1m]");
+    assert_eq!(counted_as("claude-sonnet-4-5", name), name);
+    assert_eq!(counted_as("claude-sonnet-4-5[1m]", "claude-haiku-4-5"), "claude-haiku-4-5");
+}

@@ -118,6 +118,11 @@ fn environment() {
     assert_eq!(env(&[]).max_retries, 10);
     assert_eq!(env(&[("CLAUDE_CODE_MAX_RETRIES", "3")]).max_retries, 3);
     assert_eq!(env(&[("CLAUDE_CODE_MAX_RETRIES", "99")]).max_retries, 15);
+    let mut quick = env(&[("GIMLET_RETRY_BASE_MS", "10")]).with_random(|| 0.5);
+    let delays = [(); 3].map(|()| delay(&quick.next(&status(529), Progress::Nothing)).as_millis());
+    assert_eq!(delays, [10, 20, 40]);
+    let mut slow = env(&[("GIMLET_RETRY_BASE_MS", "9000")]).with_random(|| 0.5);
+    assert_eq!(delay(&slow.next(&status(529), Progress::Nothing)), Duration::from_millis(500), "only shorter");
     let mut patient = env(&[("CLAUDE_CODE_RETRY_WATCHDOG", "1")]).with_random(|| 1.0);
     for _ in 0..400 {
         assert!(delay(&patient.next(&status(529), Progress::Nothing)) <= Duration::from_mins(5));

@@ -13,7 +13,7 @@ pub mod registry;
 pub mod resume;
 pub mod transcript;
 
-pub use error::StoreError;
+pub use error::{Failure, StoreError};
 pub use layout::Layout;
 pub use resume::{Loaded, LoadedEntry};
 pub use transcript::{Persist, Transcript};

@@ -16,8 +16,10 @@ use writer::Writer;
 
 pub(crate) use sticky::kind_of;
 
-/// Bytes that may wait for the disk.
+/// Bytes that may wait for a disk that refuses.
 pub const QUEUE_LIMIT: usize = 8 << 20;
+/// Bytes that may wait for a disk that works: a few very large lines pass without waiting.
+const WORKING_LIMIT: usize = 64 << 20;
 /// How long an append waits for room while the disk is merely slow.
 const SLOW_DISK: Duration = Duration::from_secs(2);
 
@@ -266,7 +268,8 @@ impl Shared {
 
     /// Waits for a slow disk, not for a failing one. A single line may be of any size.
     fn room_for(&self, size: usize) -> Result<MutexGuard<'_, State>, StoreError> {
-        let fits = |s: &State| s.moving_bytes() == 0 || s.pending_bytes() + size <= QUEUE_LIMIT;
+        let limit = || if self.health.borrow().is_none() { WORKING_LIMIT } else { QUEUE_LIMIT };
+        let fits = |s: &State| s.moving_bytes() == 0 || s.pending_bytes() + size <= limit();
         let waits = |s: &mut State| !fits(s) && self.health.borrow().is_none();
         let guard = self.moved.wait_timeout_while(self.lock(), SLOW_DISK, waits);
         let (state, _) = guard.unwrap_or_else(PoisonError::into_inner);

@@ -218,7 +218,14 @@ impl Run {
 
     /// The prepared command, for tests that wire the streams themselves.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.exe);
+        let mut command = if interrupts_are_ignored() {
+            // Started in the background of a script, we would hand on an ignored SIGINT, and no interrupt could be tested.
+            let mut env = Command::new("env");
+            env.arg("--default-signal=INT").arg(&self.exe);
+            env
+        } else {
+            Command::new(&self.exe)
+        };
         command.args(&self.args).env_clear().envs(self.env.iter().cloned()).current_dir(&self.cwd);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(match self.stdin {
             Input::Closed => Stdio::null(),
@@ -251,6 +258,14 @@ impl Run {
         });
         Running { child, stdin, stdout, seen: String::new(), stderr: Some(stderr) }
     }
+}
+
+/// Whether this process was started with SIGINT ignored (Linux; elsewhere it is taken to be not so).
+fn interrupts_are_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (2 - 1)) != 0
 }
 
 /// Stdout in lines, each with its newline if it had one.
@@ -418,14 +433,14 @@ impl Finished {
     }
 
     /// Panics unless the exit code is `code`; returns self for more checks.
-    #[must_use]
+    #[expect(clippy::return_self_not_must_use, reason = "a check by itself")]
     pub fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code(), code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
         self
     }
 
     /// Panics unless the run succeeded with an empty stderr.
-    #[must_use]
+    #[expect(clippy::return_self_not_must_use, reason = "a check by itself")]
     pub fn expect_clean(self) -> Self {
         assert_eq!((self.code(), self.stderr.as_str()), (0, ""), "stdout: {}", self.stdout);
         self

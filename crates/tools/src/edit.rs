@@ -4,7 +4,8 @@
 mod apply;
 pub(crate) mod change;
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::contract::{Call, CallCx, InputError, Outcome, Spec, Tool};
+use crate::file_change::{Changing, FileChange};
 use crate::file_work::{self, original, structured};
 use crate::input::Input;
 use crate::patch::{self, Hunk};
@@ -12,9 +13,6 @@ use crate::read_state::Standing;
 use crate::text_file;
 pub use apply::{Applied, Matched, Mismatch, Scope, apply};
 use change::{Found, Opened};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -31,7 +29,7 @@ impl Tool for Edit {
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
         let input = Input::of("Edit", input)?;
-        Ok(Box::new(EditCall { file_path: input.string("file_path")?, step: Step::read(&input)? }))
+        Ok(Box::new(Changing(EditCall { file_path: input.string("file_path")?, step: Step::read(&input)? })))
     }
 }
 
@@ -87,21 +85,13 @@ struct EditCall {
     step: Step,
 }
 
-impl Call for EditCall {
-    fn access(&self, at: &Workspace) -> Vec<Access> {
-        vec![Access::WritePath(at.absolute(&self.file_path))]
+impl FileChange for EditCall {
+    fn path(&self) -> &str {
+        &self.file_path
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Exclusive
-    }
-
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
-        file_work::to_the_end(move || {
-            let path = cx.workspace.absolute(&self.file_path);
-            self.edit(&cx, &path).unwrap_or_else(|refused| refused)
-        })
-        .boxed()
+    fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
+        self.edit(cx, path)
     }
 }
 

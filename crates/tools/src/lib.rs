@@ -5,6 +5,7 @@ pub mod bash;
 pub mod builtin;
 pub mod contract;
 pub mod edit;
+mod file_change;
 mod file_work;
 pub mod glob;
 pub mod grep;

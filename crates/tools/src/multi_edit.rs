@@ -1,16 +1,14 @@
 //! MultiEdit (legacy, not offered): several Edit replacements in one file, in order, all or none.
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::contract::{Call, CallCx, InputError, Outcome, Spec, Tool};
 use crate::edit::change::{self, Found, Opened};
 use crate::edit::{Matched, Step};
+use crate::file_change::{Changing, FileChange};
 use crate::file_work::{self, original, structured};
 use crate::input::Input;
 use crate::patch::{self, Hunk};
 use crate::read_state::Standing;
 use crate::text_file;
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -31,7 +29,7 @@ impl Tool for MultiEdit {
         if edits.is_empty() {
             return Err(input.refuse("edits", "must hold at least one edit"));
         }
-        Ok(Box::new(MultiEditCall { file_path: input.string("file_path")?, edits }))
+        Ok(Box::new(Changing(MultiEditCall { file_path: input.string("file_path")?, edits })))
     }
 }
 
@@ -40,21 +38,13 @@ struct MultiEditCall {
     edits: Vec<Step>,
 }
 
-impl Call for MultiEditCall {
-    fn access(&self, at: &Workspace) -> Vec<Access> {
-        vec![Access::WritePath(at.absolute(&self.file_path))]
+impl FileChange for MultiEditCall {
+    fn path(&self) -> &str {
+        &self.file_path
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Exclusive
-    }
-
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
-        file_work::to_the_end(move || {
-            let path = cx.workspace.absolute(&self.file_path);
-            self.edit(&cx, &path).unwrap_or_else(|refused| refused)
-        })
-        .boxed()
+    fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
+        self.edit(cx, path)
     }
 }
 

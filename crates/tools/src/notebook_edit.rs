@@ -1,14 +1,12 @@
 //! NotebookEdit: changes one cell of a notebook the model has read. Every other byte of the file stays.
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::contract::{Call, CallCx, InputError, Outcome, Spec, Tool};
+use crate::file_change::{Changing, FileChange};
 use crate::file_work::{self, At, HELD_LIMIT, structured};
 use crate::input::Input;
 use crate::notebook::Notebook;
 use crate::read_state::{Coverage, Standing};
 use crate::text_file::TextFile;
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -44,7 +42,7 @@ impl Tool for NotebookEdit {
             Mode::Insert | Mode::Replace => input.string("new_source")?,
         };
         let notebook_path = input.string("notebook_path")?;
-        Ok(Box::new(NotebookEditCall { notebook_path, cell_id, new_source, cell_type, mode }))
+        Ok(Box::new(Changing(NotebookEditCall { notebook_path, cell_id, new_source, cell_type, mode })))
     }
 }
 
@@ -64,21 +62,13 @@ struct NotebookEditCall {
     mode: Mode,
 }
 
-impl Call for NotebookEditCall {
-    fn access(&self, at: &Workspace) -> Vec<Access> {
-        vec![Access::WritePath(at.absolute(&self.notebook_path))]
+impl FileChange for NotebookEditCall {
+    fn path(&self) -> &str {
+        &self.notebook_path
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Exclusive
-    }
-
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
-        file_work::to_the_end(move || {
-            let path = cx.workspace.absolute(&self.notebook_path);
-            self.edit(&cx, &path).unwrap_or_else(|refused| refused)
-        })
-        .boxed()
+    fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
+        self.edit(cx, path)
     }
 }
 

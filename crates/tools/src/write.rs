@@ -1,15 +1,13 @@
 //! Write: creates or replaces a whole file. What stands in the file now must not be lost unseen: a partly viewed file
 //! or an unread notebook is never overwritten, and models that need it must have read the file first.
 
-use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::contract::{Call, CallCx, InputError, Outcome, Spec, Tool};
+use crate::file_change::{Changing, FileChange};
 use crate::file_work::{self, At, HELD_LIMIT, original, structured};
 use crate::input::Input;
 use crate::patch::{self, Hunk};
 use crate::read_state::{Coverage, Standing};
 use crate::text_file::{self, LineEnding, TextFile};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -27,7 +25,7 @@ impl Tool for Write {
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
         let input = Input::of("Write", input)?;
-        Ok(Box::new(WriteCall { file_path: input.string("file_path")?, content: input.string("content")? }))
+        Ok(Box::new(Changing(WriteCall { file_path: input.string("file_path")?, content: input.string("content")? })))
     }
 }
 
@@ -36,21 +34,13 @@ struct WriteCall {
     content: String,
 }
 
-impl Call for WriteCall {
-    fn access(&self, at: &Workspace) -> Vec<Access> {
-        vec![Access::WritePath(at.absolute(&self.file_path))]
+impl FileChange for WriteCall {
+    fn path(&self) -> &str {
+        &self.file_path
     }
 
-    fn sharing(&self) -> Sharing {
-        Sharing::Exclusive
-    }
-
-    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
-        file_work::to_the_end(move || {
-            let path = cx.workspace.absolute(&self.file_path);
-            self.write(&cx, &path).unwrap_or_else(|refused| refused)
-        })
-        .boxed()
+    fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
+        self.write(cx, path)
     }
 }
 

@@ -35,12 +35,13 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
         )?;
         let carried = bench.server.marks().first().map_or(0, |mark| mark.size as u64);
         ensure!(carried > live / 2, "the request carried {carried} bytes of {live}");
-        let peak = median_of(3, || Ok(bench.place.usage(&arguments)?.peak_bytes))?;
+        let (peak, cpu) = median_of(3, || bench.place.usage(&arguments).map(|u| (u.peak_bytes, u.cpu)))?;
         rows.push(
             Row::new(format!("resume 100 MB, {name}, to request"), Amount::Time(first))
                 .peer("wc -l", Amount::Time(cat))
                 .budget(Amount::ms(limit_ms)),
         );
+        rows.push(Row::new(format!("resume 100 MB, {name}, whole run, CPU"), Amount::Time(cpu)));
         rows.push(
             Row::new(format!("resume 100 MB, {name}, peak memory"), Amount::Bytes(peak))
                 .peer("its request", Amount::Bytes(carried))

@@ -22,8 +22,9 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     )?;
     bench.server.script(&hello);
     let (whole, bare_third) = medians(bench.times(), || Ok(place.run(&TURN)?.1), || bench.bare())?;
-    let peak = median_of(bench.few(), || Ok(place.usage(&TURN)?.peak_bytes))?;
-    let bare_peak = median_of(bench.few(), || Ok(place.usage_of(Path::new("true"), &[])?.peak_bytes))?;
+    let (peak, cpu) = median_of(bench.few(), || place.usage(&TURN).map(|u| (u.peak_bytes, u.cpu)))?;
+    let observe_bare = || place.usage_of(Path::new("true"), &[]).map(|u| (u.peak_bytes, u.cpu));
+    let (bare_peak, bare_cpu) = median_of(bench.few(), observe_bare)?;
     let size = std::fs::metadata(&place.gimlet)?.len();
     Ok(vec![
         Row::new("--version", Amount::Time(version)).peer("true", Amount::Time(bare)).budget(Amount::ms(3.0)),
@@ -31,6 +32,7 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
             .peer("true", Amount::Time(bare_again))
             .budget(Amount::ms(20.0)),
         Row::new("one turn, wall", Amount::Time(whole)).peer("true", Amount::Time(bare_third)),
+        Row::new("one turn, CPU", Amount::Time(cpu)).peer("true", Amount::Time(bare_cpu)),
         Row::new("one turn, peak memory", Amount::Bytes(peak))
             .peer("true", Amount::Bytes(bare_peak))
             .budget(Amount::mb(20)),

@@ -137,3 +137,34 @@ pub(super) fn median<T: PartialOrd + Copy>(values: &[T]) -> Option<T> {
     sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     sorted.get(sorted.len() / 2).copied()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_over_when_its_budget_says_so() {
+        let row = |ms: f64| Row::new("x", Amount::ms(ms)).peer("y", Amount::ms(10.0));
+        assert!(!row(20.0).budget(Amount::ms(20.0)).is_over());
+        assert!(row(20.1).budget(Amount::ms(20.0)).is_over());
+        assert!(row(13.0).at_most_times(1.2).is_over());
+        assert!(!row(11.0).at_most_times(1.2).is_over());
+        assert!(!row(500.0).is_over());
+    }
+
+    #[test]
+    fn the_table_is_aligned_and_complete() {
+        let rows = [Row::new("first", Amount::ms(1.5)).peer("true", Amount::ms(0.5)).budget(Amount::ms(1.0))];
+        let text = render(&rows);
+        assert!(text.contains("| first | 1.50 ms | 0.50 ms (true) | 3.00 x | 1.00 ms | over |"), "{text}");
+        let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
+        assert!(widths.windows(2).all(|pair| pair[0] == pair[1]), "{text}");
+    }
+
+    #[test]
+    fn the_median_ignores_the_order_and_one_outlier() {
+        assert_eq!(median(&[9, 1, 2]), Some(2));
+        assert_eq!(median(&[3, 1, 2, 1000, 2]), Some(2));
+        assert_eq!(median::<u8>(&[]), None);
+    }
+}

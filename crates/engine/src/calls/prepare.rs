@@ -72,13 +72,14 @@ async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
 
 fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationToken) -> CallCx {
     let policy = Arc::clone(&io.policy);
+    let real = sys::real::Resolver::default();
     CallCx {
         id: used.id.clone(),
         workspace,
         state: Arc::clone(&io.state),
         cancel,
         model: Arc::clone(&io.side) as Arc<dyn tools::SideModel>,
-        may_read: Arc::new(move |path| !policy.hides(path, &sys::real::path(path))),
+        may_read: Arc::new(move |path| !policy.hides(path, &real.path(path))),
     }
 }
 

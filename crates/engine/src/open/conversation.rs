@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use store::find::{self, LatestScope};
 use store::resume::{LoadOptions, load};
 use store::{Layout, Loaded, StoreError};
+use wire::mode::PermissionMode;
 
 pub(super) struct Conversation {
     pub session_id: String,
@@ -37,9 +38,11 @@ impl Conversation {
         self.loaded.as_ref()?.leaf_uuid.as_deref().map(str::to_owned)
     }
 
-    pub(super) fn start(self, name: Option<String>) -> Start {
+    pub(super) fn start(self, name: Option<String>, mode: PermissionMode) -> Start {
+        let recorded = self.loaded.as_ref().and_then(|l| l.permission_mode.as_deref());
+        let new_mode = recorded.is_some_and(|r| r != mode.as_str()).then_some(mode);
         let fork_of = if self.is_fork { self.loaded } else { None };
-        Start { fork_of, name }
+        Start { fork_of, name, new_mode }
     }
 }
 

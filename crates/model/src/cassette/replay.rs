@@ -22,13 +22,21 @@ pub struct Player {
 
 #[derive(Debug)]
 struct Deck {
-    rest: VecDeque<Exchange>,
+    rest: VecDeque<Taped>,
     /// Answered so far.
     done: usize,
-    /// The messages of the last exchange answered, as recorded.
-    before: Vec<Message>,
     /// Where the conversation left the recorded way.
     departed: Option<String>,
+}
+
+/// An exchange with its whole conversation; what it shares with others is held once.
+#[derive(Debug)]
+struct Taped {
+    call: CallKind,
+    messages: Vec<Arc<Message>>,
+    /// Asked by a tool beside the conversation.
+    stands_alone: bool,
+    response: Answer,
 }
 
 /// An answer as it will be decoded.
@@ -60,12 +68,16 @@ impl Player {
             None => return Err(broken("this file is not a cassette: its first line is not a cassette header".into())),
         }
         let parse = |(number, line): (usize, &str)| {
-            serde_json::from_str(line)
+            serde_json::from_str::<Exchange>(line)
                 .map_err(|e| broken(format!("line {} of the cassette is not valid: {e}", number + 1)))
         };
-        let rest = lines.map(parse).collect::<Result<VecDeque<Exchange>, _>>()?;
-        let deck = Deck { rest, done: 0, before: Vec::new(), departed: None };
-        Ok(Self { normal: Arc::new(Normal::new(places)), secrets: Arc::default(), deck: Arc::new(Mutex::new(deck)) })
+        let normal = Normal::new(places);
+        let mut rest = VecDeque::new();
+        for line in lines {
+            rest.push_back(whole(parse(line)?, rest.back(), &normal));
+        }
+        let deck = Deck { rest, done: 0, departed: None };
+        Ok(Self { normal: Arc::new(normal), secrets: Arc::default(), deck: Arc::new(Mutex::new(deck)) })
     }
 
     /// The values the recorder was given: they differ between runs, and stand as `<secret>` in both.
@@ -92,7 +104,7 @@ impl Player {
 
     pub(crate) fn answer(&self, call: CallKind, turns: &[Turn]) -> Result<Recorded, ModelError> {
         let (now, names) = self.normal.messages(turns, &self.secrets);
-        let answer = self.lock().next(call, &now, &self.normal).map_err(broken)?;
+        let answer = self.lock().next(call, &now).map_err(broken)?;
         let chunks = tape::chunks(&answer, |json| names.reveal(self.normal.reveal(json)));
         Ok(Recorded { status: answer.status, headers: answer.headers, chunks, cut: answer.cut })
     }
@@ -104,48 +116,57 @@ impl Player {
 
 impl Deck {
     /// The answer to the next exchange, if it is the one asked for.
-    fn next(&mut self, call: CallKind, now: &[Message], normal: &Normal) -> Result<Answer, String> {
+    fn next(&mut self, call: CallKind, now: &[Message]) -> Result<Answer, String> {
         if let Some(departed) = &self.departed {
             return Err(departed.clone());
         }
-        let recorded = match self.compare(call, now, normal) {
-            Ok(recorded) => recorded,
-            Err(what) => return Err(self.departed.insert(departure(self.done + 1, &what)).clone()),
-        };
-        let answer = self.rest.pop_front().map(|exchange| exchange.response).unwrap_or_default();
-        self.done += 1;
-        self.before = recorded;
-        Ok(answer)
+        match self.find(call, now) {
+            Ok(at) => {
+                self.done += 1;
+                Ok(self.rest.remove(at).map(|taped| taped.response).unwrap_or_default())
+            }
+            Err(what) => Err(self.departed.insert(departure(self.done + 1, &what)).clone()),
+        }
     }
 
-    fn compare(&self, call: CallKind, now: &[Message], normal: &Normal) -> Result<Vec<Message>, String> {
-        let Some(exchange) = self.rest.front() else {
+    /// The first exchange, or, among those that tools asked for at the same time, any.
+    fn find(&self, call: CallKind, now: &[Message]) -> Result<usize, String> {
+        let Some(first) = self.rest.front() else {
             let asked = now.last().and_then(|m| m.blocks.last()).map(|b| excerpt(b, 0)).unwrap_or_default();
             let call = call.name();
             return Err(format!(
                 "the cassette ends here, but another {call} request was made\n  recorded: (nothing)\n  now:      {asked}"
             ));
         };
-        if exchange.call != call {
-            let (was, is) = (exchange.call.name(), call.name());
+        let Err(difference) = first.compare(call, now) else { return Ok(0) };
+        let beside = self.rest.iter().take_while(|taped| taped.stands_alone);
+        beside.enumerate().find(|(_, taped)| taped.compare(call, now).is_ok()).map(|(at, _)| at).ok_or(difference)
+    }
+}
+
+impl Taped {
+    fn compare(&self, call: CallKind, now: &[Message]) -> Result<(), String> {
+        if self.call != call {
+            let (was, is) = (self.call.name(), call.name());
             return Err(format!("a {was} request was recorded, a {is} request was made"));
         }
-        let recorded = self.recorded_messages(exchange, normal);
-        let shown: Vec<Message> = recorded.iter().filter(|m| !m.blocks.is_empty()).cloned().collect();
-        match difference(&shown, now) {
-            Some(difference) => Err(difference),
-            None => Ok(recorded),
-        }
+        let recorded: Vec<&Message> = self.messages.iter().map(|m| &**m).filter(|m| !m.blocks.is_empty()).collect();
+        difference(&recorded, now).map_or(Ok(()), Err)
     }
+}
 
-    /// Normalised again, so that a cassette made with fewer rules still fits.
-    fn recorded_messages(&self, exchange: &Exchange, normal: &Normal) -> Vec<Message> {
-        let again = |message: &Message| Message {
-            role: message.role.clone(),
-            blocks: message.blocks.iter().map(|b| normal.text(b)).filter(|b| !b.is_empty()).collect(),
-        };
-        self.before.iter().take(exchange.kept).cloned().chain(exchange.messages.iter().map(again)).collect()
-    }
+/// The exchange with what it kept of the one before. Normalised again, so that a cassette made with fewer rules still
+/// fits.
+fn whole(exchange: Exchange, before: Option<&Taped>, normal: &Normal) -> Taped {
+    let again = |message: Message| Message {
+        role: message.role,
+        blocks: message.blocks.iter().map(|b| normal.text(b)).filter(|b| !b.is_empty()).collect(),
+    };
+    let kept = before.map(|b| b.messages.iter().take(exchange.kept).cloned()).into_iter().flatten();
+    // The first request of a conversation has one message too; there, nothing else stands beside it.
+    let stands_alone = before.is_some() && exchange.kept + exchange.messages.len() == 1;
+    let messages = kept.chain(exchange.messages.into_iter().map(|m| Arc::new(again(m)))).collect();
+    Taped { call: exchange.call, messages, stands_alone, response: exchange.response }
 }
 
 fn broken(message: String) -> ModelError {
@@ -156,9 +177,9 @@ fn departure(exchange: usize, what: &str) -> String {
     format!("the conversation left the recorded way at exchange {exchange}: {what}")
 }
 
-fn difference(recorded: &[Message], now: &[Message]) -> Option<String> {
+fn difference(recorded: &[&Message], now: &[Message]) -> Option<String> {
     for (i, (was, is)) in recorded.iter().zip(now).enumerate() {
-        if was == is {
+        if *was == is {
             continue;
         }
         let number = i + 1;
@@ -172,11 +193,12 @@ fn difference(recorded: &[Message], now: &[Message]) -> Option<String> {
     if recorded.len() == now.len() {
         return None;
     }
-    let next = |side: &[Message]| {
-        let block = side.get(recorded.len().min(now.len())).and_then(|m| m.blocks.first());
+    let at = recorded.len().min(now.len());
+    let first = |message: Option<&Message>| {
+        let block = message.and_then(|m| m.blocks.first());
         block.map_or_else(|| "(nothing)".to_owned(), |b| excerpt(b, 0))
     };
-    let (was, is) = (next(recorded), next(now));
+    let (was, is) = (first(recorded.get(at).copied()), first(now.get(at)));
     let counts = format!("{} messages were recorded, {} were sent", recorded.len(), now.len());
     Some(format!("{counts}\n  recorded: {was}\n  now:      {is}"))
 }

@@ -54,13 +54,17 @@ impl Sticky {
 
     /// Lines that were just added at the end of the file, by us or by others.
     pub(super) fn saw(&mut self, lines: &[u8]) {
-        for line in lines.split_inclusive(|b| *b == b'\n') {
+        let mut start = 0;
+        while start < lines.len() {
+            let end = memchr::memchr(b'\n', &lines[start..]).map_or(lines.len(), |at| start + at + 1);
+            let line = &lines[start..end];
+            start = end;
             self.advance(line.len() as u64);
             let Ok(text) = std::str::from_utf8(line) else { continue };
             let text = text.trim_end();
             if !is_metadata(text) {
                 self.items.iter_mut().for_each(|i| i.outrun = true);
-            } else if serde_json::from_str::<IgnoredAny>(text).is_ok() {
+            } else if kind_of(text).is_some() && serde_json::from_str::<IgnoredAny>(text).is_ok() {
                 self.set(text.to_owned(), 0);
             }
         }

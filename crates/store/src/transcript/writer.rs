@@ -224,6 +224,7 @@ fn describe(error: &io::Error, patience_over: bool) -> Failure {
         io::ErrorKind::QuotaExceeded => Some(("disk quota exceeded", "EDQUOT")),
         io::ErrorKind::ReadOnlyFilesystem => Some(("read-only file system", "EROFS")),
         io::ErrorKind::InvalidFilename => Some(("file name too long", "ENAMETOOLONG")),
+        io::ErrorKind::FileTooLarge => Some(("file too large", "EFBIG")),
         io::ErrorKind::PermissionDenied => Some(("permission denied", "EACCES")),
         _ => None,
     };

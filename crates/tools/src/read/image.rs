@@ -142,14 +142,13 @@ fn shrink(picture: &DynamicImage) -> Result<DynamicImage, Unfit> {
     let scale = f64::from(MAX_SIDE) / f64::from(picture.width().max(picture.height()));
     let side = |length: u32| ((f64::from(length) * scale).round() as u32).clamp(1, MAX_SIDE);
     let (width, height) = (side(picture.width()), side(picture.height()));
-    let (from, mut to): (DynamicImage, DynamicImage) = if picture.color().has_alpha() {
-        (picture.to_rgba8().into(), DynamicImage::new_rgba8(width, height))
-    } else {
-        (picture.to_rgb8().into(), DynamicImage::new_rgb8(width, height))
-    };
-    let done = Resizer::new().resize(&from, &mut to, &ResizeOptions::new());
+    // One pixel layout for all: the code for each further one is larger than this whole crate.
+    let see_through = picture.color().has_alpha();
+    let from = DynamicImage::from(picture.to_rgba8());
+    let mut to = DynamicImage::new_rgba8(width, height);
+    let done = Resizer::new().resize(&from, &mut to, &ResizeOptions::new().use_alpha(see_through));
     done.map_err(|e| format!("could not be resized ({e})"))?;
-    Ok(to)
+    Ok(if see_through { to } else { to.to_rgb8().into() })
 }
 
 /// PNG where it was lossless and stays small, else JPEG, less and less fine until it fits.

@@ -1,0 +1,83 @@
+//! The documentation says what the binary does: every option of the help is on its page and no other, links lead
+//! somewhere, and the picture shows today's demo.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use testkit::Sandbox;
+
+const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn page(relative: &str) -> String {
+    std::fs::read_to_string(root().join(relative)).unwrap_or_else(|e| panic!("{relative}: {e}"))
+}
+
+/// `--word`s at the beginning of the lines or cells that introduce an option.
+fn options<'a>(lines: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let long = |line: &str| {
+        let at = line.find("--")?;
+        let name: String = line[at + 2..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+        (!name.is_empty()).then_some(name)
+    };
+    lines.filter_map(long).collect()
+}
+
+#[test]
+fn the_command_line_page_lists_the_options_of_the_help() {
+    let help = Sandbox::new(EXE).gimlet(&["--help"]).run().expect_clean().stdout;
+    let told = options(help.lines().filter(|l| l.trim_start().starts_with('-')));
+    let text = page("docs/cli.md");
+    let documented = options(text.lines().filter(|l| l.starts_with("| `-")));
+    assert!(told.len() > 30, "{told:?}");
+    assert_eq!(told, documented);
+    let commands = help.split("Commands:").nth(1).unwrap();
+    for name in commands.lines().filter_map(|l| l.strip_prefix("  ")?.split(' ').next()) {
+        assert!(text.contains(&format!("| `gimlet {name}")), "{name} is not on the page");
+    }
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    for from in
+        ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/cli.md", "docs/testing.md", "docs/architecture.md"]
+    {
+        let text = page(from);
+        let dir = root().join(from).parent().unwrap().to_path_buf();
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for target in targets.filter(|t| !t.contains("://")) {
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let path = if file.is_empty() { root().join(from) } else { dir.join(file) };
+            assert!(path.exists(), "{from}: {target}");
+            let there = || std::fs::read_to_string(&path).unwrap();
+            assert!(heading.is_empty() || anchors(&there()).contains(heading), "{from}: {target}");
+        }
+    }
+}
+
+/// Headings as link targets.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let anchor = |line: &str| {
+        let title = line.trim_start_matches('#').trim().to_lowercase();
+        title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-')).collect::<String>().replace(' ', "-")
+    };
+    text.lines().filter(|l| l.starts_with('#')).map(anchor).collect()
+}
+
+#[test]
+fn the_picture_shows_the_demo() {
+    let sandbox = Sandbox::new(EXE);
+    let out = sandbox.gimlet(&["demo"]).env("TMPDIR", sandbox.root()).run().expect_clean().stdout;
+    let picture = page("docs/demo.svg");
+    let words =
+        |text: &str| text.replace("<tspan", "\n<tspan").replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&");
+    let picture = words(&picture);
+    for line in out.lines().take_while(|l| !l.starts_with('✓')).filter(|l| !l.trim_start().starts_with("folder")) {
+        let last = line.rsplit("  ").next().unwrap().trim_start_matches('│').trim();
+        let last = last.strip_prefix("gimlet demo").unwrap_or(last);
+        assert!(picture.contains(last), "not in docs/demo.svg: {line} (run `cargo xtask demo-svg`)");
+    }
+}

@@ -1,0 +1,45 @@
+//! Where answers come from: the network, or a cassette with this machine's paths and secrets taken out.
+
+use super::Opening;
+use crate::options::StartError;
+use model::cassette::{Player, Recorder};
+use model::{ModelError, Secret, Transport};
+use std::path::Path;
+
+pub(super) fn transport(opening: &Opening) -> Result<Transport, StartError> {
+    let failed = |e: ModelError| StartError::new(format!("Error: {e}"));
+    let file = |path: &Path| opening.cwd.join(path);
+    Ok(match (&opening.options.record, &opening.options.replay) {
+        (_, Some(path)) => {
+            let player = Player::open(&file(path), places(opening)).map_err(failed)?;
+            Transport::Replay(player.with_secrets(secrets(opening)))
+        }
+        (Some(path), None) => {
+            let recorder = Recorder::create(&file(path), places(opening)).map_err(failed)?;
+            Transport::Record(recorder.with_secrets(secrets(opening)))
+        }
+        (None, None) => Transport::Network,
+    })
+}
+
+/// The paths of this machine and run that stand as placeholders.
+fn places(opening: &Opening) -> Vec<(String, String)> {
+    let home = opening.env.home();
+    let (session, tasks) = (opening.session_dir(), opening.tasks_dir());
+    let named = [
+        (Some(opening.cwd.as_path()), "<<cwd>>"),
+        (Some(opening.named_cwd.as_path()), "<<cwd>>"),
+        (Some(session.as_path()), "<<session>>"),
+        (Some(tasks.as_path()), "<<tasks>>"),
+        (Some(opening.layout.home()), "<<config>>"),
+        (home.as_deref(), "<<home>>"),
+    ];
+    let place = |(path, name): (Option<&Path>, &str)| Some((path?.display().to_string(), name.to_owned()));
+    named.into_iter().filter_map(place).collect()
+}
+
+/// Values of the environment that must not reach a cassette.
+fn secrets(opening: &Opening) -> Vec<Secret> {
+    let names = config::environment::SECRET_VARIABLES;
+    names.iter().filter_map(|name| opening.env.non_empty(name)).map(Secret::new).collect()
+}

@@ -1,0 +1,37 @@
+//! The check behind the `inbound` fuzz target: whatever a host writes, a line is read without a panic, its content is
+//! passed on byte for byte, and a complaint never quotes it. Compiled for tests and fuzzing only.
+
+use crate::input::{Frame, is_blank, malformed_reply, read_frame};
+
+pub fn check(line: &[u8]) {
+    let text = String::from_utf8_lossy(line);
+    match read_frame(line) {
+        Ok(Frame::Prompt(prompt)) => {
+            assert!(text.contains(prompt.content.get()), "the prompt is what was sent");
+            assert!(!is_blank(&prompt.content));
+            compacts(prompt.content.get());
+        }
+        Ok(Frame::Control { request, .. }) => assert!(text.contains(request.get())),
+        Ok(Frame::Malformed { request_id }) => {
+            let reply = malformed_reply(&request_id);
+            assert!(reply.is_some_and(|r| !r.contains('\n') && serde_json::from_str::<serde_json::Value>(&r).is_ok()));
+        }
+        Ok(Frame::Nothing) => {}
+        Err(bad) => {
+            assert_eq!(bad.length, line.trim_ascii().len());
+            assert!(bad.to_string().len() < 200, "a complaint has no content in it");
+        }
+    }
+}
+
+/// The compact form is one line, valid, and its own compact form.
+fn compacts(json: &str) {
+    let Ok(once) = wire::raw::compact(json) else { panic!("content that was read is JSON") };
+    assert!(!once.get().contains(['\n', '\r', '\u{2028}', '\u{2029}']));
+    let again = wire::raw::compact(once.get()).map(|raw| raw.get().to_owned());
+    assert_eq!(again.ok().as_deref(), Some(once.get()));
+}
+
+#[cfg(test)]
+#[path = "probe_tests.rs"]
+mod tests;

@@ -1,0 +1,36 @@
+//! Calls that change one file: they name the path, run alone, off the async thread, and to their end.
+
+use crate::contract::{Call, CallCx, Outcome, Sharing, Workspace};
+use crate::file_work;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use permission::Access;
+use std::path::Path;
+
+/// What such a tool adds: where, and what.
+pub(crate) trait FileChange: Send + Sync + 'static {
+    /// As the model gave it.
+    fn path(&self) -> &str;
+    /// Does the work. `Err` is a refusal: nothing was changed.
+    fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome>;
+}
+
+pub(crate) struct Changing<T>(pub(crate) T);
+
+impl<T: FileChange> Call for Changing<T> {
+    fn access(&self, at: &Workspace) -> Vec<Access> {
+        vec![Access::WritePath(at.absolute(self.0.path()))]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Exclusive
+    }
+
+    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+        file_work::to_the_end(move || {
+            let path = cx.workspace.absolute(self.0.path());
+            self.0.change(&cx, &path).unwrap_or_else(|refused| refused)
+        })
+        .boxed()
+    }
+}
