@@ -8,6 +8,7 @@ mod demo;
 mod flags;
 mod launch;
 mod parse;
+mod permissions;
 mod subcommand;
 
 use crate::args::Args;
@@ -57,6 +58,10 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Help => print(&subcommand::help()),
         Subcommand::Auth => match auth::status(rest, &Env::snapshot()) {
             Ok((text, code)) => print(&format!("{text}\n")).max(code),
+            Err(message) => fail(&message),
+        },
+        Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
+            Ok((text, code)) => print(&text).max(code),
             Err(message) => fail(&message),
         },
         Subcommand::Completions => match subcommand::completions(rest, &mut std::io::stdout()) {

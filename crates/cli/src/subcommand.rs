@@ -9,6 +9,7 @@ pub(crate) enum Subcommand {
     Demo,
     Completions,
     Auth,
+    Permissions,
     Help,
     /// Known to users of the reference, not part of this build.
     Missing,
@@ -33,6 +34,7 @@ const fn missing(name: &'static str) -> Row {
 const TABLE: &[Row] = &[
     row("demo", Subcommand::Demo, "Watch a recorded coding task, replayed with real tools"),
     row("auth", Subcommand::Auth, "auth status [--text]: say which credentials are used"),
+    row("permissions", Subcommand::Permissions, "permissions explain|lint|test: what would be allowed, and why"),
     row("completions", Subcommand::Completions, "completions <shell>: print a completion script"),
     row("help", Subcommand::Help, ""),
     missing("update"), missing("upgrade"), missing("install"), missing("setup-token"), missing("doctor"), missing("mcp"),

@@ -65,7 +65,10 @@ fn a_recording_replays_on_another_machine() {
     let at = |name: &str| first.project().join(name).to_str().unwrap().to_owned();
     server.push(calls("Read", json!({"file_path": at("in.txt")})));
     server.push(calls("Write", json!({"file_path": at("sub/out.txt"), "content": "written\n"})));
-    server.push(calls("Bash", json!({"command": "pwd; date; date +%s%N | md5sum | cut -c1-32; echo $HOME; cat sub/out.txt"})));
+    server.push(calls(
+        "Bash",
+        json!({"command": "pwd; date; date +%s%N | md5sum | cut -c1-32; echo $HOME; cat sub/out.txt"}),
+    ));
     server.push(Reply::text(format!("All in {}.", at("sub"))));
     let args = ["-p", "go", "--output-format", "stream-json", "--verbose", "--allowedTools", "Write,Bash"];
     first.write("in.txt", "input\n");
@@ -93,7 +96,8 @@ fn a_recording_replays_on_another_machine() {
 fn secrets_never_reach_the_file() {
     let server = ModelServer::script([
         Reply::tool("Read", json!({"file_path": "notes.txt"})),
-        Reply::text("Your key is top-secret-key-1, the token secret-token-2.").header("set-cookie", "session=secret-cookie-3"),
+        Reply::text("Your key is top-secret-key-1, the token secret-token-2.")
+            .header("set-cookie", "session=secret-cookie-3"),
     ]);
     let mut sandbox = here(&server);
     sandbox.set("ANTHROPIC_API_KEY", "top-secret-key-1");
@@ -104,7 +108,8 @@ fn secrets_never_reach_the_file() {
     assert_eq!(server.request(0).header("x-api-key"), Some("top-secret-key-1"));
     assert_eq!(server.request(0).header("x-gateway"), Some("secret-header-4"));
     let text = std::fs::read_to_string(&tape).unwrap();
-    for secret in ["secret-key-1", "secret-token-2", "secret-cookie-3", "secret-header-4", "sk-ant-api03", "x-api-key"] {
+    for secret in ["secret-key-1", "secret-token-2", "secret-cookie-3", "secret-header-4", "sk-ant-api03", "x-api-key"]
+    {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
     assert!(text.contains("my key is <secret>"), "{text}");
@@ -117,7 +122,10 @@ fn another_prompt_is_named_with_both_sides() {
     let tape = record(&sandbox, &["-p", "say hello"]);
     let done = replay(&tape, &["-p", "say goodbye"]).expect_code(1);
     assert!(done.stdout.contains("left the recorded way at exchange 1: message 1 (user) differs"), "{done:?}");
-    assert!(done.stdout.contains("recorded: say hello\n") && done.stdout.contains("now:      say goodbye\n"), "{done:?}");
+    assert!(
+        done.stdout.contains("recorded: say hello\n") && done.stdout.contains("now:      say goodbye\n"),
+        "{done:?}"
+    );
     assert_eq!(done.stderr, "");
 }
 
@@ -174,7 +182,8 @@ fn requests_that_tools_make_are_on_the_tape() {
     let pages = ModelServer::start();
     pages.route("/page", Reply::status(200).body("text/html", "<h1>Title</h1><p>The answer is 42.</p>"));
     let fetch = json!({"url": format!("{}/page", pages.url()), "prompt": "What is the answer?"});
-    let server = ModelServer::script([Reply::tool("WebFetch", fetch), Reply::text("42, it says."), Reply::text("It is 42.")]);
+    let server =
+        ModelServer::script([Reply::tool("WebFetch", fetch), Reply::text("42, it says."), Reply::text("It is 42.")]);
     let sandbox = here(&server);
     let allow = ["-p", "find out", "--allowedTools", "WebFetch"];
     let tape = sandbox.root().join("tape.jsonl");
@@ -198,7 +207,12 @@ fn named(request: &Captured, prefix: &str) -> String {
     let results = request.tool_results();
     let text = results.last().unwrap()["content"].as_str().unwrap().to_owned();
     let at = text.find(prefix).unwrap_or_else(|| panic!("{prefix} in {text}")) + prefix.len();
-    text[at..].chars().take_while(|c| !c.is_whitespace() && !matches!(c, ',' | '<')).collect::<String>().trim_end_matches('.').to_owned()
+    text[at..]
+        .chars()
+        .take_while(|c| !c.is_whitespace() && !matches!(c, ',' | '<'))
+        .collect::<String>()
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 // Task ids and file names are random: the recorded call must name this run's.
@@ -209,7 +223,10 @@ fn names_made_up_by_tools_are_found_again() {
         step += 1;
         match step {
             1 => Reply::tool("Bash", json!({"command": "echo from afar", "run_in_background": true})),
-            2 => Reply::tool("TaskOutput", json!({"task_id": named(request, "as task "), "block": true, "timeout": 20000})),
+            2 => Reply::tool(
+                "TaskOutput",
+                json!({"task_id": named(request, "as task "), "block": true, "timeout": 20000}),
+            ),
             3 => Reply::tool("Bash", json!({"command": "seq 1 9000"})),
             4 => Reply::tool("Read", json!({"file_path": named(request, "saved to: "), "limit": 3})),
             _ => Reply::text("Done."),

@@ -15,7 +15,8 @@ fn here(relative: &str) -> PathBuf {
 
 /// The path after a label of the output.
 fn told(stdout: &str, label: &str) -> PathBuf {
-    let line = stdout.lines().find(|l| l.trim_start().starts_with(label)).unwrap_or_else(|| panic!("{label}: {stdout}"));
+    let line =
+        stdout.lines().find(|l| l.trim_start().starts_with(label)).unwrap_or_else(|| panic!("{label}: {stdout}"));
     line.trim_start().strip_prefix(label).unwrap().trim().into()
 }
 
@@ -128,7 +129,10 @@ fn recorded() -> String {
 fn the_bundled_cassette_is_what_the_script_records() {
     let fresh = recorded();
     // The first line names the version that recorded.
-    assert!(fresh.lines().skip(1).eq(CASSETTE.lines().skip(1)), "run `cargo xtask record-demo`; fresh recording:\n{fresh}");
+    assert!(
+        fresh.lines().skip(1).eq(CASSETTE.lines().skip(1)),
+        "run `cargo xtask record-demo`; fresh recording:\n{fresh}"
+    );
     assert!(!CASSETTE.contains("/tmp") && !CASSETTE.contains("/home") && !CASSETTE.contains("test-key"), "{CASSETTE}");
 }
 

@@ -182,11 +182,8 @@ fn a_call_cut_in_its_input_runs_once_and_whole() {
     let call = || vec![Block::tool_with_id("toolu_1", "Bash", &json!({"command": "echo ran >> runs; echo tail"}))];
     for nth in 0..3 {
         let at = events_until(call(), "content_block_delta", nth);
-        let case = Case::new([
-            Reply::message(call()).cut_after_events(at),
-            Reply::message(call()),
-            Reply::text("Done."),
-        ]);
+        let case =
+            Case::new([Reply::message(call()).cut_after_events(at), Reply::message(call()), Reply::text("Done.")]);
         let lines = case.answer("Done.");
         assert_eq!(case.sandbox.read("runs"), "ran\n");
         assert_eq!(retries(&lines).len(), 1);

@@ -245,9 +245,8 @@ fn describe(pid: i32) -> String {
 
 fn keepers_of(pid: u32) -> Vec<i32> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let is_keeper = |pid: &i32| {
-        std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("__keeper"))
-    };
+    let is_keeper =
+        |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("__keeper"));
     text.split_whitespace().filter_map(|word| word.parse().ok()).filter(is_keeper).collect()
 }
 
@@ -347,8 +346,7 @@ fn measure() -> (Duration, u64) {
     assert!(bytes.ends_with(b"\n"));
     assert_eq!(blocks(&good, "tool_use").len(), CALLS);
     assert_eq!(blocks(&good, "tool_result").len(), CALLS);
-    let failed: Vec<&Value> =
-        blocks(&good, "tool_result").into_iter().filter(|b| b["is_error"] == true).collect();
+    let failed: Vec<&Value> = blocks(&good, "tool_result").into_iter().filter(|b| b["is_error"] == true).collect();
     assert!(failed.is_empty(), "{failed:#?}");
     assert_eq!(scene.effects().len(), CALLS - 6, "every call with an effect left its mark");
     assert_eq!(good.iter().rfind(|l| l["type"] == "assistant").unwrap()["message"]["content"][0]["text"], "All done.");
@@ -359,7 +357,9 @@ fn measure() -> (Duration, u64) {
 #[expect(clippy::disallowed_methods, reason = "the seed of a failed run is given back through the environment")]
 fn seed() -> u64 {
     let given = std::env::var("GIMLET_TEST_SEED").ok().and_then(|s| s.parse().ok());
-    given.unwrap_or_else(|| std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 | 1)
+    given.unwrap_or_else(|| {
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 | 1
+    })
 }
 
 // [TST-141] [TST-154] [TST-57]
@@ -392,8 +392,13 @@ fn death_at_any_moment_leaves_a_session_that_goes_on() {
     let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "GIMLET_TEST_SEED={seed}, a run took {took:?}: {failures:#?}");
     let Tally { resumed, torn, unborn, dangling } = tally.into_inner().unwrap_or_else(|e| e.into_inner());
-    println!("run {took:?}, {lines} lines; {resumed} resumed ({dangling} with open calls, {torn} torn), {unborn} unborn");
-    assert!(resumed >= ROUNDS / 2 && dangling >= 5, "the moments were not spread: {resumed} resumed, {dangling} in calls");
+    println!(
+        "run {took:?}, {lines} lines; {resumed} resumed ({dangling} with open calls, {torn} torn), {unborn} unborn"
+    );
+    assert!(
+        resumed >= ROUNDS / 2 && dangling >= 5,
+        "the moments were not spread: {resumed} resumed, {dangling} in calls"
+    );
 }
 
 // [SDK-179] [TST-146] The other half of the promise: the answer of a plain turn, and its prompt.

@@ -12,8 +12,7 @@ fn policy(behaviour: Behaviour, rules: &[&str]) -> Policy {
         .iter()
         .map(|text| RuleText { behaviour, source: Source::User, text: (*text).to_owned(), root: "/w".into() })
         .collect();
-    let place =
-        Place { cwd: "/w".into(), home: Some("/home/u".into()), roots: vec!["/w".into()], ..Place::default() };
+    let place = Place { cwd: "/w".into(), home: Some("/home/u".into()), roots: vec!["/w".into()], ..Place::default() };
     Policy::new(PermissionMode::Default, &rules, place, &Path::to_path_buf).0
 }
 

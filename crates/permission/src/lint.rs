@@ -166,7 +166,9 @@ fn covers(outer: &Rule, inner: &Rule) -> bool {
         (Target::Tool(_), Target::Agent(_)) => outer.covers_tool("Agent"),
         (Target::Tool(_), Target::Skill { .. }) => outer.covers_tool("Skill"),
         (Target::Command(outer), Target::Command(inner)) => match inner {
-            CommandPattern::Exact(text) | CommandPattern::Prefix(text) => outer.matches(text) && !narrower(outer, inner),
+            CommandPattern::Exact(text) | CommandPattern::Prefix(text) => {
+                outer.matches(text) && !narrower(outer, inner)
+            }
             CommandPattern::Wild(_) => outer == inner,
         },
         (Target::Domain(outer), Target::Domain(inner)) => crate::domain::matches(outer, inner),

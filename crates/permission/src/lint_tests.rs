@@ -1,10 +1,12 @@
 use super::*;
 
+type Case = (&'static [(Behaviour, &'static str)], Option<(&'static str, Problem)>);
+
 #[test]
 #[rustfmt::skip]
 fn findings_name_the_problem() {
     use Behaviour::{Allow, Ask, Deny};
-    let cases: &[(&[(Behaviour, &str)], Option<(&str, Problem)>)] = &[
+    let cases: &[Case] = &[
         (&[(Allow, "Bash(npm test *)")], None),
         (&[(Deny, "Read(.env)")], None),
         (&[(Allow, "Bash(git:* push)")], Some(("Bash(git:* push)", Problem::NeverMatches))),

@@ -146,9 +146,10 @@ impl Policy {
 
     /// Everything that is read from the call, once.
     fn asked<'a>(&self, request: &Request<'a>, access: &'a Access, facts: &'a Facts) -> Asked<'a> {
-        let by_input = self.rules.iter().any(|rule| {
-            matches!(rule.target, Target::Agent(_) | Target::Skill { .. } | Target::Parameter(_))
-        });
+        let by_input = self
+            .rules
+            .iter()
+            .any(|rule| matches!(rule.target, Target::Agent(_) | Target::Skill { .. } | Target::Parameter(_)));
         let input = request.input.filter(|_| by_input).map(Input::read);
         let reading = match access {
             Access::Run(command) => Some(Reading::of(command)),

@@ -42,7 +42,10 @@ pub(crate) enum Target {
     /// `Agent(type)`.
     Agent(String),
     /// `Skill(name)`, or `Skill(name *)`: with any arguments.
-    Skill { name: String, any_arguments: bool },
+    Skill {
+        name: String,
+        any_arguments: bool,
+    },
     /// `Tool(field:value)`.
     Parameter(Parameter),
     /// A specifier that is not judged yet. Deny and ask take it for the whole tool; such an allow rule is not kept.
@@ -257,7 +260,8 @@ impl Rule {
         match &self.target {
             Target::Agent(kind) => {
                 let default = (input.text("subagent_type").is_none()).then_some("general-purpose");
-                let fields = ["agent_type", "name"].into_iter().filter(|_| !allow).filter_map(|field| input.text(field));
+                let fields =
+                    ["agent_type", "name"].into_iter().filter(|_| !allow).filter_map(|field| input.text(field));
                 let mut names = input.text("subagent_type").into_iter().chain(default).chain(fields);
                 names.any(|name| if allow { name == kind } else { name.eq_ignore_ascii_case(kind) })
             }

@@ -23,9 +23,18 @@ impl Destination {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Suggestion {
     /// Allow rules: the tool and, if any, the specifier.
-    AddRules { rules: Vec<(String, Option<String>)>, destination: Destination },
-    SetMode { mode: PermissionMode, destination: Destination },
-    AddDirectories { directories: Vec<String>, destination: Destination },
+    AddRules {
+        rules: Vec<(String, Option<String>)>,
+        destination: Destination,
+    },
+    SetMode {
+        mode: PermissionMode,
+        destination: Destination,
+    },
+    AddDirectories {
+        directories: Vec<String>,
+        destination: Destination,
+    },
 }
 
 impl Suggestion {
@@ -107,7 +116,8 @@ fn is_plain(word: &str) -> bool {
 pub(crate) fn looks_secret(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let words = ["token", "passw", "secret", "bearer", "apikey", "api_key", "api-key", "authorization", "-----begin"];
-    let marks = ["sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "AKIA", "ASIA", "xoxb-", "xoxp-", "eyJ", "AIza"];
+    let marks =
+        ["sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "AKIA", "ASIA", "xoxb-", "xoxp-", "eyJ", "AIza"];
     let in_url = text.split("://").skip(1).any(|rest| {
         let authority = rest.split(['/', ' ', '"', '\'']).next().unwrap_or("");
         authority.contains('@')

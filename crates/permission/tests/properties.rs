@@ -149,7 +149,8 @@ fn everything_bash_runs_was_judged() {
             std::fs::write(&log, "").unwrap();
             #[expect(clippy::disallowed_methods, reason = "the oracle is a real shell with recorders on PATH")]
             let mut shell = std::process::Command::new("/bin/bash");
-            let status = shell.arg("-c").arg(&script).env_clear().env("PATH", &path).env("LOG", &log).current_dir(dir.path());
+            let status =
+                shell.arg("-c").arg(&script).env_clear().env("PATH", &path).env("LOG", &log).current_dir(dir.path());
             let done = status.stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null()).output();
             prop_assert!(done.is_ok());
             let ran: BTreeSet<String> = std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();

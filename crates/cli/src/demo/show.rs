@@ -3,8 +3,8 @@
 
 use super::stage::{RULES, Stage};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::path::PathBuf;
 use wire::block::BlockHead;
 

@@ -32,7 +32,9 @@ impl Stage {
         let base = base.canonicalize().map_err(|e| format!("no temporary folder {}: {e}", base.display()))?;
         let folder = base.join(format!("gimlet-demo-{}", sys::id::base36(8)));
         let failed = |path: &Path, e: std::io::Error| format!("cannot write {}: {e}", path.display());
-        for dir in [folder.clone(), folder.join("project"), folder.join("config"), folder.join("home"), folder.join("tmp")] {
+        for dir in
+            [folder.clone(), folder.join("project"), folder.join("config"), folder.join("home"), folder.join("tmp")]
+        {
             std::fs::DirBuilder::new().mode(0o700).create(&dir).map_err(|e| failed(&dir, e))?;
         }
         let write = |path: PathBuf, text: &str| std::fs::write(&path, text).map_err(|e| failed(&path, e));
@@ -77,7 +79,8 @@ impl Stage {
             stdin: Input::Null,
             output: Output::Merged,
         };
-        let done = process::run(spec, RunOptions::default()).await.map_err(|e| format!("`sh test.sh` did not start: {e}"))?;
+        let done =
+            process::run(spec, RunOptions::default()).await.map_err(|e| format!("`sh test.sh` did not start: {e}"))?;
         match done.exit.code {
             Some(0) => Ok(()),
             _ => Err("`sh test.sh` still fails in the sample project".into()),

@@ -158,9 +158,8 @@ impl Policy {
         }
         let given = normalise(&open);
         let path = Spelled { given: &given, real: facts.real(&open) };
-        let whole = |rule: &Rule| {
-            rule.behaviour == Behaviour::Allow && (rule.covers_tool("Edit") || rule.covers_tool("Write"))
-        };
+        let whole =
+            |rule: &Rule| rule.behaviour == Behaviour::Allow && (rule.covers_tool("Edit") || rule.covers_tool("Write"));
         let by_mode = self.mode == PermissionMode::AcceptEdits && self.may_change(path);
         let ordinary = !path.any(sensitive::is_protected) && !path.any(sensitive::is_secret);
         let named = || self.path_rule(Behaviour::Allow, Kind::Write, path).is_some() || self.rules.iter().any(whole);

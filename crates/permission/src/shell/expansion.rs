@@ -12,7 +12,9 @@ const MAX_IN_WORD: usize = 16;
 /// How many expansions and extended patterns the text may hold, quotes not considered.
 pub(super) fn openers(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let opens = |pair: &&[u8]| matches!(pair, [b'$' | b'<' | b'>' | b'(' | b'@' | b'!' | b'+' | b'*' | b'?', b'('] | [b'$', b'{' | b'[']);
+    let opens = |pair: &&[u8]| {
+        matches!(pair, [b'$' | b'<' | b'>' | b'(' | b'@' | b'!' | b'+' | b'*' | b'?', b'('] | [b'$', b'{' | b'['])
+    };
     bytes.windows(2).filter(opens).count() + text.matches('`').count()
 }
 
@@ -23,12 +25,13 @@ pub(super) fn word(reader: &mut Reader, raw: &str) -> Word {
         out.text.push_str(raw);
         return out;
     }
-    match word::parse(raw, &reader.options) {
-        Ok(pieces) => pieces.iter().for_each(|piece| add(reader, piece, &mut out, Quoting::None)),
-        Err(_) => {
-            reader.refuse("a word cannot be parsed");
-            out.text.push_str(raw);
+    if let Ok(pieces) = word::parse(raw, &reader.options) {
+        for piece in &pieces {
+            add(reader, piece, &mut out, Quoting::None);
         }
+    } else {
+        reader.refuse("a word cannot be parsed");
+        out.text.push_str(raw);
     }
     if out.raw.starts_with('=') {
         // zsh replaces `=name` by the path of that program.
@@ -51,7 +54,9 @@ pub(super) fn document(reader: &mut Reader, text: &str) {
     match word::parse_heredoc(text, &reader.options) {
         Ok(pieces) => {
             let mut ignored = Word::default();
-            pieces.iter().for_each(|piece| add(reader, piece, &mut ignored, Quoting::Double));
+            for piece in &pieces {
+                add(reader, piece, &mut ignored, Quoting::Double);
+            }
         }
         Err(_) => reader.refuse("a here-document cannot be parsed"),
     }
@@ -86,12 +91,16 @@ fn add(reader: &mut Reader, piece: &WordPieceWithSource, out: &mut Word, quoting
         }
         WordPiece::DoubleQuotedSequence(pieces) => {
             out.quoted = true;
-            pieces.iter().for_each(|piece| add(reader, piece, out, Quoting::Double));
+            for piece in pieces {
+                add(reader, piece, out, Quoting::Double);
+            }
         }
         WordPiece::GettextDoubleQuotedSequence(pieces) => {
             reader.refuse("it has a translated string");
             out.quoted = true;
-            pieces.iter().for_each(|piece| add(reader, piece, out, Quoting::Double));
+            for piece in pieces {
+                add(reader, piece, out, Quoting::Double);
+            }
         }
         WordPiece::TildeExpansion(tilde) => {
             match tilde {
@@ -186,7 +195,7 @@ fn expanded(reader: &mut Reader, expr: &ParameterExpr, out: &mut Word) {
         ParameterExpr::VariableNames { .. } | ParameterExpr::MemberKeys { .. } => None,
     };
     match parameter {
-        Some(Parameter::Named(name)) => out.text.push_str(&format!("${{{name}}}")),
+        Some(Parameter::Named(name)) => out.text.extend(["${", name, "}"]),
         Some(Parameter::NamedWithIndex { index, .. }) => {
             out.text.push_str("$()");
             texts.push(index);
@@ -195,5 +204,7 @@ fn expanded(reader: &mut Reader, expr: &ParameterExpr, out: &mut Word) {
             out.text.push_str("$()");
         }
     }
-    texts.iter().for_each(|text| walk(reader, text));
+    for text in texts {
+        walk(reader, text);
+    }
 }

@@ -71,8 +71,8 @@ fn destinations<'a>(program: &str, arguments: &'a [String]) -> Vec<&'a str> {
     let plain = |word: &&str| !word.starts_with('-');
     let copies = matches!(program, "cp" | "ln" | "install" | "rsync" | "scp") && !has("-t") && !has("--target");
     let operands = arguments.iter().map(String::as_str).filter(plain);
-    let operands = operands.map(|word| word.strip_prefix("of=").unwrap_or(word));
-    if copies { operands.last().into_iter().collect() } else { operands.collect() }
+    let mut operands = operands.map(|word| word.strip_prefix("of=").unwrap_or(word));
+    if copies { operands.next_back().into_iter().collect() } else { operands.collect() }
 }
 
 fn operands<'a>(program: &str, arguments: &'a [String]) -> Vec<(&'a str, bool)> {

@@ -101,11 +101,12 @@ pub(crate) fn loses_work(words: &[Word]) -> Option<String> {
         "reset" => has(&["--h", "--me", "--k"]),
         "clean" => !has(&["--dry-run"]) && !cluster('n'),
         "checkout" | "switch" => has(&["--", "--f", "--d"]) || cluster('f') || options.contains(&"."),
-        "restore" => true,
         "stash" => has(&["drop", "clear"]),
         "push" => has(&["--f", "--mirror", "--d", "--prune", "+", ":"]) || cluster('f') || cluster('d'),
         "branch" | "tag" => has(&["--d", "--f"]) || cluster('D') || cluster('d') || cluster('f'),
-        "update-ref" | "filter-branch" | "filter-repo" | "reflog" | "gc" | "prune" | "worktree" | "rm" => true,
+        "restore" | "update-ref" | "filter-branch" | "filter-repo" | "reflog" | "gc" | "prune" | "worktree" | "rm" => {
+            true
+        }
         _ => false,
     };
     loses.then(|| format!("git {sub}"))

@@ -172,9 +172,9 @@ impl Reader {
         self.refuse("it has a case statement");
         self.word(&clause.value);
         for item in &clause.cases {
-            item.patterns.iter().for_each(|pattern| {
+            for pattern in &item.patterns {
                 self.word(pattern);
-            });
+            }
             item.cmd.iter().for_each(|list| self.inner_list(list));
         }
     }
@@ -276,9 +276,9 @@ impl Reader {
         if let ast::AssignmentValue::Array(elements) = &assignment.value {
             self.refuse("it sets an array");
             for (key, value) in elements {
-                key.iter().for_each(|key| {
+                if let Some(key) = key {
                     self.word(key);
-                });
+                }
                 self.word(value);
             }
         }
@@ -334,9 +334,10 @@ impl Reader {
             | ast::IoFileRedirectKind::DuplicateOutput => Direction::Write,
         };
         match target {
-            ast::IoFileRedirectTarget::Filename(word) => self.target(word, direction),
             ast::IoFileRedirectTarget::Duplicate(word) if is_descriptor(&word.value) => None,
-            ast::IoFileRedirectTarget::Duplicate(word) => self.target(word, direction),
+            ast::IoFileRedirectTarget::Filename(word) | ast::IoFileRedirectTarget::Duplicate(word) => {
+                self.target(word, direction)
+            }
             ast::IoFileRedirectTarget::Fd(descriptor) => {
                 self.descriptor(Some(*descriptor));
                 None

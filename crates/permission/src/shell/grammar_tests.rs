@@ -63,7 +63,17 @@ fn everything_else_is_opaque() {
 
 #[test]
 fn deep_nesting_ends() {
-    for (open, close) in [("(", ")"), ("( ')'; ", ")"), ("$(", ")"), ("{ ", ";}"), ("`", "`"), ("${a:-", "}"), ("if ", ""), ("\"$(", ")\""), ("((", "))")] {
+    for (open, close) in [
+        ("(", ")"),
+        ("( ')'; ", ")"),
+        ("$(", ")"),
+        ("{ ", ";}"),
+        ("`", "`"),
+        ("${a:-", "}"),
+        ("if ", ""),
+        ("\"$(", ")\""),
+        ("((", "))"),
+    ] {
         for depth in [3, 8, 9, 30, 300, 3000] {
             let command = format!("{}rm x{}", open.repeat(depth), close.repeat(depth));
             let reading = Reading::of(&command);

@@ -61,11 +61,7 @@ fn read(command: &str) -> (Result<Vec<Unit>, Opaque>, Vec<Suspect>) {
     (strict, found)
 }
 
-fn strict(
-    command: &str,
-    parsed: grammar::Parsed,
-    opinion: Option<&second::Opinion>,
-) -> Result<Vec<Unit>, Opaque> {
+fn strict(command: &str, parsed: grammar::Parsed, opinion: Option<&second::Opinion>) -> Result<Vec<Unit>, Opaque> {
     if command.chars().count() > MAX_CHARS {
         return Err("it is too long");
     }

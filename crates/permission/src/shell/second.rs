@@ -9,7 +9,12 @@ pub(crate) struct Opinion {
     /// The names of the commands found.
     pub(crate) names: Vec<String>,
     pub(crate) broken: bool,
+    /// How much text may still be searched.
+    budget: usize,
 }
+
+/// Commands inside commands are searched again and again; what lies beyond this is taken for anything.
+const BUDGET: usize = 40_000;
 
 pub(crate) fn read(text: &str) -> Option<Opinion> {
     // The grammar takes a continued line inside a word for two words.
@@ -18,7 +23,7 @@ pub(crate) fn read(text: &str) -> Option<Opinion> {
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
     let tree = parser.parse(text, None)?;
     let root = tree.root_node();
-    let mut opinion = Opinion { suspects: Vec::new(), names: Vec::new(), broken: root.has_error() };
+    let mut opinion = Opinion { suspects: Vec::new(), names: Vec::new(), broken: root.has_error(), budget: BUDGET };
     let mut cursor = root.walk();
     // Depth first without recursion: the tree may be as deep as the text is long.
     'walk: loop {
@@ -40,6 +45,14 @@ fn visit(node: Node<'_>, text: &str, opinion: &mut Opinion) {
         return;
     }
     let Some(source) = text.get(node.byte_range()) else { return };
+    let Some(left) = opinion.budget.checked_sub(source.len()) else {
+        opinion.broken = true;
+        if !suspects::is_cut(&opinion.suspects) {
+            opinion.suspects.push(suspects::cut());
+        }
+        return;
+    };
+    opinion.budget = left;
     let found = suspects::find(source);
     let name = node.child_by_field_name("name").and_then(|name| text.get(name.byte_range()));
     opinion.names.extend(name.map(unquoted));

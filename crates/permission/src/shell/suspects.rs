@@ -25,6 +25,11 @@ pub(crate) fn find(command: &str) -> Vec<Suspect> {
     found
 }
 
+/// The mark of a search that stopped early.
+pub(super) fn cut() -> Suspect {
+    Suspect { words: vec![CUT.into()], ..Suspect::default() }
+}
+
 /// Whether the search stopped before the end of the text.
 pub(crate) fn is_cut(suspects: &[Suspect]) -> bool {
     suspects.iter().any(|suspect| suspect.words.first().is_some_and(|word| word == CUT))
@@ -38,7 +43,9 @@ impl Suspect {
         if starts.len() > MAX_STARTS || into.len() > MAX_SPELLINGS {
             return false;
         }
-        starts.into_iter().for_each(|start| into.extend(spellings(&self.words[start..])));
+        for start in starts {
+            into.extend(spellings(&self.words[start..]));
+        }
         true
     }
 
@@ -99,7 +106,7 @@ fn join(program: &str, arguments: &[String]) -> String {
 
 fn scan(text: &str, depth: u32, found: &mut Vec<Suspect>) {
     if depth > MAX_DEPTH {
-        found.push(Suspect { words: vec![CUT.into()], ..Suspect::default() });
+        found.push(cut());
         return;
     }
     let mut scanner =
@@ -242,8 +249,10 @@ impl Scanner<'_, '_> {
             Some('{') => {
                 let body = &self.rest[skip + 1..];
                 let end = closing(body, '}');
-                // Defaults inside `${x:-…}` may hold commands of their own.
-                scan(&body[..end], self.depth + 1, self.found);
+                // Defaults inside `${x:-…}` may hold commands of their own, or be one.
+                let (name, default) = body[..end].split_at(body[..end].find(['-', '=', '+', '?']).unwrap_or(end));
+                scan(name, self.depth + 1, self.found);
+                scan(default.trim_start_matches(['-', '=', '+', '?']), self.depth + 1, self.found);
                 let whole = skip + 1 + end;
                 let text = self.rest[..whole].to_owned();
                 self.push_str(&text);
