@@ -18,7 +18,7 @@ const BUDGET: usize = 40_000;
 
 pub(crate) fn read(text: &str) -> Option<Opinion> {
     // The grammar takes a continued line inside a word for two words.
-    let text = &text.replace("\\\n", "");
+    let text = &ascii(&text.replace("\\\n", ""));
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
     let tree = parser.parse(text, None)?;
@@ -38,6 +38,11 @@ pub(crate) fn read(text: &str) -> Option<Opinion> {
         }
     }
     Some(opinion)
+}
+
+/// The grammar's scanner looks characters up in a table of bytes: anything else would be read from beyond its end.
+pub(crate) fn ascii(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii() && c != '\0' { c } else { 'x' }).collect()
 }
 
 fn visit(node: Node<'_>, text: &str, opinion: &mut Opinion) {
