@@ -10,6 +10,7 @@ mod doctor;
 mod flags;
 mod launch;
 mod parse;
+mod permissions;
 mod subcommand;
 mod trust;
 
@@ -62,6 +63,10 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
         Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
         Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
+        Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
+            Ok((text, code)) => print(&text).max(code),
+            Err(message) => fail(&message),
+        },
         Subcommand::Completions => match subcommand::completions(rest, &mut std::io::stdout()) {
             Ok(()) => 0,
             Err(message) => fail(&message),
