@@ -85,7 +85,9 @@ fn deep_nesting_ends() {
 
 #[test]
 fn characters_beyond_ascii_are_safe() {
-    for command in ["echo {\u{e014f}..\u{e0150}}", "echo {1\u{1f600}..3}", "\u{1f600} x", "cat <<\u{e9}\nx\n\u{e9}", "a\0b"] {
+    for command in
+        ["echo {\u{e014f}..\u{e0150}}", "echo {1\u{1f600}..3}", "\u{1f600} x", "cat <<\u{e9}\nx\n\u{e9}", "a\0b"]
+    {
         Reading::of(command);
     }
     assert_eq!(texts("caf\u{e9} 'd\u{e9}j\u{e0}' && echo \u{fc}"), ["caf\u{e9} 'd\u{e9}j\u{e0}'", "echo \u{fc}"]);

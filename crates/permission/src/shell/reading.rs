@@ -77,7 +77,8 @@ fn strict(command: &str, parsed: grammar::Parsed, opinion: Option<&second::Opini
     check(&parsed.units)?;
     let opinion = opinion.ok_or("it cannot be parsed twice")?;
     let known = |name: &String| {
-        name == "time" || parsed.units.iter().any(|unit| unit.words.first().is_some_and(|word| second::ascii(&word.text) == *name))
+        name == "time"
+            || parsed.units.iter().any(|unit| unit.words.first().is_some_and(|word| second::ascii(&word.text) == *name))
     };
     if opinion.broken || !opinion.names.iter().all(known) {
         return Err("two parsers do not agree on it");
