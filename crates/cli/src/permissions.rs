@@ -33,7 +33,6 @@ pub(crate) fn run(rest: &[OsString], env: &Env, stdin: &mut dyn BufRead) -> Resu
     let options = Options::parse(rest)?;
     let situation = || Situation::open(&options, env);
     match options.words.as_slice() {
-        [] => Err(USAGE.into()),
         [word] if word == "help" => Ok((format!("{USAGE}\n"), 0)),
         [command] if command == "lint" => Ok(situation()?.lint(options.json)),
         [command, file] if command == "test" => situation()?.test(Path::new(file)),
