@@ -4,6 +4,7 @@
 //! because going on without it would silently do something else (`Refused`).
 
 use crate::args::{Args, Format, split_list, split_rules};
+use config::TrustChoice;
 use engine::{SettingSource, Thinking};
 use std::path::PathBuf;
 use wire::mode::PermissionMode;
@@ -161,6 +162,8 @@ pub(crate) const FLAGS: &[Flag] = &[
 
     row("settings", One, "file or json", Config, "More settings, from a file or as JSON", Set(|a, v| a.options.settings = last(v))),
     row("setting-sources", One, "list", Config, "Comma list of user, project, local", Check(setting_sources)),
+    row("trust-workspace", Switch, "", Config, "Trust this folder for this run only", Set(|a, _| a.options.trust = TrustChoice::Granted)),
+    row("refuse-untrusted-code", Switch, "", Config, "Run nothing an untrusted folder brings along", Set(|a, _| a.options.trust = TrustChoice::StoredOrRefuse)),
     row("bare", Switch, "", Config, "Minimal: no instructions files, three tools", Set(|a, _| a.options.bare = true)),
     row("safe-mode", Switch, "", Config, "Without any customisation", Set(|a, _| a.options.safe_mode = true)),
 

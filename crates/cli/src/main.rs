@@ -3,12 +3,16 @@
 
 mod args;
 mod auth;
+mod config_command;
 mod debug;
 mod demo;
+mod doctor;
 mod flags;
 mod launch;
 mod parse;
+mod permissions;
 mod subcommand;
+mod trust;
 
 use crate::args::Args;
 use crate::launch::{Refusal, Surroundings};
@@ -55,8 +59,12 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
     match what {
         Subcommand::Demo => demo::run(&Env::snapshot()),
         Subcommand::Help => print(&subcommand::help()),
-        Subcommand::Auth => match auth::status(rest, &Env::snapshot()) {
-            Ok((text, code)) => print(&format!("{text}\n")).max(code),
+        Subcommand::Auth => answer(auth::run(rest, &Env::snapshot())),
+        Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
+        Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
+        Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
+        Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
+            Ok((text, code)) => print(&text).max(code),
             Err(message) => fail(&message),
         },
         Subcommand::Completions => match subcommand::completions(rest, &mut std::io::stdout()) {
@@ -64,6 +72,15 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
             Err(message) => fail(&message),
         },
         Subcommand::Missing => fail(&format!("Error: `gimlet {name}` is not available yet")),
+    }
+}
+
+/// Prints what a subcommand has to say.
+fn answer(outcome: Result<(String, u8), String>) -> u8 {
+    match outcome {
+        Ok((text, code)) if text.is_empty() => code,
+        Ok((text, code)) => print(&format!("{text}\n")).max(code),
+        Err(message) => fail(&message),
     }
 }
 

@@ -9,6 +9,10 @@ pub(crate) enum Subcommand {
     Demo,
     Completions,
     Auth,
+    Config,
+    Doctor,
+    Trust,
+    Permissions,
     Help,
     /// Known to users of the reference, not part of this build.
     Missing,
@@ -32,14 +36,18 @@ const fn missing(name: &'static str) -> Row {
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     row("demo", Subcommand::Demo, "Watch a recorded coding task, replayed with real tools"),
-    row("auth", Subcommand::Auth, "auth status [--text]: say which credentials are used"),
+    row("auth", Subcommand::Auth, "auth login|logout|status: store, forget or name credentials"),
+    row("config", Subcommand::Config, "config get|set|add|remove|list|explain|schema: settings files"),
+    row("trust", Subcommand::Trust, "trust [path]: see what a folder would run, and trust it or not"),
+    row("doctor", Subcommand::Doctor, "Find out what is wrong with this installation"),
+    row("permissions", Subcommand::Permissions, "permissions explain|lint|test: what would be allowed, and why"),
     row("completions", Subcommand::Completions, "completions <shell>: print a completion script"),
     row("help", Subcommand::Help, ""),
-    missing("update"), missing("upgrade"), missing("install"), missing("setup-token"), missing("doctor"), missing("mcp"),
+    missing("update"), missing("upgrade"), missing("install"), missing("setup-token"), missing("mcp"),
     missing("plugin"), missing("plugins"), missing("agents"), missing("attach"), missing("logs"), missing("stop"), missing("kill"),
     missing("respawn"), missing("rm"), missing("daemon"), missing("auto-mode"), missing("project"), missing("import"),
     missing("remote-control"), missing("rc"), missing("self-hosted-runner"), missing("gateway"), missing("ultrareview"),
-    missing("config"), missing("acp"), missing("serve"),
+    missing("acp"), missing("serve"),
 ];
 
 /// The subcommand named by the first word, with the words after it.

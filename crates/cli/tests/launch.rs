@@ -73,7 +73,7 @@ fn argument_errors_are_one_line_and_exit_1() {
 fn a_mistyped_subcommand_is_suggested_and_nothing_starts() {
     // [CLI-50]
     assert_eq!(refused(&["udpate"]), "error: unknown command 'udpate'. Did you mean gimlet update?\n");
-    assert_eq!(refused(&["doctor"]), "Error: `gimlet doctor` is not available yet\n");
+    assert_eq!(refused(&["install"]), "Error: `gimlet install` is not available yet\n");
 }
 
 #[test]

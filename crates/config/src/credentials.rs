@@ -69,16 +69,30 @@ pub struct CredentialOptions {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoCredential {
     #[error(
-        "No API key was found. Set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN for a gateway), or name an \
-         apiKeyHelper in your settings. To see gimlet at work without a key, run `gimlet demo`."
+        "No API key was found. Set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN for a gateway), run `gimlet auth \
+         login`, or name an apiKeyHelper in your settings. To see gimlet at work without a key, run `gimlet demo`."
     )]
     Missing,
     #[error("Login expired · Please run /login")]
     Expired,
+    #[error("The stored API key has expired. Run `gimlet auth login` to store a new one.")]
+    KeyExpired,
+    #[error(
+        "Your administrator requires a login ({0}), so keys and tokens of the environment or of a helper are not used. \
+         Unset them, or ask your administrator."
+    )]
+    LoginRequired(&'static str),
 }
 
 /// Chooses the credential. `env` is the session's environment, settings `env` included.
 pub fn resolve(env: &Env, loaded: &Loaded, options: CredentialOptions) -> Result<Credential, NoCredential> {
+    if let Some(key) = required_login(loaded)
+        && (env.get("ANTHROPIC_AUTH_TOKEN").is_some()
+            || env.non_empty("ANTHROPIC_API_KEY").is_some()
+            || loaded.helper.is_some())
+    {
+        return Err(NoCredential::LoginRequired(key));
+    }
     // A blank token still counts: the user said "no key, the gateway signs".
     if let Some(token) = env.get("ANTHROPIC_AUTH_TOKEN") {
         return Ok(Credential::AuthToken(Secret::new(token)));
@@ -99,6 +113,14 @@ pub fn resolve(env: &Env, loaded: &Loaded, options: CredentialOptions) -> Result
     stored(env, options.now_ms)
 }
 
+/// The policy key that makes a login the only way in.
+fn required_login(loaded: &Loaded) -> Option<&'static str> {
+    let policy = |key: &&str| {
+        loaded.layers.iter().any(|layer| layer.source == Source::Managed && layer.effective.contains_key(*key))
+    };
+    ["forceLoginOrgUUID", "forceLoginMethod"].into_iter().find(policy)
+}
+
 /// `ANTHROPIC_BASE_URL`, without a trailing slash.
 pub fn base_url(env: &Env) -> Option<&str> {
     env.non_empty("ANTHROPIC_BASE_URL").map(|url| url.trim().trim_end_matches('/'))
@@ -110,10 +132,19 @@ fn stored(env: &Env, now_ms: u64) -> Result<Credential, NoCredential> {
     if let Some(login) = login.filter(|_| !expired) {
         return Ok(Credential::Login { access_token: Secret::new(login.access_token), expires_at: login.expires_at });
     }
+    let key = crate::vault::stored_key(env);
+    let key_expired = key.as_ref().is_some_and(|key| key.expires_at.is_some_and(|at| at <= now_ms));
+    if let Some(key) = key.filter(|_| !key_expired) {
+        return Ok(Credential::StoredKey(key.key));
+    }
     if let Some(key) = GlobalState::read(env).primary_api_key() {
         return Ok(Credential::StoredKey(Secret::new(key)));
     }
-    Err(if expired { NoCredential::Expired } else { NoCredential::Missing })
+    Err(match (expired, key_expired) {
+        (true, _) => NoCredential::Expired,
+        (false, true) => NoCredential::KeyExpired,
+        (false, false) => NoCredential::Missing,
+    })
 }
 
 #[derive(Deserialize)]

@@ -103,3 +103,27 @@ fn a_corrupt_state_file_is_an_empty_one() {
     assert!(state.problem.is_some());
     assert!(!state.trusts(Path::new("/x")));
 }
+
+#[test]
+fn a_stored_key_has_an_end() {
+    let home = Home::new();
+    crate::vault::store_key(&home.env(&[]), "s", Some(200)).unwrap();
+    assert_eq!(home.resolve(&[], None, AT_100), Ok(Credential::StoredKey(Secret::new("s"))));
+    let later = CredentialOptions { bare: false, now_ms: 200 };
+    assert_eq!(home.resolve(&[], None, later), Err(NoCredential::KeyExpired));
+    assert_eq!(home.resolve(&[], None, BARE), Err(NoCredential::Missing));
+}
+
+#[test]
+fn a_required_login_keeps_other_keys_out() {
+    // [CLI-109]
+    let home = Home::new();
+    std::fs::create_dir(home.temp.path().join("managed")).unwrap();
+    home.write("managed/managed-settings.json", r#"{"forceLoginOrgUUID": "u"}"#);
+    let env = home.env(&[KEY]);
+    let selection = Selection { managed_dir: Some(home.temp.path().join("managed")), ..Selection::default() };
+    let loaded = Project::open(home.temp.path(), &env, &selection).unwrap();
+    assert_eq!(resolve(&env, &loaded, AT_100), Err(NoCredential::LoginRequired("forceLoginOrgUUID")));
+    let without = home.env(&[]);
+    assert_eq!(resolve(&without, &loaded, AT_100), Err(NoCredential::Missing));
+}

@@ -69,6 +69,12 @@ pub fn may_set(name: &str, setter: Setter) -> bool {
     }
 }
 
+/// Whether the variable only tunes the product: models, limits, timeouts, switches.
+pub(crate) fn is_tuning(name: &str) -> bool {
+    let own = ["ANTHROPIC_", "CLAUDE_CODE_", "BASH_", "MCP_", "MAX_", "DISABLE_"];
+    own.iter().any(|prefix| name.starts_with(prefix)) && may_set(name, Setter::UntrustedFolder)
+}
+
 /// Whether the variable redirects credentials, traffic or code. `name` is in upper case.
 fn steers(name: &str) -> bool {
     if name.starts_with("ANTHROPIC_") {

@@ -1,12 +1,13 @@
 //! One settings file (or `--settings` text), decoded key by key: a key that does not fit is reported and left out, the
 //! rest of the file applies. Comments and trailing commas are accepted.
 
+use crate::validate;
+use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, ast};
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use wire::settings::{Permissions, Settings, Source};
+use wire::settings::{Settings, Source};
 
 /// Larger settings files are refused.
 pub const MAX_BYTES: u64 = 2 * 1024 * 1024;
@@ -19,9 +20,24 @@ pub struct Layer {
     pub path: Option<PathBuf>,
     /// What a leading `/` in this layer's path rules stands for.
     pub root: PathBuf,
-    pub settings: Settings,
+    /// What fits its type and may be set here.
+    pub valid: Map<String, Value>,
+    /// What of that counts: without what waits for trust.
+    pub effective: Map<String, Value>,
     /// The file as it stands, for keys we do not type.
     pub raw: Map<String, Value>,
+    /// What waits for trust.
+    pub held: Vec<Held>,
+    pub(crate) text: String,
+}
+
+/// A value of a repository that does not count yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// `permissions.allow`
+    pub key: String,
+    /// How many entries, or which names.
+    pub what: String,
 }
 
 /// Something wrong with what was declared. The session goes on.
@@ -30,6 +46,8 @@ pub struct Diagnostic {
     pub source: Source,
     pub path: Option<PathBuf>,
     pub line: Option<usize>,
+    /// The key it is about.
+    pub key: Option<String>,
     pub message: String,
 }
 
@@ -56,7 +74,7 @@ pub(crate) struct Origin {
 
 impl Origin {
     pub(crate) fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { source: self.source, path: self.path.clone(), line: None, message: message.into() }
+        Diagnostic { source: self.source, path: self.path.clone(), line: None, key: None, message: message.into() }
     }
 }
 
@@ -91,9 +109,10 @@ pub(crate) struct Parsed {
     pub(crate) object: Map<String, Value>,
     /// Keys that stand twice in one object. Both values apply as far as they can be joined.
     pub(crate) duplicates: Vec<String>,
+    pub(crate) text: String,
 }
 
-const JSONC: ParseOptions = ParseOptions {
+pub(crate) const JSONC: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,
@@ -111,7 +130,7 @@ pub(crate) fn parse_object(text: &str) -> Result<Parsed, (Option<usize>, String)
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let ast = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &JSONC)
         .map_err(|error| (Some(error.line_display()), format!("is not valid JSON: {}", error.kind())))?;
-    let mut parsed = Parsed::default();
+    let mut parsed = Parsed { text: text.to_owned(), ..Parsed::default() };
     match ast.value {
         None => {}
         Some(ast::Value::Object(object)) => parsed.object = join_object(object, &mut parsed.duplicates),
@@ -157,127 +176,51 @@ fn join(before: Option<Value>, value: Value) -> Value {
 
 impl Layer {
     pub(crate) fn decode(origin: Origin, parsed: Parsed, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let Parsed { object: raw, duplicates } = parsed;
+        let Parsed { object: raw, duplicates, text } = parsed;
         diagnostics.extend(duplicates.iter().map(|key| origin.diagnostic(format!("{key} is given twice"))));
-        let mut keys = Keys { raw: &raw, origin: &origin, prefix: "", diagnostics };
-        let settings = Settings {
-            model: keys.take("model"),
-            fallback_model: keys.list("fallbackModel"),
-            api_key_helper: keys.take("apiKeyHelper"),
-            env: keys.strings("env"),
-            permissions: Permissions::default(),
-            effort_level: keys.take("effortLevel"),
-            cleanup_period_days: keys.days("cleanupPeriodDays"),
-            output_style: keys.take("outputStyle"),
-            include_co_authored_by: keys.take("includeCoAuthoredBy"),
-            always_thinking_enabled: keys.take("alwaysThinkingEnabled"),
-            language: keys.take("language"),
-            claude_md_excludes: keys.list("claudeMdExcludes").unwrap_or_default(),
-        };
-        let permissions = keys.permissions();
-        Self {
-            source: origin.source,
-            path: origin.path,
-            root: origin.root,
-            settings: Settings { permissions, ..settings },
-            raw,
-        }
+        let valid = validate::clean(&origin, &raw, &text, diagnostics);
+        let Origin { source, path, root } = origin;
+        Self { source, path, root, effective: valid.clone(), valid, raw, text, held: Vec::new() }
+    }
+
+    /// What this layer declares, typed. Values that do not fit are left out.
+    pub fn settings(&self) -> Settings {
+        Settings::deserialize(Value::Object(self.valid.clone())).unwrap_or_default()
+    }
+
+    /// The line on which a key, or an entry of its list, stands.
+    pub fn line(&self, keys: &[&str], entry: Option<usize>) -> Option<usize> {
+        self.path.as_ref()?;
+        locate(&self.text, keys, entry)
+    }
+
+    /// Keys that mean nothing to us; they are kept when the file is written.
+    pub fn unknown_keys(&self) -> Vec<&str> {
+        let known =
+            |name: &str| Settings::KEYS.iter().any(|key| key.name == name) || Settings::KNOWN_ELSEWHERE.contains(&name);
+        self.raw.keys().map(String::as_str).filter(|name| !known(name)).collect()
     }
 }
 
-/// Takes typed values out of an object, one key at a time.
-struct Keys<'a> {
-    raw: &'a Map<String, Value>,
-    origin: &'a Origin,
-    prefix: &'static str,
-    diagnostics: &'a mut Vec<Diagnostic>,
-}
-
-impl Keys<'_> {
-    fn complain(&mut self, key: &str, problem: &str) {
-        let message = format!("{}{key} {problem}; it is ignored", self.prefix);
-        self.diagnostics.push(self.origin.diagnostic(message));
+/// The 1-based line of a key in a settings text, found by reading the text again.
+pub(crate) fn locate(text: &str, keys: &[&str], entry: Option<usize>) -> Option<usize> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let ast = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &JSONC).ok()?;
+    let mut value = ast.value?;
+    let mut at = None;
+    for key in keys {
+        let ast::Value::Object(object) = value else { break };
+        let property = object.properties.into_iter().rfind(|property| property.name.as_str() == *key)?;
+        at = Some(property.range.start);
+        value = property.value;
     }
-
-    fn take<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
-        let value = self.raw.get(key).filter(|value| !value.is_null())?;
-        match T::deserialize(value) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.complain(key, &format!("has the wrong type ({error})"));
-                None
-            }
-        }
+    if let (Some(index), ast::Value::Array(list)) = (entry, &value)
+        && let Some(element) = list.elements.get(index)
+    {
+        at = Some(element.start());
     }
-
-    /// Zero would mean "delete at once", which nobody intends.
-    fn days(&mut self, key: &str) -> Option<u32> {
-        let days = self.take(key)?;
-        if days == 0 {
-            self.complain(key, "must be at least 1");
-            return None;
-        }
-        Some(days)
-    }
-
-    /// A list of strings, entry by entry; a single string counts as a list of one.
-    fn list(&mut self, key: &str) -> Option<Vec<String>> {
-        match self.raw.get(key).filter(|value| !value.is_null())? {
-            Value::String(one) => Some(vec![one.clone()]),
-            Value::Array(entries) => Some(entries.iter().filter_map(|entry| self.entry(key, entry)).collect()),
-            _ => {
-                self.complain(key, "must be a list of strings");
-                None
-            }
-        }
-    }
-
-    fn entry(&mut self, key: &str, entry: &Value) -> Option<String> {
-        let text = entry.as_str().map(str::to_owned);
-        if text.is_none() {
-            self.complain(key, "has an entry that is not a string");
-        }
-        text
-    }
-
-    /// Name–value pairs; numbers and booleans are accepted as their text.
-    fn strings(&mut self, key: &str) -> BTreeMap<String, String> {
-        let Some(value) = self.raw.get(key).filter(|value| !value.is_null()) else { return BTreeMap::new() };
-        let Value::Object(pairs) = value else {
-            self.complain(key, "must be an object of strings");
-            return BTreeMap::new();
-        };
-        let mut out = BTreeMap::new();
-        for (name, value) in pairs {
-            match value {
-                Value::String(text) => drop(out.insert(name.clone(), text.clone())),
-                Value::Number(_) | Value::Bool(_) => drop(out.insert(name.clone(), value.to_string())),
-                Value::Null | Value::Array(_) | Value::Object(_) => {
-                    self.complain(&format!("{key}.{name}"), "is not a string");
-                }
-            }
-        }
-        out
-    }
-
-    fn permissions(&mut self) -> Permissions {
-        let Some(value) = self.raw.get("permissions").filter(|value| !value.is_null()) else {
-            return Permissions::default();
-        };
-        let Value::Object(raw) = value else {
-            self.complain("permissions", "must be an object");
-            return Permissions::default();
-        };
-        let mut keys = Keys { raw, origin: self.origin, prefix: "permissions.", diagnostics: &mut *self.diagnostics };
-        Permissions {
-            allow: keys.list("allow").unwrap_or_default(),
-            ask: keys.list("ask").unwrap_or_default(),
-            deny: keys.list("deny").unwrap_or_default(),
-            additional_directories: keys.list("additionalDirectories").unwrap_or_default(),
-            default_mode: keys.take("defaultMode"),
-            disable_bypass_permissions_mode: keys.take("disableBypassPermissionsMode"),
-        }
-    }
+    let before = text.get(..at?)?;
+    Some(before.bytes().filter(|byte| *byte == b'\n').count() + 1)
 }
 
 #[cfg(test)]

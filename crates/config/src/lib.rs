@@ -1,21 +1,28 @@
 //! What the user, the project and the administrator declared: settings layers, trust, instruction files, credentials.
-//! Reads files only; starts a process only to run the user's own key helper. A broken file never ends a session, it
-//! becomes a diagnostic, and nothing that a repository says widens access before its folder is trusted.
+//! Starts a process only to run the user's own key helper. A broken file never ends a session, it becomes a diagnostic;
+//! writers never damage a file; and nothing that a repository says widens access before its folder is trusted.
 
+pub mod activation;
 pub mod credentials;
+pub mod edit;
 pub mod environment;
 pub mod helper;
+pub mod join;
 pub mod layer;
 pub mod memory;
 mod merge;
+pub mod places;
 pub mod project;
+mod stamp;
 pub mod state;
 mod tracked;
-mod trust;
+pub mod trust;
+pub mod validate;
+pub mod vault;
 
 pub use credentials::{Credential, CredentialOptions, NoCredential, Secret};
 pub use helper::{HelperError, run_helper};
-pub use layer::{Diagnostic, Layer};
+pub use layer::{Diagnostic, Held, Layer};
 pub use memory::{MemoryFile, MemoryScope};
-pub use project::{ConfigError, Helper, Loaded, Project, Selection};
-pub use state::GlobalState;
+pub use project::{ConfigError, Helper, Loaded, Project, Selection, TrustChoice};
+pub use state::{GlobalState, StateError};

@@ -1,16 +1,20 @@
 //! Folds layers into one set of settings, highest precedence first, and leaves out what a repository may not decide
 //! before it is trusted. Deny and ask rules always apply.
 
-use crate::environment::{Setter, may_set};
-use crate::layer::{Diagnostic, Layer};
+use crate::environment::{Setter, is_tuning, may_set};
+use crate::join::join;
+use crate::layer::{Diagnostic, Held, Layer};
 use crate::project::{Helper, Loaded};
+use crate::stamp::Stamps;
 use crate::tracked;
 use crate::trust::Trust;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use sys::Env;
 use wire::mode::PermissionMode;
-use wire::settings::{Behaviour, RuleText, Settings, Source};
+use wire::settings::{Behaviour, Gate, Key, RuleText, Settings, Shape, Source};
 
 pub(crate) struct Inputs<'a> {
     pub(crate) cwd: &'a Path,
@@ -19,215 +23,238 @@ pub(crate) struct Inputs<'a> {
     pub(crate) layers: Vec<Layer>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) trust: Trust,
+    /// Nothing that a folder brings along may run before it is trusted.
+    pub(crate) refuse: bool,
+    pub(crate) stamps: Stamps,
 }
 
 pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
-    let Inputs { cwd, env, layers, diagnostics, trust } = inputs;
-    let mut fold = Fold {
-        cwd,
-        home: env.home(),
-        settings: Settings::default(),
-        rules: Vec::new(),
-        directories: Vec::new(),
-        mode: Choice::Open,
-        bypass_disabled: false,
-        helper: None,
-        provenance: BTreeMap::new(),
-        diagnostics,
-        held: Held::default(),
-    };
-    for layer in &layers {
-        fold.layer(layer, setter(layer, &trust));
+    let Inputs { cwd, env, mut layers, mut diagnostics, trust, refuse, stamps } = inputs;
+    for layer in &mut layers {
+        let setter = setter(layer, &trust);
+        Gatekeeper { setter, refuse, diagnostics: &mut diagnostics }.admit(layer);
     }
-    let notices = fold.held.notice(&trust.key).into_iter().collect();
+    let (merged, provenance) = fold(&layers);
+    let settings = Settings::deserialize(Value::Object(merged.clone())).unwrap_or_default();
+    let mode = starting_mode(&layers, &trust, &mut diagnostics);
+    let helper = settings.api_key_helper.clone().zip(provenance.get("apiKeyHelper").copied());
+    let managed_rules_only = settings.allow_managed_permission_rules_only == Some(true);
     Loaded {
-        env: env.with(&fold.settings.env),
-        settings: fold.settings,
-        rules: fold.rules,
-        additional_directories: fold.directories,
-        default_mode: match fold.mode {
-            Choice::Open | Choice::Void => None,
-            Choice::Made(mode) => Some(mode),
-        },
-        bypass_disabled: fold.bypass_disabled,
-        helper: fold.helper,
+        env: env.with(&settings.env),
+        rules: rules(&layers, managed_rules_only),
+        additional_directories: directories(&settings, cwd, env.home().as_deref()),
+        default_mode: mode,
+        bypass_disabled: settings.permissions.disable_bypass_permissions_mode.is_some(),
+        managed_rules_only,
+        helper: helper.map(|(command, source)| Helper { command, source }),
+        notices: notice(&layers, &trust, refuse).into_iter().collect(),
+        project_code: trust.trusted || !refuse,
+        settings,
+        merged,
         layers,
-        provenance: fold.provenance,
-        diagnostics: fold.diagnostics,
-        notices,
+        provenance,
+        diagnostics,
         trusted: trust.trusted,
         trust_key: trust.key,
+        trust_changes: trust.changes,
+        adopts_trust: trust.adopts,
+        pending: Vec::new(),
+        stamps,
     }
 }
 
 /// On whose behalf a layer speaks. A local file counts as the user's own only while it is not repository content.
 fn setter(layer: &Layer, trust: &Trust) -> Setter {
     let of_folder = if trust.trusted { Setter::TrustedFolder } else { Setter::UntrustedFolder };
+    if is_repository_content(layer) { of_folder } else { Setter::User }
+}
+
+pub(crate) fn is_repository_content(layer: &Layer) -> bool {
+    let tracked = |path: &Path| tracked::is_repository_content(path, sys::git::root(path).as_deref());
     match layer.source {
-        Source::Managed | Source::CommandLine | Source::Flag | Source::Session | Source::User => Setter::User,
-        Source::Project => of_folder,
-        Source::Local => {
-            let path = layer.path.as_deref();
-            let shipped = path.is_none_or(|path| tracked::is_repository_content(path, trust.repository.as_deref()));
-            if shipped { of_folder } else { Setter::User }
-        }
+        Source::Managed | Source::CommandLine | Source::Flag | Source::Session | Source::User => false,
+        Source::Project => true,
+        Source::Local => layer.path.as_deref().is_none_or(tracked),
     }
 }
 
-/// What waits for trust, for one line to the user.
-#[derive(Default)]
-struct Held {
-    allow: usize,
-    directories: usize,
-    helper: bool,
-    variables: Vec<String>,
-    mode: bool,
+/// Sorts what one layer says into what counts and what waits.
+struct Gatekeeper<'a> {
+    setter: Setter,
+    refuse: bool,
+    diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Held {
-    fn notice(&self, key: &Path) -> Option<String> {
-        let mut what = Vec::new();
-        if self.allow > 0 {
-            what.push(format!("{} permissions.allow rule(s)", self.allow));
+impl Gatekeeper<'_> {
+    fn admit(&mut self, layer: &mut Layer) {
+        let valid = std::mem::take(&mut layer.valid);
+        let mut effective = self.object(Settings::KEYS, &valid, "", layer);
+        if let Some(Value::Object(variables)) = valid.get("env") {
+            effective.insert("env".into(), Value::Object(self.variables(variables, layer)));
         }
-        if self.directories > 0 {
-            what.push(format!("{} additional director(ies)", self.directories));
-        }
-        if self.helper {
-            what.push("apiKeyHelper".to_owned());
-        }
-        if self.mode {
-            what.push("permissions.defaultMode".to_owned());
-        }
-        if !self.variables.is_empty() {
-            what.push(format!("env {}", self.variables.join(", ")));
-        }
-        if what.is_empty() {
-            return None;
-        }
-        Some(format!(
-            "Warning: this workspace has not been trusted, so these project settings are not used: {}. If you trust it, \
-             set projects[{:?}].hasTrustDialogAccepted to true in .claude.json.",
-            what.join("; "),
-            key.display().to_string()
-        ))
-    }
-}
-
-/// The starting mode, as far as layers have spoken.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Choice {
-    Open,
-    /// A layer spoke, but its value does not count; lower layers are not asked.
-    Void,
-    Made(PermissionMode),
-}
-
-struct Fold<'a> {
-    cwd: &'a Path,
-    home: Option<PathBuf>,
-    settings: Settings,
-    rules: Vec<RuleText>,
-    directories: Vec<PathBuf>,
-    mode: Choice,
-    bypass_disabled: bool,
-    helper: Option<Helper>,
-    provenance: BTreeMap<&'static str, Source>,
-    diagnostics: Vec<Diagnostic>,
-    held: Held,
-}
-
-impl Fold<'_> {
-    fn layer(&mut self, layer: &Layer, setter: Setter) {
-        self.scalars(layer);
-        self.variables(layer, setter);
-        self.helper(layer, setter);
-        self.permissions(layer, setter);
-        append_unique(&mut self.settings.claude_md_excludes, &layer.settings.claude_md_excludes);
+        layer.effective = effective;
+        layer.valid = valid;
     }
 
-    fn scalars(&mut self, layer: &Layer) {
-        let (into, from) = (&mut self.settings, &layer.settings);
-        let mut seen = |key, set| {
-            if set {
-                self.provenance.insert(key, layer.source);
+    fn object(
+        &mut self,
+        keys: &'static [Key],
+        valid: &Map<String, Value>,
+        prefix: &str,
+        layer: &mut Layer,
+    ) -> Map<String, Value> {
+        let mut out = Map::new();
+        for (name, value) in valid {
+            let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
+            let path = format!("{prefix}{name}");
+            let value = match (&key.shape, value) {
+                (Shape::Object(inner), Value::Object(members)) => {
+                    Value::Object(self.object(inner, members, &format!("{path}."), layer))
+                }
+                _ => value.clone(),
+            };
+            if self.admits(key, &value, &path, layer) {
+                out.insert(name.clone(), value);
             }
+        }
+        out
+    }
+
+    fn admits(&mut self, key: &Key, value: &Value, path: &str, layer: &mut Layer) -> bool {
+        if key.gate == Gate::Own && self.setter != Setter::User {
+            let message = format!("{path} has no effect here: a repository cannot approve its own servers");
+            self.complain(layer, path, message);
+            return false;
+        }
+        let waits = match key.gate {
+            Gate::Open | Gate::Own => false,
+            Gate::Grant | Gate::Helper => true,
+            Gate::Code => self.refuse,
+            Gate::Loosens { strict } => *value != Value::Bool(strict),
         };
-        seen("model", first(&mut into.model, from.model.as_ref()));
-        seen("fallbackModel", first(&mut into.fallback_model, from.fallback_model.as_ref()));
-        seen("effortLevel", first(&mut into.effort_level, from.effort_level.as_ref()));
-        seen("cleanupPeriodDays", first(&mut into.cleanup_period_days, from.cleanup_period_days.as_ref()));
-        seen("outputStyle", first(&mut into.output_style, from.output_style.as_ref()));
-        seen("includeCoAuthoredBy", first(&mut into.include_co_authored_by, from.include_co_authored_by.as_ref()));
-        seen("alwaysThinkingEnabled", first(&mut into.always_thinking_enabled, from.always_thinking_enabled.as_ref()));
-        seen("language", first(&mut into.language, from.language.as_ref()));
+        if !waits || self.setter != Setter::UntrustedFolder {
+            return true;
+        }
+        layer.held.push(Held { key: path.to_owned(), what: amount(value) });
+        false
     }
 
-    fn variables(&mut self, layer: &Layer, setter: Setter) {
-        for (name, value) in &layer.settings.env {
-            if self.settings.env.contains_key(name) {
-                continue;
-            }
-            if may_set(name, setter) {
-                self.settings.env.insert(name.clone(), value.clone());
+    fn variables(&mut self, variables: &Map<String, Value>, layer: &mut Layer) -> Map<String, Value> {
+        let mut out = Map::new();
+        for (name, value) in variables {
+            let untrusted = self.setter == Setter::UntrustedFolder;
+            if may_set(name, self.setter) && !(untrusted && self.refuse && !is_tuning(name)) {
+                out.insert(name.clone(), value.clone());
             } else if may_set(name, Setter::TrustedFolder) {
-                self.held.variables.push(name.clone());
+                layer.held.push(Held { key: format!("env.{name}"), what: String::new() });
             } else {
-                self.complain(layer, format!("env.{name} cannot be set here; it is ignored"));
+                self.complain(layer, &format!("env.{name}"), format!("env.{name} cannot be set here; it is ignored"));
             }
         }
+        out
     }
 
-    fn helper(&mut self, layer: &Layer, setter: Setter) {
-        let Some(command) = layer.settings.api_key_helper.as_ref().filter(|_| self.helper.is_none()) else { return };
-        if setter == Setter::UntrustedFolder {
-            self.held.helper = true;
-            return;
+    fn complain(&mut self, layer: &Layer, key: &str, message: String) {
+        self.diagnostics.push(about(layer, key, message));
+    }
+}
+
+fn about(layer: &Layer, key: &str, message: String) -> Diagnostic {
+    let keys: Vec<&str> = key.splitn(3, '.').collect();
+    let line = layer.line(&keys, None);
+    Diagnostic { source: layer.source, path: layer.path.clone(), line, key: Some(key.to_owned()), message }
+}
+
+fn amount(value: &Value) -> String {
+    match value {
+        Value::Array(entries) => entries.len().to_string(),
+        Value::Object(members) => members.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => String::new(),
+    }
+}
+
+/// All layers as one object, and which layer decided each key (the highest one that says anything).
+fn fold(layers: &[Layer]) -> (Map<String, Value>, BTreeMap<String, Source>) {
+    let mut merged = Map::new();
+    let mut provenance = BTreeMap::new();
+    for layer in layers {
+        for (name, value) in &layer.effective {
+            provenance.entry(name.clone()).or_insert(layer.source);
+            if let (Value::Object(members), true) = (value, is_block(name)) {
+                for member in members.keys() {
+                    provenance.entry(format!("{name}.{member}")).or_insert(layer.source);
+                }
+            }
         }
-        self.helper = Some(Helper { command: command.clone(), source: layer.source });
-        self.settings.api_key_helper = Some(command.clone());
-        self.provenance.insert("apiKeyHelper", layer.source);
+        join(Settings::KEYS, &mut merged, &layer.effective);
     }
+    policy_alone(layers, &mut merged);
+    (merged, provenance)
+}
 
-    fn permissions(&mut self, layer: &Layer, setter: Setter) {
-        let declared = &layer.settings.permissions;
-        let into = &mut self.settings.permissions;
-        let mut add = |behaviour, texts: &[String], merged: &mut Vec<String>| {
-            append_unique(merged, texts);
-            self.rules.extend(texts.iter().map(|text| RuleText {
+fn is_block(name: &str) -> bool {
+    Settings::KEYS.iter().any(|key| key.name == name && matches!(key.shape, Shape::Object(_) | Shape::Map(_)))
+}
+
+/// Lists that the administrator settles alone, once there is a policy that names them.
+fn policy_alone(layers: &[Layer], merged: &mut Map<String, Value>) {
+    let mut policy = Map::new();
+    for layer in layers.iter().filter(|layer| layer.source == Source::Managed) {
+        join(Settings::KEYS, &mut policy, &layer.effective);
+    }
+    if policy.is_empty() {
+        return;
+    }
+    if let Some(models) = policy.get("availableModels") {
+        merged.insert("availableModels".into(), models.clone());
+    }
+    match policy.get("enforceAvailableModels") {
+        Some(value) => drop(merged.insert("enforceAvailableModels".into(), value.clone())),
+        None => drop(merged.remove("enforceAvailableModels")),
+    }
+}
+
+fn rules(layers: &[Layer], managed_only: bool) -> Vec<RuleText> {
+    let mut rules = Vec::new();
+    for layer in layers {
+        let mut add = |behaviour, name: &str| {
+            let texts = layer.effective.get("permissions").and_then(|block| block.get(name)).and_then(Value::as_array);
+            let texts = texts.into_iter().flatten().filter_map(Value::as_str);
+            rules.extend(texts.map(|text| RuleText {
                 behaviour,
                 source: layer.source,
-                text: text.clone(),
+                text: text.to_owned(),
                 root: layer.root.clone(),
             }));
         };
-        add(Behaviour::Deny, &declared.deny, &mut into.deny);
-        add(Behaviour::Ask, &declared.ask, &mut into.ask);
-        if setter == Setter::UntrustedFolder {
-            self.held.allow += declared.allow.len();
-            self.held.directories += declared.additional_directories.len();
-        } else {
-            add(Behaviour::Allow, &declared.allow, &mut into.allow);
-            append_unique(&mut into.additional_directories, &declared.additional_directories);
-            let dirs = declared.additional_directories.iter().map(|dir| absolute(dir, self.cwd, self.home.as_deref()));
-            self.directories.extend(dirs);
+        add(Behaviour::Deny, "deny");
+        add(Behaviour::Ask, "ask");
+        // Rules that refuse are never dropped: a policy about allow rules must not open anything.
+        if !managed_only || layer.source == Source::Managed {
+            add(Behaviour::Allow, "allow");
         }
-        if declared.disable_bypass_permissions_mode.as_deref() == Some("disable") {
-            self.bypass_disabled = true;
-            into.disable_bypass_permissions_mode = Some("disable".into());
-        }
-        self.default_mode(layer, setter);
+        let patterns = layer.effective.get("ignorePatterns").and_then(Value::as_array).into_iter().flatten();
+        rules.extend(patterns.filter_map(Value::as_str).map(|pattern| RuleText {
+            behaviour: Behaviour::Deny,
+            source: layer.source,
+            text: format!("Read({pattern})"),
+            root: layer.root.clone(),
+        }));
     }
+    rules
+}
 
-    fn default_mode(&mut self, layer: &Layer, setter: Setter) {
-        let Some(text) = layer.settings.permissions.default_mode.as_deref().filter(|_| self.mode == Choice::Open)
-        else {
-            return;
-        };
-        let Some(mode) = parse_mode(text) else {
-            self.complain(layer, format!("permissions.defaultMode {text:?} is not a mode; it is ignored"));
-            return;
-        };
+fn directories(settings: &Settings, cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    settings.permissions.additional_directories.iter().map(|dir| absolute(dir, cwd, home)).collect()
+}
+
+/// The mode of the highest layer that names one. A value that does not count still hides those below it.
+fn starting_mode(layers: &[Layer], trust: &Trust, diagnostics: &mut Vec<Diagnostic>) -> Option<PermissionMode> {
+    const KEY: &str = "permissions.defaultMode";
+    for layer in layers {
+        let text = layer.valid.get("permissions").and_then(|block| block.get("defaultMode")).and_then(Value::as_str);
+        let Some(mode) = text.and_then(parse_mode) else { continue };
+        let setter = setter(layer, trust);
         let of_folder = matches!(layer.source, Source::Project | Source::Local);
         let accepted = match mode {
             PermissionMode::Default | PermissionMode::Plan | PermissionMode::DontAsk => true,
@@ -236,44 +263,52 @@ impl Fold<'_> {
             PermissionMode::BypassPermissions => setter == Setter::User,
             PermissionMode::Auto => !of_folder,
         };
-        if !accepted && setter == Setter::UntrustedFolder {
-            self.held.mode = true;
-        } else if !accepted {
-            self.complain(layer, format!("permissions.defaultMode {text:?} has no effect in a project file"));
+        if !accepted {
+            let shown = mode.as_str();
+            diagnostics.push(about(layer, KEY, format!("{KEY} {shown:?} has no effect in a project file")));
         }
-        self.mode = if accepted { Choice::Made(mode) } else { Choice::Void };
-        if accepted {
-            self.provenance.insert("permissions.defaultMode", layer.source);
-            self.settings.permissions.default_mode = Some(mode.as_str().to_owned());
-        }
+        return accepted.then_some(mode);
     }
+    None
+}
 
-    fn complain(&mut self, layer: &Layer, message: String) {
-        let (source, path) = (layer.source, layer.path.clone());
-        self.diagnostics.push(Diagnostic { source, path, line: None, message });
+/// One line about everything that waits for trust.
+fn notice(layers: &[Layer], trust: &Trust, refuse: bool) -> Option<String> {
+    if trust.trusted {
+        return None;
     }
+    let mut what = Vec::new();
+    let mut variables = Vec::new();
+    for held in layers.iter().flat_map(|layer| &layer.held) {
+        match (held.key.as_str(), held.what.as_str()) {
+            ("permissions.allow", n) => what.push(format!("{n} permissions.allow rule(s)")),
+            ("permissions.additionalDirectories", n) => what.push(format!("{n} additional director(ies)")),
+            (key, _) if key.starts_with("env.") => variables.push(key.trim_start_matches("env.").to_owned()),
+            (key, "") => what.push(key.to_owned()),
+            (key, names) => what.push(format!("{key} ({names})")),
+        }
+    }
+    if !variables.is_empty() {
+        what.push(format!("env {}", variables.join(", ")));
+    }
+    if refuse && !trust.servers.is_empty() {
+        what.push(format!("servers of .mcp.json ({})", trust.servers.join(", ")));
+    }
+    if what.is_empty() {
+        return None;
+    }
+    let why = if trust.changes.is_empty() { "has not been trusted" } else { "has changed since it was trusted" };
+    Some(format!(
+        "Warning: this workspace {why}, so these project settings are not used: {}. To look at them and trust the folder, \
+         run `gimlet trust`, or set projects[{:?}].hasTrustDialogAccepted to true in .claude.json.",
+        what.join("; "),
+        trust.key.display().to_string()
+    ))
 }
 
 /// `delegate` stands in published schemas without a meaning of its own.
 fn parse_mode(text: &str) -> Option<PermissionMode> {
     if text == "delegate" { Some(PermissionMode::Default) } else { PermissionMode::parse(text) }
-}
-
-/// Keeps the value of the highest layer; says whether this call set it.
-fn first<T: Clone>(into: &mut Option<T>, from: Option<&T>) -> bool {
-    let set = into.is_none() && from.is_some();
-    if set {
-        *into = from.cloned();
-    }
-    set
-}
-
-fn append_unique(into: &mut Vec<String>, from: &[String]) {
-    for text in from {
-        if !into.contains(text) {
-            into.push(text.clone());
-        }
-    }
 }
 
 fn absolute(dir: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {

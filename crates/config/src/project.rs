@@ -1,13 +1,16 @@
 //! Opens what is declared for one directory: reads the layers, settles trust, merges.
 
 use crate::layer::{Diagnostic, Layer, Origin, ReadFailure, parse_object, read_text};
-use crate::merge;
-use crate::state::{GlobalState, config_home};
+use crate::stamp::Stamps;
+use crate::state::{GlobalState, config_home, state_file};
+use crate::trust::{Difference, Folder, Trust};
+use crate::{merge, places};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use sys::Env;
 use wire::mode::PermissionMode;
-use wire::settings::{RuleText, Settings, Source};
+use wire::settings::{Behaviour, RuleText, Settings, Source};
 
 /// What the command line says about settings.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +23,19 @@ pub struct Selection {
     pub safe_mode: bool,
     /// Where the administrator's files are; `None` = the platform's place.
     pub managed_dir: Option<PathBuf>,
+    pub trust: TrustChoice,
+}
+
+/// What the command line says about trust.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrustChoice {
+    /// What was recorded counts; in an untrusted folder hooks and servers still run, as scripts expect.
+    #[default]
+    Stored,
+    /// What was recorded counts; nothing an untrusted folder brings along runs.
+    StoredOrRefuse,
+    /// `--trust-workspace`: the folder is trusted for this run.
+    Granted,
 }
 
 impl Selection {
@@ -56,19 +72,53 @@ pub struct Loaded {
     pub default_mode: Option<PermissionMode>,
     /// A layer says that bypass mode must not be used.
     pub bypass_disabled: bool,
+    /// Only the administrator's allow rules count, those of the command line included.
+    pub managed_rules_only: bool,
     pub helper: Option<Helper>,
     /// The process environment with the settings' `env` blocks applied.
     pub env: Env,
     /// Highest precedence first.
     pub layers: Vec<Layer>,
     /// Which layer decided a key.
-    pub provenance: BTreeMap<&'static str, Source>,
+    pub provenance: BTreeMap<String, Source>,
     pub diagnostics: Vec<Diagnostic>,
     /// Lines for standard error.
     pub notices: Vec<String>,
     pub trusted: bool,
     /// The folder trust is recorded under.
     pub trust_key: PathBuf,
+    /// What is there now and was not approved, in a folder that was trusted before.
+    pub trust_changes: Vec<Difference>,
+    /// The folder was trusted without a record of what was there; `trust::adopt` writes it.
+    pub adopts_trust: bool,
+    /// Whether hooks, servers and other code of the folder may run.
+    pub project_code: bool,
+    /// Settings as one object.
+    pub merged: Map<String, Value>,
+    /// What was added while the session runs and waits for the user.
+    pub pending: Vec<String>,
+    pub(crate) stamps: Stamps,
+}
+
+impl Loaded {
+    /// The file and line a rule stands in.
+    pub fn place_of(&self, rule: &RuleText) -> Option<(&Path, Option<usize>)> {
+        let name = match rule.behaviour {
+            Behaviour::Allow => "allow",
+            Behaviour::Ask => "ask",
+            Behaviour::Deny => "deny",
+        };
+        let of_layer = |layer: &&Layer| layer.source == rule.source && layer.root == rule.root;
+        self.layers.iter().filter(of_layer).find_map(|layer| {
+            let texts = layer.raw.get("permissions")?.get(name)?;
+            let at = match texts {
+                Value::Array(texts) => Some(texts.iter().position(|text| *text == rule.text.as_str())?),
+                other => (*other == rule.text.as_str()).then_some(0),
+            };
+            let line = layer.line(&["permissions", name], at);
+            layer.path.as_deref().map(|path| (path, line))
+        })
+    }
 }
 
 pub struct Project;
@@ -77,16 +127,83 @@ impl Project {
     /// Reads settings only; instruction files and credentials are asked for separately.
     pub fn open(cwd: &Path, env: &Env, selection: &Selection) -> Result<Loaded, ConfigError> {
         let state = GlobalState::read(env);
-        let mut reader = Reader { cwd, env, selection, layers: Vec::new(), diagnostics: Vec::new() };
+        let mut reader = Reader {
+            cwd,
+            env,
+            selection,
+            layers: Vec::new(),
+            diagnostics: Vec::new(),
+            seen: state_file(env).into_iter().collect(),
+        };
         reader.managed();
         reader.flag()?;
         reader.local();
         reader.project();
         reader.user();
-        let (layers, diagnostics) = (reader.layers, reader.diagnostics);
-        let trust = crate::trust::Trust::of(cwd, env, &state);
-        Ok(merge::merge(merge::Inputs { cwd, env, layers, diagnostics, trust }))
+        let Reader { layers, diagnostics, seen, .. } = reader;
+        let refuse = selection.trust == TrustChoice::StoredOrRefuse || refuses(&layers);
+        let trust = Trust::of(&Folder { cwd, env, layers: &layers, refuse }, &state, selection.trust);
+        let stamps = Stamps::take(seen);
+        Ok(merge::merge(merge::Inputs { cwd, env, layers, diagnostics, trust, refuse, stamps }))
     }
+
+    /// What changed since `previous`, or `None`. Costs a stat per file while nothing did. Whatever refuses applies at
+    /// once; what grants anything was perhaps written by the session itself and waits in `pending`.
+    pub fn refresh(
+        previous: &Loaded,
+        cwd: &Path,
+        env: &Env,
+        selection: &Selection,
+    ) -> Option<Result<Loaded, ConfigError>> {
+        if previous.stamps.hold() {
+            return None;
+        }
+        Some(Self::open(cwd, env, selection).map(|now| restrain(now, previous)))
+    }
+}
+
+/// Keeps `now` from granting more than `previous` did.
+fn restrain(mut now: Loaded, previous: &Loaded) -> Loaded {
+    let mut pending = Vec::new();
+    now.rules.retain(|rule| {
+        let known = rule.behaviour != Behaviour::Allow || previous.rules.contains(rule);
+        if !known {
+            pending.push(format!("allow rule {}", rule.text));
+        }
+        known
+    });
+    now.additional_directories.retain(|dir| {
+        let known = previous.additional_directories.contains(dir);
+        if !known {
+            pending.push(format!("additional directory {}", dir.display()));
+        }
+        known
+    });
+    if now.settings.hooks != previous.settings.hooks {
+        pending.push("hooks".into());
+        now.settings.hooks.clone_from(&previous.settings.hooks);
+    }
+    if now.helper != previous.helper {
+        pending.push("apiKeyHelper".into());
+        now.helper.clone_from(&previous.helper);
+    }
+    if now.settings.env != previous.settings.env {
+        pending.push("env".into());
+        now.settings.env.clone_from(&previous.settings.env);
+    }
+    let sandbox = &previous.settings.sandbox;
+    if now.settings.sandbox != *sandbox {
+        pending.push("sandbox".into());
+        now.settings.sandbox.clone_from(sandbox);
+    }
+    now.env = previous.env.clone();
+    now.pending = pending;
+    now
+}
+
+/// The user or the administrator wants no code of untrusted folders.
+fn refuses(layers: &[Layer]) -> bool {
+    layers.iter().any(|layer| layer.valid.get("refuseUntrustedProjectCode") == Some(&Value::Bool(true)))
 }
 
 /// The administrator's directory on this platform.
@@ -104,13 +221,17 @@ struct Reader<'a> {
     selection: &'a Selection,
     layers: Vec<Layer>,
     diagnostics: Vec<Diagnostic>,
+    /// Every place that was looked at, there or not.
+    seen: Vec<PathBuf>,
 }
 
 impl Reader<'_> {
     fn managed(&mut self) {
         let dir = self.selection.managed_dir.clone().unwrap_or_else(managed_dir);
         let mut files = vec![dir.join("managed-settings.json")];
-        files.extend(drop_ins(&dir.join("managed-settings.d")));
+        let more = dir.join("managed-settings.d");
+        files.extend(drop_ins(&more));
+        self.seen.push(more);
         // Later files win, and layers are listed highest first.
         for path in files.into_iter().rev() {
             if self.spoofable(&path) {
@@ -143,6 +264,7 @@ impl Reader<'_> {
         let path = self.cwd.join(text);
         let shown = path.display();
         let invalid = |problem: String| ConfigError::SettingsInvalid(format!("{shown} {problem}"));
+        self.seen.push(path.clone());
         let text = read_text(&path).map_err(|failure| match failure {
             ReadFailure::Missing => ConfigError::SettingsNotFound(shown.to_string()),
             ReadFailure::Unusable(problem) => invalid(problem),
@@ -159,10 +281,8 @@ impl Reader<'_> {
         if !self.selection.reads(Source::Local) {
             return;
         }
-        let root = sys::git::root(self.cwd).filter(|root| Some(root) != self.env.home().as_ref());
-        let dirs = root.iter().map(PathBuf::as_path).filter(|root| *root != self.cwd).chain([self.cwd]);
-        for dir in dirs.map(Path::to_path_buf).collect::<Vec<_>>() {
-            self.file(Source::Local, &dir.join(".claude/settings.local.json"), self.cwd);
+        for path in places::local_files(self.cwd, self.env) {
+            self.file(Source::Local, &path, self.cwd);
         }
     }
 
@@ -183,6 +303,7 @@ impl Reader<'_> {
 
     fn file(&mut self, source: Source, path: &Path, root: &Path) {
         let origin = origin(source, path, root);
+        self.seen.push(path.to_path_buf());
         let text = match read_text(path) {
             Ok(text) => text,
             Err(ReadFailure::Missing) => return,

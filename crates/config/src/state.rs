@@ -1,8 +1,27 @@
-//! The global state file, read only. A missing or broken file is an empty one: nothing is trusted, nobody is signed in.
+//! The global state file. For readers a missing or broken file is an empty one: nothing is trusted, nobody is signed in.
+//! Writers hold a lock, read the file again, keep every key they do not know, keep the last five versions, replace the
+//! file in one step and flush it. A file that cannot be parsed is copied aside and never overwritten.
 
 use serde_json::{Map, Value};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use sys::Env;
+use sys::fs::Durability;
+
+const BACKUPS: usize = 5;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Why the state file was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    #[error("there is no home directory to keep .claude.json in; set HOME or CLAUDE_CONFIG_DIR")]
+    NoHome,
+    #[error("{path} cannot be parsed ({problem}). A copy was kept as {aside}; repair the file or remove it")]
+    Corrupt { path: String, problem: String, aside: String },
+    #[error("{path}: {error}")]
+    Io { path: String, error: std::io::Error },
+}
 
 /// `~/.claude.json` as it stood when it was read.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +81,149 @@ impl GlobalState {
     }
 
     fn project_flag(&self, folder: &Path, flag: &str) -> bool {
-        let entry = folder.to_str().and_then(|key| self.raw.get("projects")?.get(key));
-        entry.and_then(|entry| entry.get(flag)).and_then(Value::as_bool) == Some(true)
+        self.project_value(folder, flag).and_then(Value::as_bool) == Some(true)
+    }
+
+    /// One member of a folder's entry.
+    pub fn project_value(&self, folder: &Path, name: &str) -> Option<&Value> {
+        self.raw.get("projects")?.get(folder.to_str()?)?.get(name)
+    }
+
+    pub(crate) fn trusted_folders(&self) -> Vec<String> {
+        let projects = self.raw.get("projects").and_then(Value::as_object).into_iter().flatten();
+        let trusted = |entry: &Value| entry.get("hasTrustDialogAccepted") == Some(&Value::Bool(true));
+        projects.filter(|(_, entry)| trusted(entry)).map(|(folder, _)| folder.clone()).collect()
+    }
+
+    /// What is known about the account a login belongs to.
+    pub fn account(&self, name: &str) -> Option<&str> {
+        self.raw.get("oauthAccount")?.get(name)?.as_str()
     }
 }
+
+/// Sessions without a person cannot go on with a state file nobody can read: trust and accounts would be guessed.
+pub fn check(env: &Env) -> Result<(), StateError> {
+    match read_for_change(env) {
+        Ok(_) | Err(StateError::NoHome | StateError::Io { .. }) => Ok(()),
+        Err(corrupt @ StateError::Corrupt { .. }) => Err(corrupt),
+    }
+}
+
+/// Changes the state file under a lock that other gimlets respect.
+pub fn update(env: &Env, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), StateError> {
+    let path = state_file(env).ok_or(StateError::NoHome)?;
+    let failed = |error| StateError::Io { path: path.display().to_string(), error };
+    let lock = lock_file(env, &path).map_err(failed)?;
+    sys::fs::with_lock(&lock, PATIENCE, || {
+        let (mut state, before) = read_for_change(env)?;
+        let old = state.clone();
+        change(&mut state);
+        if state == old && before.is_some() {
+            return Ok(());
+        }
+        if let Some(before) = before {
+            back_up(env, &before);
+        }
+        let mut text = serde_json::to_string_pretty(&state).unwrap_or_default();
+        text.push('\n');
+        write_private(&path, text.as_bytes()).map_err(failed)
+    })
+    .map_err(failed)?
+}
+
+/// The state, and the bytes it was read from when there were any.
+type Read = (Map<String, Value>, Option<Vec<u8>>);
+
+fn read_for_change(env: &Env) -> Result<Read, StateError> {
+    let path = state_file(env).ok_or(StateError::NoHome)?;
+    let shown = path.display().to_string();
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Map::new(), None)),
+        Err(error) => return Err(StateError::Io { path: shown, error }),
+    };
+    if bytes.trim_ascii().is_empty() {
+        return Ok((Map::new(), None));
+    }
+    match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(raw)) => Ok((raw, Some(bytes))),
+        Ok(_) => Err(corrupt(env, shown, "it is not a JSON object".into(), &bytes)),
+        Err(error) => Err(corrupt(env, shown, error.to_string(), &bytes)),
+    }
+}
+
+fn corrupt(env: &Env, path: String, problem: String, bytes: &[u8]) -> StateError {
+    let aside = keep(env, "corrupted", bytes).map_or_else(|| "nothing".into(), |path| path.display().to_string());
+    StateError::Corrupt { path, problem, aside }
+}
+
+/// Copies bytes into the backup directory. The same bytes are kept once.
+fn keep(env: &Env, kind: &str, bytes: &[u8]) -> Option<PathBuf> {
+    let dir = config_home(env)?.join("backups");
+    private_dir(&dir).ok()?;
+    let prefix = format!(".claude.json.{kind}.");
+    let known = kept(&dir, &prefix).into_iter().rev().find(|path| std::fs::read(path).is_ok_and(|old| old == bytes));
+    if known.is_some() {
+        return known;
+    }
+    let path = dir.join(format!("{prefix}{:013}{}", sys::clock::now_ms(), sys::id::base36(3)));
+    write_private(&path, bytes).ok()?;
+    Some(path)
+}
+
+/// Oldest first.
+fn kept(dir: &Path, prefix: &str) -> Vec<PathBuf> {
+    let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+    let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(named).collect();
+    found.sort();
+    found
+}
+
+fn back_up(env: &Env, bytes: &[u8]) {
+    let Some(dir) = config_home(env).map(|home| home.join("backups")) else { return };
+    if keep(env, "backup", bytes).is_none() {
+        return;
+    }
+    let all = kept(&dir, ".claude.json.backup.");
+    for old in all.iter().take(all.len().saturating_sub(BACKUPS)) {
+        std::fs::remove_file(old).ok();
+    }
+}
+
+/// Where the lock of a file is kept: with our own files, so that no lock appears in a repository.
+pub(crate) fn lock_file(env: &Env, path: &Path) -> std::io::Result<PathBuf> {
+    use sha2::{Digest, Sha256};
+    use std::fmt::Write;
+    use std::os::unix::ffi::OsStrExt;
+    let home = config_home(env).ok_or_else(|| std::io::Error::from(ErrorKind::NotFound))?;
+    let dir = home.join("locks");
+    private_dir(&dir)?;
+    let digest = Sha256::digest(sys::real::path(path).as_os_str().as_bytes());
+    let name = digest.iter().take(8).fold(String::new(), |mut name, byte| {
+        write!(name, "{byte:02x}").ok();
+        name
+    });
+    Ok(dir.join(format!("{name}.lock")))
+}
+
+pub(crate) fn private_dir(dir: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Readable by the user alone, also when the file was wider before.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if let Some(dir) = path.parent() {
+        private_dir(dir)?;
+    }
+    if path.exists() {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    }
+    sys::fs::atomic_write_with(path, bytes, 0o600, Durability::Disk)
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

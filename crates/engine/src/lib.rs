@@ -11,6 +11,7 @@ mod link;
 mod open;
 pub mod options;
 mod prompts;
+mod reload;
 mod result;
 mod resume;
 mod scribe;

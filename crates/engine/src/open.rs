@@ -13,17 +13,19 @@ use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::options::{Boot, Options, SettingSource, StartError, Thinking};
+use crate::reload::Watch;
 use crate::resume;
 use crate::scribe::Scribe;
 use crate::session::{HostFlags, InitFacts, Io, Session, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
+use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
 use conversation::Conversation;
 use model::catalog::{Catalog, Served};
 use model::request::Choice;
 use model::{Fragment, Identity, Transport};
-use permission::{Place, Policy};
+use permission::Place;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::registry::{Facts as LiveFacts, LiveRecord};
@@ -60,6 +62,8 @@ pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
 struct Opening {
     options: Options,
     env: Env,
+    /// Without the settings' own variables.
+    base_env: Env,
     cwd: PathBuf,
     /// As the user came to it: perhaps through links.
     named_cwd: PathBuf,
@@ -81,6 +85,7 @@ impl Opening {
         })?;
         let options = boot.options;
         let selection = selection(&options);
+        config::state::check(&boot.env).map_err(|e| StartError::new(format!("Error: {e}")))?;
         let loaded = Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
         let env = loaded.env.clone();
         let layout = Layout::new(&boot.env);
@@ -93,6 +98,7 @@ impl Opening {
         Ok(Self {
             options,
             env,
+            base_env: boot.env,
             cwd,
             named_cwd: boot.cwd,
             loaded,
@@ -123,7 +129,9 @@ impl Opening {
     ) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
         let host = Host::new(events, session_id.clone());
-        let policy = Arc::new(self.policy());
+        self.adopt_trust();
+        let watch = self.watch();
+        let policy = Arc::new(watch.policy(self.mode));
         let structured = self.structured()?;
         let registry = Arc::new(toolbox::registry(&self, &policy, structured.clone()));
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
@@ -145,6 +153,7 @@ impl Opening {
             env: self.env.clone(),
             host: host.clone(),
             policy,
+            watch,
             registry: Arc::clone(&registry),
             structured,
         };
@@ -153,8 +162,21 @@ impl Opening {
         Ok(Session { control: Control::new(commands, host), context, io, start })
     }
 
-    fn policy(&self) -> Policy {
-        let mut rules: Vec<RuleText> = self.loaded.rules.clone();
+    /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.
+    fn adopt_trust(&self) {
+        if !self.loaded.adopts_trust {
+            return;
+        }
+        let (cwd, env) = (self.cwd.clone(), self.base_env.clone());
+        let items = config::trust::activations(&cwd, &self.loaded);
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = config::trust::approve(&cwd, &env, &items, Approval::Adopted) {
+                tracing::warn!(%error, "what a trusted folder holds could not be recorded");
+            }
+        });
+    }
+
+    fn watch(&self) -> Watch {
         let given = |texts: &[String], behaviour| {
             let rule = |text: &String| RuleText {
                 behaviour,
@@ -164,21 +186,24 @@ impl Opening {
             };
             texts.iter().map(rule).collect::<Vec<_>>()
         };
-        rules.extend(given(&self.options.allowed_tools, Behaviour::Allow));
+        let allowed: &[String] = if self.loaded.managed_rules_only { &[] } else { &self.options.allowed_tools };
+        let mut rules = given(allowed, Behaviour::Allow);
         rules.extend(given(&self.options.disallowed_tools, Behaviour::Deny));
-        let session_dir = self.session_dir();
         let place = Place {
             cwd: self.cwd.clone(),
             home: self.env.home(),
             roots: [self.cwd.clone()].into_iter().chain(self.additional()).collect(),
-            readable: vec![session_dir.join("tool-results"), self.tasks_dir()],
+            readable: vec![self.session_dir().join("tool-results"), self.tasks_dir()],
             plan_file: None,
         };
-        let (policy, warnings) = Policy::new(self.mode, &rules, place, &sys::real::path);
-        for warning in warnings {
-            tracing::warn!(?warning, "a permission rule cannot work as written");
+        Watch {
+            cwd: self.cwd.clone(),
+            env: self.base_env.clone(),
+            selection: self.selection.clone(),
+            loaded: self.loaded.clone(),
+            given: rules,
+            place,
         }
-        policy
     }
 
     fn additional(&self) -> Vec<PathBuf> {
@@ -378,6 +403,7 @@ fn selection(options: &Options) -> Selection {
         bare: options.bare,
         safe_mode: options.safe_mode,
         managed_dir: None,
+        trust: options.trust,
     }
 }
 

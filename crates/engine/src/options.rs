@@ -40,6 +40,8 @@ pub struct Options {
     pub settings: Option<String>,
     /// `None` = all.
     pub setting_sources: Option<Vec<SettingSource>>,
+    /// `--trust-workspace`, `--refuse-untrusted-code`
+    pub trust: config::TrustChoice,
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
     pub json_schema: Option<serde_json::Value>,
@@ -83,6 +85,7 @@ impl Default for Options {
             add_dirs: Vec::new(),
             settings: None,
             setting_sources: None,
+            trust: config::TrustChoice::Stored,
             max_turns: None,
             max_budget_usd: None,
             json_schema: None,

@@ -51,6 +51,7 @@ pub(crate) struct Io {
     pub link: crate::link::Link,
     pub side: Arc<Side>,
     pub policy: Arc<Policy>,
+    pub watch: crate::reload::Watch,
     pub mode: PermissionMode,
     pub registry: Arc<Registry>,
     pub state: Arc<ToolState>,

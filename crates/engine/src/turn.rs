@@ -123,7 +123,12 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
         }
         match decide(&turn.facts) {
             Next::CallModel => call_model(session, &mut turn).await,
-            Next::RunCalls => run_calls(session, &mut turn).await,
+            Next::RunCalls => {
+                if let Some(policy) = session.io.watch.refresh(session.io.mode) {
+                    session.io.policy = std::sync::Arc::new(policy);
+                }
+                run_calls(session, &mut turn).await;
+            }
             Next::Wait(delay) => wait(session, &mut turn, delay).await,
             Next::Continue => {
                 turn.facts.continuations += 1;

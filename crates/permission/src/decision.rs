@@ -72,6 +72,15 @@ impl Reason {
 }
 
 impl Decision {
+    /// `allow`, `ask` or `deny`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Allow(_) => "allow",
+            Self::Ask(_) => "ask",
+            Self::Deny(_) => "deny",
+        }
+    }
+
     pub fn is_allow(&self) -> bool {
         matches!(self, Self::Allow(_))
     }
@@ -114,6 +123,20 @@ impl std::fmt::Display for Wish<'_> {
             Self::Write(path) => write!(f, "write to {}", path.display()),
         }
     }
+}
+
+/// The text as a person must see it: control, invisible and reordering characters, and runs of tabs, are spelled out.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push(c),
+            '\t' => out.push_str("\\t"),
+            c if crate::shell::script::is_deceptive(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// The sentence for a call that would need a person's leave.

@@ -6,13 +6,18 @@
 pub mod access;
 pub mod decision;
 mod domain;
+pub mod fuzz;
+pub mod lint;
 mod path;
 pub mod policy;
 pub mod rule;
 mod sensitive;
 mod shell;
+pub mod suggest;
 
 pub use access::Access;
-pub use decision::{Decision, Reason, Refusal, Wish};
+pub use decision::{Decision, Reason, Refusal, Wish, visible};
+pub use policy::explain::{Explanation, Part};
 pub use policy::{Facts, Place, Policy, Request};
 pub use rule::{Rule, Warning};
+pub use suggest::Suggestion;

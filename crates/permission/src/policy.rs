@@ -1,12 +1,15 @@
 //! The decision: one order for every tool and mode. Refuses to guess: what is not resolved or not understood asks.
 
 mod command;
+pub(crate) mod explain;
+mod suggesting;
 
 use crate::access::Access;
 use crate::decision::{Decision, Reason, Refusal, Wish, never_asks, not_granted};
 use crate::path::{Spelled, inside, normalise};
-use crate::rule::{self, Rule, Surroundings, Target, Warning};
+use crate::rule::{self, Input, Rule, Surroundings, Target, Warning};
 use crate::sensitive;
+use crate::shell::reading::Reading;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
@@ -18,6 +21,20 @@ pub struct Request<'a> {
     /// The tool's current name.
     pub tool: &'a str,
     pub accesses: &'a [Access],
+    /// The input as sent, for rules that speak of its fields. Without it such deny and ask rules cover the whole tool.
+    pub input: Option<&'a str>,
+}
+
+impl<'a> Request<'a> {
+    pub fn new(tool: &'a str, accesses: &'a [Access]) -> Self {
+        Self { tool, accesses, input: None }
+    }
+
+    /// `json` is the input object.
+    #[must_use]
+    pub fn with_input(self, json: &'a str) -> Self {
+        Self { input: Some(json), ..self }
+    }
 }
 
 /// The directories a session may use. Spellings as the user gave them; the policy adds the resolved ones.
@@ -83,6 +100,14 @@ impl Policy {
         (Self { mode, rules, place }, warnings)
     }
 
+    pub(crate) fn into_rules(self) -> Vec<Rule> {
+        self.rules
+    }
+
+    pub(crate) fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
     /// Whether a deny rule takes the whole tool away, so that the model is not offered it.
     pub fn removes(&self, tool: &str) -> bool {
         self.rules.iter().any(|rule| rule.behaviour == Behaviour::Deny && rule.covers_tool(tool))
@@ -114,9 +139,23 @@ impl Policy {
 
     /// Decides the whole call: the strictest answer over its accesses. A call that declares nothing is judged by name.
     pub fn decide(&self, request: &Request<'_>, facts: &Facts) -> Decision {
-        let judge = |access| self.decide_access(&Asked { tool: request.tool, access, facts });
+        let judge = |access| self.decide_access(&self.asked(request, access, facts));
         let decisions = request.accesses.iter().map(judge);
         decisions.reduce(Decision::stricter).unwrap_or_else(|| judge(&Access::Use))
+    }
+
+    /// Everything that is read from the call, once.
+    fn asked<'a>(&self, request: &Request<'a>, access: &'a Access, facts: &'a Facts) -> Asked<'a> {
+        let by_input = self
+            .rules
+            .iter()
+            .any(|rule| matches!(rule.target, Target::Agent(_) | Target::Skill { .. } | Target::Parameter(_)));
+        let input = request.input.filter(|_| by_input).map(Input::read);
+        let reading = match access {
+            Access::Run(command) => Some(Reading::of(command)),
+            Access::ReadPath(_) | Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
+        };
+        Asked { tool: request.tool, access, facts, input, reading }
     }
 
     /// The order of the specification, for one access.
@@ -147,14 +186,14 @@ impl Policy {
     /// The first deny or ask rule that might speak of this access.
     fn forbidding(&self, behaviour: Behaviour, asked: &Asked<'_>) -> Option<&Rule> {
         let of_tool =
-            |rule: &&Rule| rule.behaviour == behaviour && (rule.covers_tool(asked.tool) || rule.may_cover(asked.tool));
+            |rule: &&Rule| rule.behaviour == behaviour && (rule.covers_tool(asked.tool) || asked.has_input_for(rule));
         if let Some(rule) = self.rules.iter().find(of_tool) {
             return Some(rule);
         }
         match asked.access {
             Access::ReadPath(path) => self.path_rule(behaviour, Kind::Read, asked.facts.spelled(path)),
             Access::WritePath(path) => self.path_rule(behaviour, Kind::Write, asked.facts.spelled(path)),
-            Access::Run(command) => self.command_rule(behaviour, command, asked.facts),
+            Access::Run(_) => self.command_rule(behaviour, asked.reading.as_ref()?, asked.facts),
             Access::Reach { host } => self.domain_rule(behaviour, host),
             Access::Use | Access::Harmless => None,
         }
@@ -194,7 +233,7 @@ impl Policy {
                 }
                 true
             }
-            Access::Run(command) => !self.only_reads(command, asked.facts),
+            Access::Run(_) => !asked.reading.as_ref().is_some_and(|reading| self.only_reads(reading, asked.facts)),
             Access::Use => asked.tool.starts_with("mcp__"),
             Access::ReadPath(_) | Access::Reach { .. } | Access::Harmless => false,
         };
@@ -209,8 +248,8 @@ impl Policy {
 
     /// What no allow rule approves (and, critical removals apart, only bypass does).
     fn hard_check(&self, asked: &Asked<'_>) -> Option<Reason> {
-        if let Access::Run(command) = asked.access
-            && self.is_critical(command, asked.facts)
+        if let Some(reading) = &asked.reading
+            && self.is_critical(reading, asked.facts)
         {
             return Some(Reason::SafetyCheck("a removal of a root, home or working directory"));
         }
@@ -227,7 +266,7 @@ impl Policy {
                 let named = secret && self.path_rule(Behaviour::Allow, Kind::Read, path).is_some();
                 (secret && !named).then_some(Reason::SafetyCheck("a private key or credential file"))
             }
-            Access::Run(command) => self.unsafe_redirection(command, asked.facts).map(Reason::SafetyCheck),
+            Access::Run(_) => self.unsafe_writing(asked.reading.as_ref()?, asked.facts).map(Reason::SafetyCheck),
             Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
         }
     }
@@ -245,7 +284,9 @@ impl Policy {
     }
 
     fn allowing(&self, asked: &Asked<'_>) -> Option<&Rule> {
-        let whole = |rule: &&Rule| rule.behaviour == Behaviour::Allow && rule.covers_tool(asked.tool);
+        let whole = |rule: &&Rule| {
+            rule.behaviour == Behaviour::Allow && (rule.covers_tool(asked.tool) || asked.has_input_for(rule))
+        };
         if let Some(rule) = self.rules.iter().find(whole) {
             return Some(rule);
         }
@@ -264,7 +305,10 @@ impl Policy {
                 Decision::Allow(Reason::WorkingDirectory)
             }
             Access::ReadPath(_) => self.ask(asked, Reason::WorkingDirectory),
-            Access::Run(command) => self.decide_command(command, asked),
+            Access::Run(_) => match &asked.reading {
+                Some(reading) => self.decide_command(reading, asked),
+                None => self.ask(asked, Reason::NoRule),
+            },
             Access::WritePath(_) | Access::Reach { .. } | Access::Use => self.ask(asked, Reason::NoRule),
         }
     }
@@ -295,9 +339,16 @@ struct Asked<'a> {
     tool: &'a str,
     access: &'a Access,
     facts: &'a Facts,
+    input: Option<Input>,
+    /// Of a shell command.
+    reading: Option<Reading>,
 }
 
 impl Asked<'_> {
+    fn has_input_for(&self, rule: &Rule) -> bool {
+        rule.covers_input(self.tool, self.input.as_ref())
+    }
+
     fn wish(&self) -> Wish<'_> {
         match self.access {
             Access::ReadPath(path) => Wish::Read(path),

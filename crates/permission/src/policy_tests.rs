@@ -37,7 +37,7 @@ fn policy(mode: PermissionMode, rules: &[(Behaviour, &str)]) -> Policy {
 
 fn decide(policy: &Policy, tool: &str, access: Access) -> Decision {
     let accesses = [access];
-    let request = Request { tool, accesses: &accesses };
+    let request = Request::new(tool, &accesses);
     let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
     policy.decide(&request, &facts)
 }
@@ -216,7 +216,7 @@ fn an_unresolved_path_is_not_allowed() {
     let policy = policy(Mode::AcceptEdits, &[(Allow, "Edit(src/**)")]);
     for access in [Access::ReadPath("/w/app/src/a".into()), Access::WritePath("/w/app/src/a".into())] {
         let accesses = [access];
-        let decision = policy.decide(&Request { tool: "Edit", accesses: &accesses }, &Facts::default());
+        let decision = policy.decide(&Request::new("Edit", &accesses), &Facts::default());
         assert_eq!(name(&decision), "ask");
     }
 }
@@ -274,9 +274,9 @@ fn modes_decide_writes() {
 fn accept_edits_covers_simple_file_commands() {
     // [CLI-165]
     let policy = policy(Mode::AcceptEdits, &[]);
-    each(&policy, "allow", &["mkdir -p a/b", "touch x", "rm -f x", "mv a b", "cp -r a b && ls", "cd src && touch y"]);
+    each(&policy, "allow", &["mkdir -p a/b", "touch x", "rm -f x", "mv a b", "cp -r a b && ls", "cd src && touch y", "touch x > y", "sed -i s/a/b/ f", "sed --in-place=.bak s/a/b/ f"]);
     each(&policy, "ask", &[
-        "rm -rf .", "rm /etc/x", "touch .git/config", "cp a ../b", "cp .env x", "mv a out/b", "touch x > y", "rm *", "cp -t x y", "chmod +x a",
+        "rm -rf .", "rm /etc/x", "touch .git/config", "cp a ../b", "cp .env x", "mv a out/b", "touch x > ../y", "echo x > .git/config", "rm *", "cp -t x y", "chmod +x a",
         "cd ..; touch y",
     ]);
 }
@@ -296,7 +296,7 @@ fn critical_removals_ask_in_every_mode() {
 fn nothing_is_read_only_outside_the_working_directories() {
     let policy = policy(Mode::Default, &[]);
     let accesses = [Access::Run("ls".into())];
-    let request = Request { tool: "Bash", accesses: &accesses };
+    let request = Request::new("Bash", &accesses);
     let elsewhere = Path::new("/elsewhere");
     let facts = Facts::gather(elsewhere.into(), policy.needs(&request, elsewhere), resolve);
     assert_eq!(name(&policy.decide(&request, &facts)), "ask");
@@ -358,7 +358,7 @@ fn refusals_say_what_and_why() {
 fn the_strictest_access_decides() {
     let policy = policy(Mode::Default, &[(Deny, "Read(secrets/**)")]);
     let accesses = [Access::ReadPath("/w/app/a".into()), Access::ReadPath("/w/app/secrets/k".into())];
-    let request = Request { tool: "Grep", accesses: &accesses };
+    let request = Request::new("Grep", &accesses);
     let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
     assert_eq!(name(&policy.decide(&request, &facts)), "deny");
 }

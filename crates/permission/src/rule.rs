@@ -3,6 +3,7 @@
 
 use crate::path::{Anchors, PathPattern};
 use crate::shell::pattern::CommandPattern;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use wire::settings::{Behaviour, RuleText, Source};
 
@@ -38,8 +39,25 @@ pub(crate) enum Target {
     Read(PathPattern),
     Edit(PathPattern),
     Domain(String),
+    /// `Agent(type)`.
+    Agent(String),
+    /// `Skill(name)`, or `Skill(name *)`: with any arguments.
+    Skill {
+        name: String,
+        any_arguments: bool,
+    },
+    /// `Tool(field:value)`.
+    Parameter(Parameter),
     /// A specifier that is not judged yet. Deny and ask take it for the whole tool; such an allow rule is not kept.
     Unjudged(String),
+}
+
+/// One top-level field of a tool's input; `*` in the value stands for any run of characters.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) tool: String,
+    pub(crate) field: String,
+    pub(crate) value: String,
 }
 
 /// Splits a list of rules at commas and blanks that stand outside parentheses.
@@ -112,9 +130,22 @@ fn target(text: &RuleText, anchors: Anchors<'_>, warn: &mut dyn FnMut(String)) -
     let (name, spec) = parts(&text.text)?;
     let name = wire::names::canonical(name);
     let allow = text.behaviour == Behaviour::Allow;
+    if !allow && is_unknown(name) {
+        warn(format!("there is no tool called {name}"));
+    }
     let Some(spec) = spec else { return whole_tool(name, allow) };
     if matches!(name, "Read" | "Edit") {
         warn_if_absolute(spec, warn);
+    }
+    if let Some((field, value)) = parameter(name, spec) {
+        if allow {
+            return Err("the form Tool(field:value) works in deny and ask rules only".into());
+        }
+        if CONTENT_FIELDS.contains(&field) {
+            return Err(format!("the field {field} cannot be used here; write the plain form of the rule"));
+        }
+        let (tool, field, value) = (name.to_owned(), field.to_owned(), value.to_owned());
+        return Ok(Target::Parameter(Parameter { tool, field, value }));
     }
     let path = |spec: &str| PathPattern::compile(spec, text.behaviour, anchors);
     match name {
@@ -135,9 +166,50 @@ fn target(text: &RuleText, anchors: Anchors<'_>, warn: &mut dyn FnMut(String)) -
             Some(domain) => Ok(Target::Domain(domain.trim().to_owned())),
             None => Err("WebFetch rules have the form WebFetch(domain:host)".into()),
         },
+        "Agent" => Ok(Target::Agent(spec.trim().to_owned())),
+        "Skill" => {
+            let spec = spec.trim();
+            let prefix = spec.strip_suffix(" *").or_else(|| spec.strip_suffix(":*"));
+            Ok(Target::Skill { name: prefix.unwrap_or(spec).trim().to_owned(), any_arguments: prefix.is_some() })
+        }
         _ if allow => Err(format!("{name} takes no specifier here")),
         _ => Ok(Target::Unjudged(name.to_owned())),
     }
+}
+
+/// Fields that hold what the plain forms judge.
+const CONTENT_FIELDS: &[&str] = &["command", "file_path", "path", "notebook_path", "url"];
+/// Fields of Bash; any other word before a colon is part of a command (`npm:*`).
+const BASH_FIELDS: &[&str] = &["command", "timeout", "description", "run_in_background", "dangerouslyDisableSandbox"];
+
+/// The field and value of a `Tool(field:value)` specifier.
+fn parameter<'a>(tool: &str, spec: &'a str) -> Option<(&'a str, &'a str)> {
+    let (field, value) = spec.split_once(':')?;
+    let (field, value) = (field.trim(), value.trim());
+    let is_name = !field.is_empty() && field.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
+    let fits = match tool {
+        "Bash" | "Monitor" => BASH_FIELDS.contains(&field),
+        "Read" | "Edit" | "Write" | "NotebookEdit" | "MultiEdit" | "Glob" | "Grep" => CONTENT_FIELDS.contains(&field),
+        "WebFetch" => field != "domain",
+        "Skill" => value != "*",
+        _ => true,
+    };
+    (is_name && fits && !value.is_empty()).then_some((field, value))
+}
+
+/// Names a rule may speak of; for anything else a deny or ask rule deserves a word.
+#[rustfmt::skip]
+const TOOLS: &[&str] = &[
+    "Agent", "AskUserQuestion", "Bash", "Monitor", "PowerShell", "Edit", "MultiEdit", "Write", "NotebookEdit", "Read",
+    "Glob", "Grep", "LS", "LSP", "WebFetch", "WebSearch", "TodoWrite", "TodoRead", "Skill", "SlashCommand", "ExitPlanMode",
+    "EnterPlanMode", "TaskOutput", "TaskStop", "BashOutput", "KillShell", "KillBash", "TaskCreate", "TaskGet", "TaskList",
+    "TaskUpdate", "StructuredOutput", "ToolSearch", "NotebookRead", "ListMcpResources", "ReadMcpResource", "Cd", "Config",
+    "EnterWorktree", "ExitWorktree", "SendMessage", "Sleep", "EndConversation",
+    "CronCreate", "CronDelete", "CronList", "ListMcpResourcesTool", "ReadMcpResourceTool", "AgentOutput",
+];
+
+fn is_unknown(name: &str) -> bool {
+    !name.contains(['_', '*']) && !TOOLS.contains(&name)
 }
 
 fn whole_tool(name: &str, allow: bool) -> Result<Target, String> {
@@ -170,9 +242,70 @@ impl Rule {
         names_tool(name, tool)
     }
 
-    /// Whether the rule names `tool` with a specifier we do not judge.
-    pub(crate) fn may_cover(&self, tool: &str) -> bool {
-        matches!(&self.target, Target::Unjudged(name) if name == tool)
+    /// Whether the rule speaks of this call by its input. Without an input, deny and ask take it for the whole tool.
+    pub(crate) fn covers_input(&self, tool: &str, input: Option<&Input>) -> bool {
+        let allow = self.behaviour == Behaviour::Allow;
+        let named = match &self.target {
+            Target::Agent(_) => tool == "Agent",
+            Target::Skill { .. } => tool == "Skill",
+            Target::Parameter(parameter) => names_tool(&parameter.tool, tool),
+            Target::Unjudged(name) => return !allow && name == tool,
+            Target::Tool(_) | Target::Command(_) | Target::Read(_) | Target::Edit(_) | Target::Domain(_) => false,
+        };
+        let Some(input) = input else { return named && !allow };
+        named && self.fits_input(input, allow)
+    }
+
+    fn fits_input(&self, input: &Input, allow: bool) -> bool {
+        match &self.target {
+            Target::Agent(kind) => {
+                let default = (input.text("subagent_type").is_none()).then_some("general-purpose");
+                let fields =
+                    ["agent_type", "name"].into_iter().filter(|_| !allow).filter_map(|field| input.text(field));
+                let mut names = input.text("subagent_type").into_iter().chain(default).chain(fields);
+                names.any(|name| if allow { name == kind } else { name.eq_ignore_ascii_case(kind) })
+            }
+            Target::Skill { name, any_arguments } => {
+                let called = ["skill", "command", "name"].into_iter().find_map(|field| input.text(field)).unwrap_or("");
+                let called = called.trim_start_matches('/');
+                let (called, inline) = called.split_once(' ').unwrap_or((called, ""));
+                let plain = inline.is_empty() && input.text("args").unwrap_or("").is_empty();
+                // A deny or ask for the skill holds with arguments too.
+                called == name && (*any_arguments || plain || !allow)
+            }
+            Target::Parameter(parameter) => {
+                let value = input.text(&parameter.field);
+                value.is_some_and(|value| crate::shell::pattern::wildcard(&parameter.value, value))
+            }
+            Target::Tool(_)
+            | Target::Command(_)
+            | Target::Read(_)
+            | Target::Edit(_)
+            | Target::Domain(_)
+            | Target::Unjudged(_) => false,
+        }
+    }
+}
+
+/// The top-level scalars of a call's input, as texts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Input(BTreeMap<String, String>);
+
+impl Input {
+    /// An input that is not an object has no fields.
+    pub(crate) fn read(json: &str) -> Self {
+        let fields: BTreeMap<String, serde_json::Value> = serde_json::from_str(json).unwrap_or_default();
+        let text = |value: serde_json::Value| match value {
+            serde_json::Value::String(text) => Some(text),
+            serde_json::Value::Bool(flag) => Some(flag.to_string()),
+            serde_json::Value::Number(number) => Some(number.to_string()),
+            serde_json::Value::Null | serde_json::Value::Array(_) | serde_json::Value::Object(_) => None,
+        };
+        Self(fields.into_iter().filter_map(|(name, value)| Some((name, text(value)?))).collect())
+    }
+
+    fn text(&self, field: &str) -> Option<&str> {
+        self.0.get(field).map(String::as_str)
     }
 }
 

@@ -1,12 +1,16 @@
-//! The shell judge. Two readings of one command: `plain` understands everything or nothing and is the only one that
-//! can lead to an allow; `suspects` finds at least every program that might start and serves deny, ask and the safety
-//! checks.
+//! The shell judge. One command is read three ways (`reading`): by a real grammar, which alone can lead to an allow; by
+//! a second parser; and by a generous scanner that finds at least every program that might start. Deny, ask and the
+//! safety checks see the union, and what the readings do not agree on is asked about.
 
+mod expansion;
 pub(crate) mod files;
-mod git;
+pub(crate) mod git;
+mod grammar;
 pub(crate) mod pattern;
-pub(crate) mod plain;
+pub(crate) mod reading;
 pub(crate) mod readonly;
 pub(crate) mod removal;
+pub(crate) mod script;
+mod second;
 pub(crate) mod suspects;
 pub(crate) mod wrapper;

@@ -47,8 +47,10 @@ impl Env {
         self.flag(name) == Some(true)
     }
 
+    /// A number; `2e3` and `64_000` are accepted for whole numbers.
     pub fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
-        self.get(name)?.trim().parse().ok()
+        let text = self.get(name)?.trim();
+        text.parse().ok().or_else(|| spelled_out(text)?.parse().ok())
     }
 
     pub fn home(&self) -> Option<PathBuf> {
@@ -78,6 +80,14 @@ impl Env {
     }
 }
 
+/// Digits only, for a whole number written with an exponent or with separators.
+fn spelled_out(text: &str) -> Option<String> {
+    let whole = text.starts_with(|c: char| c.is_ascii_digit()) && text.ends_with(|c: char| c.is_ascii_digit());
+    let plain = text.replace('_', "");
+    let number: f64 = plain.parse().ok().filter(|_| whole)?;
+    (number.fract() == 0.0 && number < 9e15).then(|| format!("{number:.0}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +104,12 @@ mod tests {
         assert_eq!((env.get("B"), env.non_empty("B"), env.get("X")), (Some(""), None, None));
         assert_eq!(["A", "B", "C", "D", "X"].map(|name| env.flag(name)), [Some(true), None, Some(false), None, None]);
         assert_eq!((env.number("N"), env.number::<u32>("D")), (Some(42), None));
+        // [CLI-97]
+        let env = env.with([("E", "2e3"), ("U", "64_000"), ("F", "1.5"), ("T", "5_"), ("H", "500k")]);
+        assert_eq!(
+            ["E", "U", "F", "T", "H"].map(|name| env.number::<u64>(name)),
+            [Some(2000), Some(64_000), None, None, None]
+        );
         let fewer = env.without(["A", "X"]);
         assert_eq!((fewer.get("A"), env.get("A")), (None, Some("1")));
     }

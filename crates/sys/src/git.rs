@@ -7,6 +7,23 @@ pub fn root(dir: &Path) -> Option<PathBuf> {
     dir.ancestors().find(|d| d.join(".git").exists()).map(Path::to_path_buf)
 }
 
+/// The main checkout of a linked worktree. A `.git` file alone proves nothing, since whoever made the folder wrote it: the
+/// main repository must list this very worktree.
+pub fn main_checkout(root: &Path) -> Option<PathBuf> {
+    let dot_git = root.join(".git");
+    if !std::fs::symlink_metadata(&dot_git).ok()?.is_file() {
+        return None;
+    }
+    let entry = std::fs::canonicalize(git_dir(root)?).ok()?;
+    let listed = std::fs::read_to_string(entry.join("gitdir")).ok()?;
+    if std::fs::canonicalize(entry.join(listed.trim())).ok()? != std::fs::canonicalize(&dot_git).ok()? {
+        return None;
+    }
+    let worktrees = entry.parent().filter(|dir| dir.file_name().is_some_and(|name| name == "worktrees"))?;
+    let main = worktrees.parent().filter(|dir| dir.file_name().is_some_and(|name| name == ".git"))?;
+    main.parent().map(Path::to_path_buf)
+}
+
 /// Current branch; `HEAD` when detached, empty outside a repository.
 pub fn branch(dir: &Path) -> String {
     let Some(root) = root(dir) else { return String::new() };
@@ -50,5 +67,11 @@ mod tests {
         std::fs::write(tree.join(".git"), "gitdir: ../repo/.git/worktrees/w\n").unwrap();
         std::fs::write(repo.join(".git/worktrees/w/HEAD"), "ref: refs/heads/w\n").unwrap();
         assert_eq!(branch(&tree), "w");
+
+        // SC-D09: a pointer the main repository does not confirm is not believed.
+        assert_eq!(main_checkout(&tree), None);
+        assert_eq!(main_checkout(&repo), None);
+        std::fs::write(repo.join(".git/worktrees/w/gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
+        assert_eq!(main_checkout(&tree), Some(repo.canonicalize().unwrap()));
     }
 }

@@ -14,6 +14,7 @@ mod procfs;
 pub mod real;
 pub mod ring;
 pub mod signal;
+pub mod terminal;
 
 pub use env::Env;
 pub use machine::{is_alive, is_root, is_tty, passwd_home, pid, proc_start, uid};

@@ -46,7 +46,7 @@ pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, ca
 
 fn judge(used: &ToolUse, accesses: &[Access], workspace: &Workspace, io: &Io) -> Decision {
     let name = wire::names::canonical(&used.name);
-    let request = Request { tool: name, accesses };
+    let request = Request::new(name, accesses).with_input(used.input.get());
     let needs = io.policy.needs(&request, &workspace.cwd);
     let facts = Facts::gather(workspace.cwd.clone(), needs, sys::real::path);
     io.policy.decide(&request, &facts)

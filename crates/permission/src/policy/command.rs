@@ -5,11 +5,12 @@ use super::{Asked, Decision, Facts, Kind, Policy, Reason, because};
 use crate::path::{Spelled, inside, normalise};
 use crate::rule::{Rule, Target};
 use crate::sensitive;
-use crate::shell::pattern::squeeze;
-use crate::shell::plain::{self, Join, Unit, Word, join_raw};
+use crate::shell::pattern::CommandPattern;
+use crate::shell::reading::Reading;
 use crate::shell::readonly::{self, Look};
-use crate::shell::suspects::{self, Suspect};
-use crate::shell::{files, removal, wrapper};
+use crate::shell::script::{Join, Redirect, Unit, Word, join_raw};
+use crate::shell::suspects::Suspect;
+use crate::shell::{files, git, removal, wrapper};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::Behaviour;
@@ -20,15 +21,16 @@ const MAX_NEEDS: usize = 256;
 impl Policy {
     pub(super) fn command_needs(&self, command: &str, cwd: &Path) -> Vec<PathBuf> {
         let home = self.place.home.as_deref();
+        let reading = Reading::of(command);
         let mut needs = vec![cwd.to_path_buf()];
-        needs.extend(files::touched(&suspects::find(command), cwd, home).into_iter().map(|file| file.path));
-        if let Ok(units) = plain::parse(command) {
-            let mut walk = Walk::new(cwd, home);
-            for (unit, piped) in with_pipes(&units) {
-                let paths = walk.step(unit, piped).map(|parts| parts.paths).unwrap_or_default();
-                needs.extend(paths.into_iter().map(|path| path.open));
-                needs.extend(changes(&unit.words).into_iter().flatten().filter_map(|word| walk.path(word)));
-            }
+        needs.extend(files::touched(&reading.suspects, cwd, home).into_iter().map(|file| file.path));
+        let mut walk = Walk::new(cwd, home);
+        for unit in reading.strict.iter().flatten() {
+            needs.extend(unit.redirects.iter().filter_map(|redirect| walk.path(&redirect.word)));
+            let paths = walk.step(unit).map(|parts| parts.paths).unwrap_or_default();
+            needs.extend(paths.into_iter().map(|path| path.open));
+            let changed = changes(wrapper::unwrap(&unit.words)).into_iter().flatten();
+            needs.extend(changed.filter_map(|word| walk.path(word)));
         }
         needs.sort();
         needs.dedup();
@@ -37,16 +39,23 @@ impl Policy {
     }
 
     /// The first deny or ask rule that any part of the command might fall under.
-    pub(super) fn command_rule(&self, behaviour: Behaviour, command: &str, facts: &Facts) -> Option<&Rule> {
-        let suspects = suspects::find(command);
-        let whole = squeeze(command);
-        let by_text = self.rules.iter().filter(|rule| rule.behaviour == behaviour).find(|rule| match &rule.target {
-            Target::Command(pattern) => {
-                pattern.matches(&whole) || suspects.iter().any(|s| s.any_spelling(|text| pattern.matches(text)))
-            }
-            Target::Tool(_) | Target::Read(_) | Target::Edit(_) | Target::Domain(_) | Target::Unjudged(_) => false,
-        });
-        by_text.or_else(|| self.file_rule(behaviour, &suspects, facts))
+    pub(super) fn command_rule(&self, behaviour: Behaviour, reading: &Reading, facts: &Facts) -> Option<&Rule> {
+        let by_text = self.command_rules(behaviour).find(|(_, pattern)| reading.any_spelling(|t| pattern.matches(t)));
+        by_text.map(|(rule, _)| rule).or_else(|| self.file_rule(behaviour, &reading.suspects, facts))
+    }
+
+    fn command_rules(&self, behaviour: Behaviour) -> impl Iterator<Item = (&Rule, &CommandPattern)> {
+        self.rules.iter().filter(move |rule| rule.behaviour == behaviour).filter_map(|rule| match &rule.target {
+            Target::Command(pattern) => Some((rule, pattern)),
+            Target::Tool(_)
+            | Target::Read(_)
+            | Target::Edit(_)
+            | Target::Domain(_)
+            | Target::Agent(_)
+            | Target::Skill { .. }
+            | Target::Parameter(_)
+            | Target::Unjudged(_) => None,
+        })
     }
 
     /// Path rules also speak of the files that well-known programs and redirections touch.
@@ -68,71 +77,93 @@ impl Policy {
     }
 
     /// Removals nobody wants; asked about in every mode.
-    pub(super) fn is_critical(&self, command: &str, facts: &Facts) -> bool {
+    pub(super) fn is_critical(&self, reading: &Reading, facts: &Facts) -> bool {
         let place = &self.place;
         let precious = removal::Precious { cwd: &facts.cwd, home: place.home.as_deref(), roots: &place.roots };
-        removal::is_critical(&suspects::find(command), &precious)
+        removal::is_critical(&reading.suspects, &precious)
     }
 
-    /// Redirections to protected files and to the network names of bash.
-    pub(super) fn unsafe_redirection(&self, command: &str, facts: &Facts) -> Option<&'static str> {
-        let suspects = suspects::find(command);
+    /// Redirections and file commands that reach protected files or the network names of bash.
+    pub(super) fn unsafe_writing(&self, reading: &Reading, facts: &Facts) -> Option<&'static str> {
         let socket = |target: &String| target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/");
-        if suspects.iter().any(|s| s.reads.iter().chain(&s.writes).any(socket)) {
+        if reading.suspects.iter().any(|s| s.reads.iter().chain(&s.writes).any(socket)) {
             return Some("a redirection that opens a network connection");
         }
-        let targets = files::redirected(&suspects, &facts.cwd, self.place.home.as_deref());
+        let targets = files::written(&reading.suspects, &facts.cwd, self.place.home.as_deref());
         let protected = targets.iter().any(|open| {
             let given = normalise(open);
             Spelled { given: &given, real: facts.real(open) }.any(sensitive::is_protected)
         });
-        protected.then_some("a redirection to a protected path: what is written there may run later")
+        protected.then_some("the shell would write to a protected path: what is written there may run later")
     }
 
     /// Whether the command is read-only as a whole.
-    pub(super) fn only_reads(&self, command: &str, facts: &Facts) -> bool {
-        let Ok(units) = plain::parse(command) else { return false };
-        !units.is_empty() && self.judge(&units, facts, Grants::Nothing).is_ok()
+    pub(super) fn only_reads(&self, reading: &Reading, facts: &Facts) -> bool {
+        reading.strict.as_ref().is_ok_and(|units| {
+            let parts = self.judge(units, facts, Grants::Nothing);
+            parts.iter().all(|part| part.grant.is_some())
+        })
     }
 
     /// The last two steps of the order for a command: allow rules part by part, then the read-only default.
-    pub(super) fn decide_command(&self, command: &str, asked: &Asked<'_>) -> Decision {
-        let whole = squeeze(command);
-        if let Some(rule) = self.allow_rules().find(|rule| is_exactly(rule, &whole)) {
+    pub(super) fn decide_command(&self, reading: &Reading, asked: &Asked<'_>) -> Decision {
+        let exact = |(_, pattern): &(&Rule, &CommandPattern)| pattern.is_exact() && pattern.matches(&reading.whole);
+        if let Some((rule, _)) = self.command_rules(Behaviour::Allow).find(exact) {
             return Decision::Allow(because(rule));
         }
-        let units = match plain::parse(command) {
+        let units = match &reading.strict {
             Ok(units) => units,
             Err(why) => return self.ask(asked, Reason::NotUnderstood(why)),
         };
-        if units.is_empty() {
-            return self.ask(asked, Reason::NotUnderstood("it is empty"));
+        // The reason is that of the first part that needed more than reading.
+        let mut decisive = None;
+        for part in self.judge(units, asked.facts, Grants::RulesAndMode) {
+            match part.grant {
+                None => return self.ask(asked, Reason::NoRule),
+                Some(Reason::ReadOnlyCommand) => {}
+                Some(reason) => {
+                    decisive.get_or_insert(reason);
+                }
+            }
         }
-        match self.judge(&units, asked.facts, Grants::RulesAndMode) {
-            Ok(reason) => Decision::Allow(reason),
-            Err(()) => self.ask(asked, Reason::NoRule),
-        }
+        Decision::Allow(decisive.unwrap_or(Reason::ReadOnlyCommand))
     }
 
-    /// Every part must be allowed. The reason is that of the first part that needed more than reading.
-    fn judge(&self, units: &[Unit], facts: &Facts, grants: Grants) -> Result<Reason, ()> {
+    /// What grants each part, in order.
+    pub(super) fn judge(&self, units: &[Unit], facts: &Facts, grants: Grants) -> Vec<Judged> {
         let mut walk = Walk::new(&facts.cwd, self.place.home.as_deref());
-        let mut decisive = None;
-        for (unit, piped) in with_pipes(units) {
-            let reads = walk.step(unit, piped).filter(|parts| self.may_look(parts, facts));
-            if unit.assignments.iter().any(|assignment| !wrapper::is_inert(assignment)) {
-                return Err(());
-            }
-            if reads.is_some() {
-                continue;
-            }
-            let reason = match grants {
-                Grants::Nothing => return Err(()),
-                Grants::RulesAndMode => self.unit_grant(unit, &walk, facts).ok_or(())?,
+        let judged = units.iter().map(|unit| {
+            let redirects = unit.redirects.iter().all(|redirect| self.may_redirect(redirect, &walk, facts, grants));
+            let reads = walk.step(unit).filter(|parts| self.may_look(parts, facts));
+            let inert = unit.assignments.iter().all(|assignment| wrapper::is_inert(assignment));
+            let grant = match grants {
+                _ if !redirects || !inert => None,
+                _ if reads.is_some() => Some(Reason::ReadOnlyCommand),
+                Grants::Nothing => None,
+                Grants::RulesAndMode => self.unit_grant(unit, &walk, facts),
             };
-            decisive.get_or_insert(reason);
+            Judged { text: unit.text(), grant }
+        });
+        judged.collect()
+    }
+
+    /// A redirection is a read or a write of that file, whatever the command in front of it may do.
+    fn may_redirect(&self, redirect: &Redirect, walk: &Walk<'_>, facts: &Facts, grants: Grants) -> bool {
+        let Some(open) = walk.path(&redirect.word) else { return false };
+        if !redirect.writes {
+            return self.may_read(&LookedAt { open }, facts);
         }
-        Ok(decisive.unwrap_or(Reason::ReadOnlyCommand))
+        if grants == Grants::Nothing {
+            return false;
+        }
+        let given = normalise(&open);
+        let path = Spelled { given: &given, real: facts.real(&open) };
+        let whole =
+            |rule: &Rule| rule.behaviour == Behaviour::Allow && (rule.covers_tool("Edit") || rule.covers_tool("Write"));
+        let by_mode = self.mode == PermissionMode::AcceptEdits && self.may_change(path);
+        let ordinary = !path.any(sensitive::is_protected) && !path.any(sensitive::is_secret);
+        let named = || self.path_rule(Behaviour::Allow, Kind::Write, path).is_some() || self.rules.iter().any(whole);
+        (by_mode && ordinary) || named()
     }
 
     fn unit_grant(&self, unit: &Unit, walk: &Walk<'_>, facts: &Facts) -> Option<Reason> {
@@ -147,17 +178,13 @@ impl Policy {
         let inner = wrapper::unwrap(&unit.words);
         let exact_only = wrapper::needs_exact_rule(&unit.words) || wrapper::needs_exact_rule(inner);
         let mut texts = vec![unit.text(), join_raw(inner)];
-        texts.extend(without_git_directory(inner));
-        self.allow_rules().find(|rule| match &rule.target {
-            Target::Command(pattern) => {
-                (pattern.is_exact() || !exact_only) && texts.iter().any(|text| pattern.matches(text))
-            }
-            Target::Tool(_) | Target::Read(_) | Target::Edit(_) | Target::Domain(_) | Target::Unjudged(_) => false,
-        })
-    }
-
-    fn allow_rules(&self) -> impl Iterator<Item = &Rule> {
-        self.rules.iter().filter(|rule| rule.behaviour == Behaviour::Allow)
+        texts.extend(git::without_directory(inner));
+        let lossy = git::loses_work(inner);
+        let fits = |pattern: &CommandPattern| {
+            let speaks_of_it = lossy.as_deref().is_none_or(|command| pattern.names(command));
+            (pattern.is_exact() || (!exact_only && speaks_of_it)) && texts.iter().any(|text| pattern.matches(text))
+        };
+        self.command_rules(Behaviour::Allow).find(|(_, pattern)| fits(pattern)).map(|(rule, _)| rule)
     }
 
     /// Simple file commands on ordinary files of the working directories.
@@ -190,31 +217,25 @@ impl Policy {
     }
 }
 
+/// One part of a command and what grants it.
+pub(super) struct Judged {
+    pub(super) text: String,
+    pub(super) grant: Option<Reason>,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Grants {
+pub(super) enum Grants {
     /// Only what reads.
     Nothing,
     RulesAndMode,
 }
 
-fn is_exactly(rule: &Rule, whole: &str) -> bool {
-    matches!(&rule.target, Target::Command(pattern) if pattern.is_exact() && pattern.matches(whole))
-}
-
-/// `git -C dir log` is matched as `git log`.
-fn without_git_directory(words: &[Word]) -> Option<String> {
-    match words {
-        [git, flag, _, rest @ ..] if git.raw == "git" && flag.raw == "-C" => Some(format!("git {}", join_raw(rest))),
-        [git, flag, rest @ ..] if git.raw == "git" && flag.raw == "--no-pager" => {
-            Some(format!("git {}", join_raw(rest)))
-        }
-        _ => None,
-    }
-}
-
 /// The operands of a command that creates, moves or removes files; `None` for anything else.
 fn changes(words: &[Word]) -> Option<Vec<&Word>> {
     let (name, arguments) = words.split_first()?;
+    if name.raw == "sed" {
+        return readonly::sed_in_place(arguments);
+    }
     let flags = match name.raw.as_str() {
         "mkdir" | "rmdir" => "pv",
         "touch" => "acm",
@@ -233,14 +254,6 @@ fn changes(words: &[Word]) -> Option<Vec<&Word>> {
         }
     }
     (!operands.is_empty()).then_some(operands)
-}
-
-/// Each unit, and whether it is part of a pipeline.
-fn with_pipes(units: &[Unit]) -> impl Iterator<Item = (&Unit, bool)> {
-    units.iter().enumerate().map(|(at, unit)| {
-        let feeds = units.get(at + 1).is_some_and(|next| next.join == Join::Pipe);
-        (unit, feeds || unit.join == Join::Pipe)
-    })
 }
 
 /// What one read-only part looks at.
@@ -263,18 +276,21 @@ struct Walk<'a> {
     cwd: Option<PathBuf>,
     home: Option<&'a Path>,
     start: &'a Path,
-    moved: bool,
+    /// The group in which a `cd` stood.
+    moved: Option<u32>,
 }
 
 impl<'a> Walk<'a> {
     fn new(cwd: &'a Path, home: Option<&'a Path>) -> Self {
-        Self { cwd: Some(cwd.to_path_buf()), home, start: cwd, moved: false }
+        Self { cwd: Some(cwd.to_path_buf()), home, start: cwd, moved: None }
     }
 
     /// What the unit looks at when it only reads; moves along when it is a `cd`.
-    fn step(&mut self, unit: &Unit, piped: bool) -> Option<Parts> {
-        // After `cd x; …` or `cd x || …` the directory depends on whether `cd` worked.
-        if self.moved && !matches!(unit.join, Join::And | Join::Pipe) {
+    fn step(&mut self, unit: &Unit) -> Option<Parts> {
+        // After `cd x; …` or `cd x || …` the directory depends on whether `cd` worked, outside a group on whether the
+        // group was a subshell.
+        let follows = matches!(unit.join, Join::And | Join::Pipe);
+        if self.moved.is_some_and(|scope| scope != unit.scope || !follows) {
             self.cwd = None;
         }
         let inner = wrapper::unwrap(&unit.words);
@@ -284,9 +300,9 @@ impl<'a> Walk<'a> {
         let parts = looks.and_then(|looks| self.parts(looks));
         if moves {
             let target = parts.as_ref().and_then(|parts| parts.paths.first()).map(|path| normalise(&path.open));
-            let certain = !piped && unit.join != Join::Or;
+            let certain = !unit.feeds && !matches!(unit.join, Join::Or | Join::Pipe);
             self.cwd = target.filter(|_| certain);
-            self.moved = true;
+            self.moved = Some(unit.scope);
         }
         parts
     }

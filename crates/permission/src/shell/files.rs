@@ -49,11 +49,30 @@ pub(crate) fn touched(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> 
     found
 }
 
-/// Targets of output redirections only.
-pub(crate) fn redirected(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+/// Targets of output redirections, and what file commands would create or change.
+pub(crate) fn written(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let dirs = directories(suspects, cwd, home);
-    let targets = suspects.iter().flat_map(|suspect| &suspect.writes);
-    targets.flat_map(|word| dirs.iter().map(|dir| place(word, dir, home))).collect()
+    let mut words: Vec<String> = Vec::new();
+    for suspect in suspects {
+        words.extend(suspect.writes.iter().cloned());
+        suspect.any_program(|program, arguments| {
+            words.extend(destinations(program, arguments).into_iter().map(str::to_owned));
+            false
+        });
+    }
+    words.iter().flat_map(|word| dirs.iter().map(|dir| place(word, dir, home))).collect()
+}
+
+fn destinations<'a>(program: &str, arguments: &'a [String]) -> Vec<&'a str> {
+    let has = |start: &str| arguments.iter().any(|word| word.starts_with(start));
+    if !WRITERS.contains(&program) || (program == "sed" && !has("-i") && !has("--in-place")) {
+        return Vec::new();
+    }
+    let plain = |word: &&str| !word.starts_with('-');
+    let copies = matches!(program, "cp" | "ln" | "install" | "rsync" | "scp") && !has("-t") && !has("--target");
+    let operands = arguments.iter().map(String::as_str).filter(plain);
+    let mut operands = operands.map(|word| word.strip_prefix("of=").unwrap_or(word));
+    if copies { operands.next_back().into_iter().collect() } else { operands.collect() }
 }
 
 fn operands<'a>(program: &str, arguments: &'a [String]) -> Vec<(&'a str, bool)> {

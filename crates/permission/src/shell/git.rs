@@ -1,6 +1,6 @@
 //! Git commands that only read. An option outside the tables makes the command ask, abbreviations included.
 
-use super::plain::Word;
+use super::script::{Word, join_raw};
 
 /// A read-only subcommand with what it may be given.
 struct Subcommand {
@@ -64,6 +64,53 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { name: "rev-list", long: LOG, short: "n0123456789", operands: true },
     Subcommand { name: "reflog", long: &["all"], short: "n0123456789", operands: false },
 ];
+
+/// `git -C dir log` is matched as `git log`.
+pub(crate) fn without_directory(words: &[Word]) -> Option<String> {
+    match words {
+        [git, flag, _, rest @ ..] if git.raw == "git" && flag.raw == "-C" => Some(format!("git {}", join_raw(rest))),
+        [git, flag, rest @ ..] if git.raw == "git" && flag.raw == "--no-pager" => {
+            Some(format!("git {}", join_raw(rest)))
+        }
+        _ => None,
+    }
+}
+
+/// Subcommands that can throw away work nobody can bring back. A rule for `git` at large does not cover them; it must
+/// name the subcommand, as in `git reset`.
+pub(crate) fn loses_work(words: &[Word]) -> Option<String> {
+    let (git, arguments) = words.split_first()?;
+    if git.text != "git" {
+        return None;
+    }
+    let mut rest = arguments.iter().map(|word| word.text.as_str());
+    let sub = loop {
+        match rest.next()? {
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => rest.next(),
+            option if option.starts_with('-') => Some(option),
+            sub => break sub,
+        };
+    };
+    let options: Vec<_> = rest.collect();
+    let has = |wanted: &[&str]| options.iter().any(|option| wanted.iter().any(|w| option.starts_with(w)));
+    let cluster = |letter: char| {
+        let short = |option: &&&str| option.starts_with('-') && !option.starts_with("--");
+        options.iter().filter(short).any(|option| option.contains(letter))
+    };
+    let loses = match sub {
+        "reset" => has(&["--h", "--me", "--k"]),
+        "clean" => !has(&["--dry-run"]) && !cluster('n'),
+        "checkout" | "switch" => has(&["--", "--f", "--d"]) || cluster('f') || options.contains(&"."),
+        "stash" => has(&["drop", "clear"]),
+        "push" => has(&["--f", "--mirror", "--d", "--prune", "+", ":"]) || cluster('f') || cluster('d'),
+        "branch" | "tag" => has(&["--d", "--f"]) || cluster('D') || cluster('d') || cluster('f'),
+        "restore" | "update-ref" | "filter-branch" | "filter-repo" | "reflog" | "gc" | "prune" | "worktree" | "rm" => {
+            true
+        }
+        _ => false,
+    };
+    loses.then(|| format!("git {sub}"))
+}
 
 /// The operands of a read-only git command, `None` when it may do more. `arguments` follow the word `git`.
 pub(super) fn operands(arguments: &[Word]) -> Option<Vec<&Word>> {

@@ -36,6 +36,13 @@ impl CommandPattern {
         }
     }
 
+    /// Whether the pattern itself begins with the words of `command`.
+    pub(crate) fn names(&self, command: &str) -> bool {
+        match self {
+            Self::Exact(text) | Self::Prefix(text) | Self::Wild(text) => starts_with_words(text, command),
+        }
+    }
+
     pub(crate) fn is_exact(&self) -> bool {
         matches!(self, Self::Exact(_))
     }

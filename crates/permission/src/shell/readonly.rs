@@ -2,7 +2,7 @@
 //! form that is not in it makes the command ask. Options that follow links while searching are left out on purpose.
 
 use super::git;
-use super::plain::Word;
+use super::script::Word;
 
 /// What a read-only command would look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,6 +158,7 @@ pub(crate) fn looks(words: &[Word]) -> Option<Vec<Look<'_>>> {
         "awk" => awk(arguments),
         "date" => date(arguments),
         "test" => test(arguments),
+        "[" => test(arguments.split_last().filter(|(last, _)| last.raw == "]")?.1),
         raw => PROGRAMS.iter().find(|program| program.name == raw)?.looks(arguments),
     }
 }
@@ -332,6 +333,23 @@ fn sed(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
         return None;
     }
     Some(files.iter().map(Look::Path).collect())
+}
+
+/// The files of a `sed -i` whose script only selects or substitutes.
+pub(crate) fn sed_in_place(arguments: &[Word]) -> Option<Vec<&Word>> {
+    let in_place = |word: &Word| {
+        let suffix = word.text.strip_prefix("--in-place").map(|rest| rest.strip_prefix('=').unwrap_or(rest));
+        suffix.or(word.text.strip_prefix("-i")).is_some_and(|suffix| !suffix.contains(['/', '*']))
+    };
+    let is_option = |word: &&Word| in_place(word) || matches!(word.raw.as_str(), "-n" | "-E" | "-r" | "-s" | "-u");
+    let options = arguments.iter().take_while(is_option).count();
+    if !arguments[..options].iter().any(in_place) {
+        return None;
+    }
+    let (script, files) = arguments[options..].split_first()?;
+    let fits = script.text.split(';').map(str::trim).all(|part| is_line_selection(part) || is_substitution(part));
+    let plain = !script.glob && files.iter().all(|word| !word.text.starts_with('-') && !word.glob);
+    (fits && plain && !files.is_empty()).then(|| files.iter().collect())
 }
 
 fn is_line_selection(script: &str) -> bool {

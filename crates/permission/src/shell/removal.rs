@@ -115,7 +115,7 @@ mod tests {
     fn critical(command: &str) -> bool {
         let roots = [PathBuf::from("/w/app"), PathBuf::from("/data/extra")];
         let precious = Precious { cwd: Path::new("/w/app"), home: Some(Path::new("/home/u")), roots: &roots };
-        is_critical(&crate::shell::suspects::find(command), &precious)
+        is_critical(&crate::shell::reading::Reading::of(command).suspects, &precious)
     }
 
     #[test]

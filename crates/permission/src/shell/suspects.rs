@@ -4,8 +4,11 @@
 use super::wrapper::{base_name, may_run_others};
 
 /// How deep substitutions and quoted scripts are followed.
-const MAX_DEPTH: u32 = 8;
-const MAX_STARTS: usize = 2000;
+const MAX_DEPTH: u32 = 48;
+const MAX_STARTS: usize = 400;
+const MAX_SPELLINGS: usize = 5000;
+/// Stands where the nesting went on but the search did not.
+const CUT: &str = "\0cut";
 
 /// Something that may be run, with the files its redirections touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,15 +25,28 @@ pub(crate) fn find(command: &str) -> Vec<Suspect> {
     found
 }
 
+/// The mark of a search that stopped early.
+pub(super) fn cut() -> Suspect {
+    Suspect { words: vec![CUT.into()], ..Suspect::default() }
+}
+
+/// Whether the search stopped before the end of the text.
+pub(crate) fn is_cut(suspects: &[Suspect]) -> bool {
+    suspects.iter().any(|suspect| suspect.words.first().is_some_and(|word| word == CUT))
+}
+
 impl Suspect {
-    /// Calls `test` with each spelling of a command that may start here, single blanks between words, until it says
-    /// yes. Behind a runner with absurdly many words the answer is yes: a limit must not let anything slip through.
-    pub(crate) fn any_spelling(&self, mut test: impl FnMut(&str) -> bool) -> bool {
+    /// Adds each spelling of a command that may start here, single blanks between words. `false` when there are absurdly
+    /// many: a limit must not let anything slip through.
+    pub(crate) fn spell(&self, into: &mut Vec<String>) -> bool {
         let starts = self.starts();
-        if starts.len() > MAX_STARTS {
-            return true;
+        if starts.len() > MAX_STARTS || into.len() > MAX_SPELLINGS {
+            return false;
         }
-        starts.into_iter().any(|start| spellings(&self.words[start..]).iter().any(|spelling| test(spelling)))
+        for start in starts {
+            into.extend(spellings(&self.words[start..]));
+        }
+        true
     }
 
     /// Calls `test` with the program (its base name) and arguments at each place one may start.
@@ -90,6 +106,7 @@ fn join(program: &str, arguments: &[String]) -> String {
 
 fn scan(text: &str, depth: u32, found: &mut Vec<Suspect>) {
     if depth > MAX_DEPTH {
+        found.push(cut());
         return;
     }
     let mut scanner =
@@ -232,8 +249,10 @@ impl Scanner<'_, '_> {
             Some('{') => {
                 let body = &self.rest[skip + 1..];
                 let end = closing(body, '}');
-                // Defaults inside `${x:-…}` may hold commands of their own.
-                scan(&body[..end], self.depth + 1, self.found);
+                // Defaults inside `${x:-…}` may hold commands of their own, or be one.
+                let (name, default) = body[..end].split_at(body[..end].find(['-', '=', '+', '?']).unwrap_or(end));
+                scan(name, self.depth + 1, self.found);
+                scan(default.trim_start_matches(['-', '=', '+', '?']), self.depth + 1, self.found);
                 let whole = skip + 1 + end;
                 let text = self.rest[..whole].to_owned();
                 self.push_str(&text);
@@ -309,7 +328,7 @@ fn closing(text: &str, close: char) -> usize {
 }
 
 /// `$'…'` escapes that can spell a letter.
-fn ansi_c(text: &str) -> String {
+pub(super) fn ansi_c(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('\\') {

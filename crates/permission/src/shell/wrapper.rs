@@ -1,7 +1,7 @@
 //! Programs that run another program. Allow rules look through a few, in their simplest forms; deny and ask rules look
 //! through all of them in any form.
 
-use super::plain::Word;
+use super::script::Word;
 
 /// Variables that change nothing about which code runs or where data goes.
 #[rustfmt::skip]

@@ -1,0 +1,295 @@
+//! `gimlet config`: reads and changes settings files. Reading shows what a session here would use; writing changes one file,
+//! keeps its comments and unknown keys, and refuses values that a session would ignore.
+
+use config::edit::{Edit, Privacy, edit};
+use config::{Layer, Loaded, Project, Selection, places, validate};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::PathBuf;
+use sys::Env;
+use wire::settings::{Key, Merge, Settings, Shape, Source};
+
+const USAGE: &str = "Usage: gimlet config <command> [options]
+  get <key>                 the value a session here would use
+  set <key> <value>         change a value; JSON, or plain text for text keys
+  add <key> <values...>     add to a list
+  remove <key> [values...]  take values out of a list, or the key out of the file
+  list                      every setting that is set
+  explain [key]             what every file says, which one wins and why
+  schema                    the JSON schema of a settings file
+Options:
+  --user (-g), --project, --local   which file; user for changes unless given
+  --json                            print JSON";
+
+/// The text to print and the exit code; an error is a wrong command line or a file that was not changed.
+pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
+    let words = Words::of(rest)?;
+    let cwd =
+        sys::launch::cwd(env).map_err(|error| format!("Error: the current directory is not available ({error})"))?;
+    let here = Here { cwd: std::fs::canonicalize(&cwd).unwrap_or(cwd), env, scope: words.scope, json: words.json };
+    let plain: Vec<&str> = words.plain.iter().map(String::as_str).collect();
+    match plain.as_slice() {
+        ["get", key] => here.get(key),
+        ["set", key, value] => here.set(key, value),
+        ["add", key, values @ ..] if !values.is_empty() => here.change(key, &Edit::Add(each(values))),
+        ["remove" | "rm", key] => here.change(key, &Edit::Remove),
+        ["remove" | "rm", key, values @ ..] => here.change(key, &Edit::Take(each(values))),
+        ["list" | "ls"] => here.list(),
+        ["explain", keys @ ..] => here.explain(keys.first().copied()),
+        ["schema"] => Ok((pretty(&wire::settings::schema()), 0)),
+        _ => Err(USAGE.into()),
+    }
+}
+
+struct Words {
+    plain: Vec<String>,
+    scope: Option<Source>,
+    json: bool,
+}
+
+impl Words {
+    fn of(rest: &[OsString]) -> Result<Self, String> {
+        let mut words = Self { plain: Vec::new(), scope: None, json: false };
+        let mut only_plain = false;
+        for word in rest {
+            let word = word.to_string_lossy().into_owned();
+            match word.as_str() {
+                _ if only_plain => words.plain.push(word),
+                "--" => only_plain = true,
+                "--user" | "-g" | "--global" => words.scope = Some(Source::User),
+                "--project" => words.scope = Some(Source::Project),
+                "--local" => words.scope = Some(Source::Local),
+                "--json" => words.json = true,
+                "--help" | "-h" => return Err(USAGE.into()),
+                flag if flag.starts_with("--") => return Err(format!("error: unknown option '{flag}'")),
+                _ => words.plain.push(word),
+            }
+        }
+        Ok(words)
+    }
+}
+
+struct Here<'a> {
+    cwd: PathBuf,
+    env: &'a Env,
+    scope: Option<Source>,
+    json: bool,
+}
+
+impl Here<'_> {
+    fn load(&self) -> Result<Loaded, String> {
+        Project::open(&self.cwd, self.env, &Selection::default()).map_err(|error| format!("Error: {error}"))
+    }
+
+    fn get(&self, key: &str) -> Result<(String, u8), String> {
+        let keys: Vec<&str> = path_of(key)?.1;
+        let loaded = self.load()?;
+        let value = match self.scope {
+            Some(scope) => loaded.layers.iter().filter(|l| l.source == scope).find_map(|l| at(&l.raw, &keys)),
+            None => at(&loaded.merged, &keys),
+        };
+        Ok(match value {
+            Some(Value::String(text)) if !self.json => (text.clone(), 0),
+            Some(value) => (pretty(value), 0),
+            None => (String::new(), 1),
+        })
+    }
+
+    fn set(&self, key: &str, text: &str) -> Result<(String, u8), String> {
+        let (leaf, _) = path_of(key)?;
+        let parsed = serde_json::from_str::<Value>(text);
+        let value = match (leaf.map(|leaf| leaf.shape), parsed) {
+            (Some(Shape::Text | Shape::OneOf(_)), Ok(Value::String(text))) => Value::String(text),
+            (Some(Shape::Text | Shape::OneOf(_)), _) | (_, Err(_)) => Value::String(text.to_owned()),
+            (_, Ok(value)) => value,
+        };
+        if let Some(problem) = leaf.and_then(|leaf| validate::problem(leaf, &value)) {
+            return Err(format!("Error: {problem}"));
+        }
+        self.change(key, &Edit::Set(value))
+    }
+
+    fn change(&self, key: &str, change: &Edit) -> Result<(String, u8), String> {
+        let (_, keys) = path_of(key)?;
+        let scope = self.scope.unwrap_or(Source::User);
+        let top = Settings::KEYS.iter().find(|known| known.name == keys[0]);
+        if top.is_some_and(|top| !validate::accepts(top, scope)) && *change != Edit::Remove {
+            return Err(format!("Error: {key} has no effect in {} settings", plain_name(scope)));
+        }
+        let path = places::file_of(scope, &self.cwd, self.env).ok_or("Error: there is no home directory; set HOME")?;
+        let is_new = !path.exists();
+        let privacy = if scope == Source::Project { Privacy::Shared } else { Privacy::Private };
+        let changed = edit(&path, &keys, change, privacy, self.env).map_err(|error| format!("Error: {error}"))?;
+        let mut text = format!("{} {}", if changed { "Changed" } else { "Nothing to change in" }, path.display());
+        if scope == Source::Local && is_new && changed {
+            match places::exclude_local_files(&path, self.env) {
+                Ok(Some(file)) => write!(text, "\nGit ignores it from now on: {}", file.display()).ok(),
+                Ok(None) => None,
+                Err(error) => write!(text, "\nGit could not be told to ignore it: {error}").ok(),
+            };
+        }
+        Ok((text, 0))
+    }
+
+    fn list(&self) -> Result<(String, u8), String> {
+        let loaded = self.load()?;
+        let values = match self.scope {
+            Some(scope) => loaded.layers.iter().find(|l| l.source == scope).map(|l| l.raw.clone()).unwrap_or_default(),
+            None => loaded.merged,
+        };
+        Ok((pretty(&Value::Object(values)), 0))
+    }
+
+    fn explain(&self, key: Option<&str>) -> Result<(String, u8), String> {
+        let loaded = self.load()?;
+        let names = key.map_or_else(|| set_keys(&loaded), |key| vec![key.to_owned()]);
+        let mut all = Vec::new();
+        for name in &names {
+            all.push(Explanation::of(&loaded, name)?);
+        }
+        if self.json {
+            let values: Vec<Value> = all.iter().map(Explanation::json).collect();
+            return Ok((pretty(&if key.is_some() { values[0].clone() } else { Value::Array(values) }), 0));
+        }
+        Ok((all.iter().map(Explanation::text).collect::<Vec<_>>().join("\n\n"), 0))
+    }
+}
+
+/// Every key that some file sets.
+fn set_keys(loaded: &Loaded) -> Vec<String> {
+    let mut names: Vec<String> = loaded.layers.iter().flat_map(|layer| layer.valid.keys().cloned()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// What every layer says about one key.
+struct Explanation<'a> {
+    key: String,
+    value: Option<Value>,
+    rule: &'static str,
+    layers: Vec<Said<'a>>,
+}
+
+struct Said<'a> {
+    layer: &'a Layer,
+    line: Option<usize>,
+    value: &'a Value,
+    verdict: &'static str,
+}
+
+impl<'a> Explanation<'a> {
+    fn of(loaded: &'a Loaded, key: &str) -> Result<Self, String> {
+        let (leaf, keys) = path_of(key)?;
+        let merge = leaf.map_or(Merge::Replace, |leaf| leaf.merge);
+        let mut layers = Vec::new();
+        let mut decided = false;
+        for layer in &loaded.layers {
+            let Some(value) = at(&layer.raw, &keys) else { continue };
+            let verdict = match (at(&layer.effective, &keys), at(&layer.valid, &keys)) {
+                (None, None) => "ignored: it does not fit, or may not be set here",
+                (None, Some(_)) => "waits until the folder is trusted",
+                (Some(_), _) => match (merge, decided) {
+                    (Merge::Append | Merge::Deep | Merge::PerEntry, _) => "joined",
+                    (Merge::Replace | Merge::Sticky(_), false) => "wins",
+                    (Merge::Replace | Merge::Sticky(_), true) => "hidden by a higher file",
+                },
+            };
+            decided |= verdict == "wins";
+            layers.push(Said { layer, line: layer.line(&keys, None), value, verdict });
+        }
+        let rule = match merge {
+            Merge::Replace => "the highest file that sets it wins",
+            Merge::Append => "lists of all files are joined",
+            Merge::Deep => "members of all files are joined",
+            Merge::PerEntry => "members of all files are joined, each one whole",
+            Merge::Sticky(true) => "true in any file wins",
+            Merge::Sticky(false) => "false in any file wins",
+        };
+        Ok(Self { key: key.to_owned(), value: at(&loaded.merged, &keys).cloned(), rule, layers })
+    }
+
+    fn text(&self) -> String {
+        let value = self.value.as_ref().map_or("(not set)".to_owned(), Value::to_string);
+        let mut text = format!("{} = {value}\n  {}", self.key, self.rule);
+        for said in &self.layers {
+            let place = place(said.layer, said.line);
+            write!(text, "\n  {:8} {}  {}  ({})", plain_name(said.layer.source), said.value, place, said.verdict).ok();
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let layers = self.layers.iter().map(|said| {
+            json!({"source": said.layer.source.as_str(), "file": said.layer.path, "line": said.line,
+                   "value": said.value, "verdict": said.verdict})
+        });
+        let layers: Vec<Value> = layers.collect();
+        json!({"key": self.key, "value": self.value, "rule": self.rule, "layers": layers})
+    }
+}
+
+fn place(layer: &Layer, line: Option<usize>) -> String {
+    match (&layer.path, line) {
+        (Some(path), Some(line)) => format!("{}:{line}", path.display()),
+        (Some(path), None) => path.display().to_string(),
+        (None, _) => "--settings".into(),
+    }
+}
+
+pub(crate) fn plain_name(source: Source) -> &'static str {
+    match source {
+        Source::Managed => "managed",
+        Source::CommandLine | Source::Flag => "flag",
+        Source::Session => "session",
+        Source::Local => "local",
+        Source::Project => "project",
+        Source::User => "user",
+    }
+}
+
+/// The key's own row, when it has one, and its path of member names. Unknown names are allowed only below maps.
+fn path_of(key: &str) -> Result<(Option<&'static Key>, Vec<&str>), String> {
+    let unknown = || format!("Error: {key} is not a settings key; `gimlet config schema` lists them");
+    let mut keys = Settings::KEYS;
+    let mut rest = key;
+    let mut path = Vec::new();
+    loop {
+        let name = rest.split('.').next().unwrap_or(rest);
+        let row = keys.iter().find(|row| row.name == name).ok_or_else(unknown)?;
+        path.push(name);
+        rest = rest[name.len()..].trim_start_matches('.');
+        match (&row.shape, rest) {
+            (_, "") => return Ok((Some(row), path)),
+            (Shape::Object(inner), _) => keys = inner,
+            // Names in a map may contain dots.
+            (Shape::Map(_), _) => {
+                path.push(rest);
+                return Ok((None, path));
+            }
+            (Shape::Any, _) => {
+                path.extend(rest.split('.'));
+                return Ok((None, path));
+            }
+            _ => return Err(unknown()),
+        }
+    }
+}
+
+fn at<'a>(map: &'a serde_json::Map<String, Value>, keys: &[&str]) -> Option<&'a Value> {
+    let (first, rest) = keys.split_first()?;
+    rest.iter().try_fold(map.get(*first)?, |value, key| value.get(*key))
+}
+
+fn each(values: &[&str]) -> Vec<Value> {
+    let value = |text: &&str| match serde_json::from_str::<Value>(text) {
+        Ok(value @ (Value::Object(_) | Value::String(_))) => value,
+        _ => Value::String((*text).to_owned()),
+    };
+    values.iter().map(value).collect()
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}

@@ -1,0 +1,145 @@
+//! `gimlet trust`: shows everything a folder would activate, then asks. The default answer is no; a host that would receive
+//! credentials is confirmed by itself; the approval covers exactly what was shown.
+
+use config::activation::Item;
+use config::trust::{self, Approval};
+use config::{Loaded, Project, Selection};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use sys::Env;
+
+const USAGE: &str = "Usage: gimlet trust [PATH] [--yes [--allow-host HOST]...]
+       gimlet trust [PATH] --show
+       gimlet trust [PATH] --revoke
+       gimlet trust --list";
+
+#[derive(Default)]
+struct Asked {
+    path: Option<PathBuf>,
+    list: bool,
+    show: bool,
+    revoke: bool,
+    yes: bool,
+    hosts: Vec<String>,
+}
+
+/// The text to print and the exit code; an error is ready to print.
+pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
+    let asked = parse(rest)?;
+    if asked.list {
+        return Ok((trust::trusted_folders(env).join("\n"), 0));
+    }
+    let start =
+        sys::launch::cwd(env).map_err(|error| format!("Error: the current directory is not available ({error})"))?;
+    let folder = start.join(asked.path.clone().unwrap_or_default());
+    let folder = std::fs::canonicalize(&folder).map_err(|error| format!("Error: {}: {error}", folder.display()))?;
+    if asked.revoke {
+        let had = trust::revoke(&folder, env).map_err(|error| format!("Error: {error}"))?;
+        let text = if had { "No longer trusted: " } else { "Was not trusted: " };
+        return Ok((format!("{text}{}", folder.display()), u8::from(!had)));
+    }
+    if env.home().and_then(|home| std::fs::canonicalize(home).ok()) == Some(folder.clone()) {
+        return Err("Error: the home directory cannot be trusted for good; trust the project's own folder".into());
+    }
+    let loaded = Project::open(&folder, env, &Selection::default()).map_err(|error| format!("Error: {error}"))?;
+    let items = trust::activations(&folder, &loaded);
+    let shown = describe(&folder, &loaded, &items);
+    if asked.show {
+        return Ok((shown, u8::from(!loaded.trusted)));
+    }
+    if !confirmed(&asked, &shown, &items)? {
+        return Ok((format!("Not trusted: {}", folder.display()), 1));
+    }
+    trust::approve(&folder, env, &items, Approval::Asked).map_err(|error| format!("Error: {error}"))?;
+    Ok((format!("Trusted: {}", loaded.trust_key.display()), 0))
+}
+
+fn parse(rest: &[OsString]) -> Result<Asked, String> {
+    let mut asked = Asked::default();
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--list") => asked.list = true,
+            Some("--show") => asked.show = true,
+            Some("--revoke") => asked.revoke = true,
+            Some("--yes" | "-y") => asked.yes = true,
+            Some("--allow-host") => {
+                let host = words.next().ok_or(USAGE)?;
+                asked.hosts.push(host.to_string_lossy().into_owned());
+            }
+            Some(flag) if flag.starts_with('-') => return Err(USAGE.into()),
+            _ if asked.path.is_none() => asked.path = Some(PathBuf::from(word)),
+            _ => return Err(USAGE.into()),
+        }
+    }
+    Ok(asked)
+}
+
+fn describe(folder: &Path, loaded: &Loaded, items: &[Item]) -> String {
+    let mut text = format!("{}\n", folder.display());
+    if items.is_empty() {
+        text.push_str("\nNothing in this folder runs or grants anything by itself.\n");
+    }
+    let mut kind = None;
+    for item in items {
+        if kind != Some(item.kind) {
+            write!(text, "\n{}:\n", item.kind.title()).ok();
+            kind = Some(item.kind);
+        }
+        let file = item.file.strip_prefix(folder).unwrap_or(&item.file);
+        writeln!(text, "  {}    ({})", printable(&item.text), file.display()).ok();
+    }
+    if !loaded.trust_changes.is_empty() {
+        text.push_str("\nSince you trusted this folder:\n");
+        for change in &loaded.trust_changes {
+            if let Some(before) = &change.before {
+                writeln!(text, "  - {}", printable(before)).ok();
+            }
+            writeln!(text, "  + {}", printable(&change.now)).ok();
+        }
+    }
+    text
+}
+
+/// A repository must not be able to redraw the question.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect()
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+fn confirmed(asked: &Asked, shown: &str, items: &[Item]) -> Result<bool, String> {
+    let hosts: Vec<&str> = items.iter().filter_map(|item| item.host.as_deref()).collect();
+    if asked.yes {
+        let missing: Vec<&&str> = hosts.iter().filter(|host| !asked.hosts.iter().any(|h| h == **host)).collect();
+        if let Some(host) = missing.first() {
+            return Err(format!(
+                "{shown}\nError: your credentials would be sent to {host}. Add --allow-host {host} if that is meant"
+            ));
+        }
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(format!("{shown}\nError: there is no terminal to ask on; look at the list and add --yes"));
+    }
+    say(shown);
+    if !ask("Trust this folder and everything listed above?") {
+        return Ok(false);
+    }
+    Ok(hosts.iter().all(|host| ask(&format!("Send your requests and credentials to {}?", printable(host)))))
+}
+
+fn say(text: &str) {
+    std::io::stderr().write_all(text.as_bytes()).ok();
+}
+
+fn ask(question: &str) -> bool {
+    say(&format!("\n{question} [y/N] "));
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).ok();
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}

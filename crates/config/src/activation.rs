@@ -1,0 +1,272 @@
+//! Everything a folder would activate: each command, host and file, as the trust question lists it and as an approval
+//! remembers it. Reads files, runs nothing. Values of variables and headers are digested, never shown.
+
+use crate::layer::{Layer, parse_object, read_text};
+use crate::merge::is_repository_content;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use wire::settings::{Gate, Key, Settings, Shape};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Decides where requests, and with them credentials, go.
+    Redirect,
+    Helper,
+    Hook,
+    Server,
+    Variable,
+    Rule,
+    Directory,
+    Sandbox,
+    Other,
+}
+
+impl Kind {
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Redirect => "Where your requests and credentials go",
+            Self::Helper => "Commands run by gimlet itself",
+            Self::Hook => "Hooks: commands run while a session works",
+            Self::Server => "MCP servers",
+            Self::Variable => "Environment variables",
+            Self::Rule => "Actions allowed without asking",
+            Self::Directory => "More directories the tools may use",
+            Self::Sandbox => "Weaker isolation of commands",
+            Self::Other => "Other settings that grant something",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    pub kind: Kind,
+    /// Names the item; the same id with another digest is a changed item.
+    pub id: String,
+    /// For people.
+    pub text: String,
+    pub file: PathBuf,
+    pub digest: String,
+    /// The host of a redirect.
+    pub host: Option<String>,
+}
+
+pub(crate) fn list(layers: &[Layer], cwd: &Path) -> Vec<Item> {
+    let mut items = Vec::new();
+    for layer in layers.iter().filter(|layer| is_repository_content(layer)) {
+        let file = layer.path.clone().unwrap_or_default();
+        let mut lister = Lister { name: short_name(&file), file, items: &mut items };
+        lister.object(Settings::KEYS, &layer.valid, "");
+    }
+    servers(cwd, &mut items);
+    front_matter(cwd, &mut items);
+    items.sort_by(|a, b| (a.kind, &a.id).cmp(&(b.kind, &b.id)));
+    items
+}
+
+fn short_name(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+struct Lister<'a> {
+    name: String,
+    file: PathBuf,
+    items: &'a mut Vec<Item>,
+}
+
+impl Lister<'_> {
+    fn object(&mut self, keys: &'static [Key], values: &Map<String, Value>, prefix: &str) {
+        for (name, value) in values {
+            let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
+            let path = format!("{prefix}{name}");
+            match (path.as_str(), &key.shape, value) {
+                ("env", _, Value::Object(variables)) => self.variables(variables),
+                ("hooks", _, Value::Object(events)) => self.hooks(events),
+                (_, Shape::Object(inner), Value::Object(members)) => self.object(inner, members, &format!("{path}.")),
+                _ => self.key(key, &path, value),
+            }
+        }
+    }
+
+    fn key(&mut self, key: &Key, path: &str, value: &Value) {
+        let kind = match (key.gate, path) {
+            (Gate::Open | Gate::Own, _) => return,
+            (Gate::Loosens { strict }, _) if *value == Value::Bool(strict) => return,
+            (_, "permissions.allow") => Kind::Rule,
+            (_, "permissions.additionalDirectories") => Kind::Directory,
+            (_, path) if path.starts_with("sandbox.") => Kind::Sandbox,
+            (Gate::Helper, _) => Kind::Helper,
+            (Gate::Code | Gate::Grant | Gate::Loosens { .. }, _) => Kind::Other,
+        };
+        match value {
+            Value::Array(entries) => {
+                for entry in entries {
+                    let shown = shown(entry);
+                    let text = if kind == Kind::Rule { shown.clone() } else { format!("{path}: {shown}") };
+                    self.push(kind, &format!("{path}:{shown}"), text, entry);
+                }
+            }
+            _ => self.push(kind, path, format!("{path}: {}", shown(value)), value),
+        }
+    }
+
+    fn variables(&mut self, variables: &Map<String, Value>) {
+        for (name, value) in variables {
+            let host = redirect_host(name, value.as_str().unwrap_or_default());
+            let (kind, text) = match &host {
+                Some(host) => (Kind::Redirect, format!("{name} sends requests to {host}")),
+                None => (Kind::Variable, name.clone()),
+            };
+            self.push(kind, &format!("env.{name}"), text, value);
+            if let Some(item) = self.items.last_mut() {
+                item.host = host;
+            }
+        }
+    }
+
+    fn hooks(&mut self, events: &Map<String, Value>) {
+        for (event, groups) in events {
+            for (at, group) in groups.as_array().into_iter().flatten().enumerate() {
+                let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or("*");
+                for (number, hook) in group.get("hooks").and_then(Value::as_array).into_iter().flatten().enumerate() {
+                    let text = format!("{event} [{matcher}]: {}", hook_text(hook));
+                    self.push(Kind::Hook, &format!("hooks.{event}.{at}.{number}"), text, &with_matcher(matcher, hook));
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, kind: Kind, id: &str, text: String, value: &Value) {
+        let id = format!("{}#{id}", self.name);
+        let digest = digest(value);
+        self.items.push(Item { kind, id, text, file: self.file.clone(), digest, host: None });
+    }
+}
+
+fn with_matcher(matcher: &str, hook: &Value) -> Value {
+    Value::Array(vec![matcher.into(), hook.clone()])
+}
+
+fn hook_text(hook: &Value) -> String {
+    let named = ["command", "url", "prompt", "tool"].iter().find_map(|key| hook.get(key)?.as_str());
+    named.map_or_else(|| shown(hook), str::to_owned)
+}
+
+fn shown(value: &Value) -> String {
+    let command = value.get("command").and_then(Value::as_str);
+    command.or(value.as_str()).map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The host a variable sends our requests to.
+fn redirect_host(name: &str, value: &str) -> Option<String> {
+    let name = name.to_ascii_uppercase();
+    let steers = name.ends_with("_BASE_URL") || name.ends_with("_PROXY") || name.ends_with("_ENDPOINT");
+    if !steers || value.is_empty() {
+        return None;
+    }
+    let after = value.split_once("://").map_or(value, |(_, rest)| rest);
+    let authority = after.split(['/', '?', '#']).next().unwrap_or(after);
+    Some(authority.rsplit('@').next().unwrap_or(authority).to_owned())
+}
+
+fn mcp_file(cwd: &Path) -> Option<(PathBuf, Map<String, Value>)> {
+    let path = cwd.join(".mcp.json");
+    let parsed = parse_object(&read_text(&path).ok()?).ok()?;
+    let servers = parsed.object.get("mcpServers")?.as_object()?.clone();
+    Some((path, servers))
+}
+
+/// Names of the servers the folder declares.
+pub(crate) fn server_names(cwd: &Path) -> Vec<String> {
+    mcp_file(cwd).map(|(_, servers)| servers.keys().cloned().collect()).unwrap_or_default()
+}
+
+fn servers(cwd: &Path, items: &mut Vec<Item>) {
+    let Some((file, servers)) = mcp_file(cwd) else { return };
+    for (name, server) in &servers {
+        let mut text = format!("{name}: {}", server_text(server));
+        if let Some(helper) = server.get("headersHelper").and_then(Value::as_str) {
+            write!(text, " (headers from: {helper})").ok();
+        }
+        let id = format!(".mcp.json#{name}");
+        items.push(Item { kind: Kind::Server, id, text, file: file.clone(), digest: digest(server), host: None });
+    }
+}
+
+fn server_text(server: &Value) -> String {
+    if let Some(url) = server.get("url").and_then(Value::as_str) {
+        return url.split('?').next().unwrap_or(url).to_owned();
+    }
+    let command = server.get("command").and_then(Value::as_str).unwrap_or("?");
+    let args = server.get("args").and_then(Value::as_array).into_iter().flatten().map(shown);
+    std::iter::once(command.to_owned()).chain(args).collect::<Vec<_>>().join(" ")
+}
+
+/// Agents and skills that bring hooks or servers of their own.
+fn front_matter(cwd: &Path, items: &mut Vec<Item>) {
+    for (dir, file) in [("agents", None), ("skills", Some("SKILL.md")), ("commands", None)] {
+        let Ok(entries) = std::fs::read_dir(cwd.join(".claude").join(dir)) else { continue };
+        for entry in entries.filter_map(Result::ok).take(1000) {
+            let path = file.map_or_else(|| entry.path(), |file| entry.path().join(file));
+            let Some(head) = head_of(&path) else { continue };
+            let active = head.lines().any(|line| {
+                ["hooks:", "mcpServers:", "allowed-tools:", "permissionMode:"].iter().any(|key| line.starts_with(key))
+            });
+            if !active {
+                continue;
+            }
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let id = format!("{dir}#{name}");
+            let text = format!("{dir}/{name} brings hooks, servers or permissions of its own");
+            let digest = digest(&Value::String(head));
+            items.push(Item { kind: Kind::Hook, id, text, file: path, digest, host: None });
+        }
+    }
+}
+
+fn head_of(path: &Path) -> Option<String> {
+    if path.extension().is_none_or(|extension| extension != "md") {
+        return None;
+    }
+    let text = read_text(path).ok()?;
+    let rest = text.strip_prefix("---")?;
+    rest.split_once("\n---").map(|(head, _)| head.to_owned())
+}
+
+/// Order of members does not matter to what runs, so it does not matter here.
+fn digest(value: &Value) -> String {
+    let mut text = String::new();
+    canonical(value, &mut text);
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").ok();
+        hex
+    })
+}
+
+fn canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(members) => {
+            let mut names: Vec<&String> = members.keys().collect();
+            names.sort();
+            out.push('{');
+            for name in names {
+                write!(out, "{name:?}:").ok();
+                canonical(&members[name], out);
+                out.push(',');
+            }
+            out.push('}');
+        }
+        Value::Array(entries) => {
+            out.push('[');
+            for entry in entries {
+                canonical(entry, out);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            write!(out, "{value}").ok();
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! How two layers become one, by the merge rule of each key. Joining is associative: folding from the top or from the
+//! bottom gives the same settings.
+
+use serde_json::{Map, Value};
+use wire::settings::{Key, Merge, Shape};
+
+/// Adds what a lower layer says to what higher layers said.
+pub fn join(keys: &[Key], high: &mut Map<String, Value>, low: &Map<String, Value>) {
+    for (name, value) in low {
+        let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
+        match high.get_mut(name) {
+            Some(above) => join_value(&key.shape, key.merge, above, value),
+            None => drop(high.insert(name.clone(), value.clone())),
+        }
+    }
+}
+
+fn join_value(shape: &Shape, merge: Merge, high: &mut Value, low: &Value) {
+    match (merge, high, low) {
+        (Merge::Append, Value::Array(high), Value::Array(low)) => append_unique(high, low),
+        (Merge::Deep, Value::Object(high), Value::Object(low)) => join_objects(shape, high, low),
+        (Merge::PerEntry, Value::Object(high), Value::Object(low)) => {
+            for (name, value) in low {
+                high.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        (Merge::Sticky(value), high, low) if *low == Value::Bool(value) => *high = Value::Bool(value),
+        (Merge::Replace | Merge::Append | Merge::Deep | Merge::PerEntry | Merge::Sticky(_), _, _) => {}
+    }
+}
+
+fn join_objects(shape: &Shape, high: &mut Map<String, Value>, low: &Map<String, Value>) {
+    let item = match shape {
+        Shape::Object(keys) => return join(keys, high, low),
+        Shape::Map(item) => item,
+        Shape::Bool
+        | Shape::Text
+        | Shape::OneOf(_)
+        | Shape::Integer { .. }
+        | Shape::Number { .. }
+        | Shape::List(_)
+        | Shape::Any => return,
+    };
+    for (name, value) in low {
+        match (high.get_mut(name), item) {
+            (Some(Value::Array(above)), Shape::List(_)) => {
+                if let Value::Array(below) = value {
+                    append_unique(above, below);
+                }
+            }
+            (Some(_), _) => {}
+            (None, _) => drop(high.insert(name.clone(), value.clone())),
+        }
+    }
+}
+
+fn append_unique(high: &mut Vec<Value>, low: &[Value]) {
+    for value in low {
+        if !high.contains(value) {
+            high.push(value.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "join_tests.rs"]
+mod tests;

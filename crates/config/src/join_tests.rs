@@ -1,0 +1,73 @@
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+use wire::settings::Settings;
+
+fn text() -> impl Strategy<Value = String> {
+    "[a-c]{1,2}"
+}
+
+fn list() -> impl Strategy<Value = Value> {
+    // A layer's own list may hold an entry twice; joining must not depend on that.
+    prop::collection::btree_set(text(), 0..4).prop_map(|set| json!(set))
+}
+
+fn value(shape: Shape) -> BoxedStrategy<Value> {
+    match shape {
+        Shape::Bool => any::<bool>().prop_map(Value::from).boxed(),
+        Shape::Text => text().prop_map(Value::from).boxed(),
+        Shape::OneOf(choices) => prop::sample::select(choices).prop_map(Value::from).boxed(),
+        Shape::Integer { min, .. } => (min..min + 3).prop_map(Value::from).boxed(),
+        Shape::Number { .. } => prop::sample::select(vec![0.25, 0.5]).prop_map(Value::from).boxed(),
+        Shape::List(_) => list().boxed(),
+        Shape::Map(item) => prop::collection::btree_map(text(), value(*item), 0..3).prop_map(|map| json!(map)).boxed(),
+        Shape::Object(keys) => object(keys).prop_map(Value::Object).boxed(),
+        Shape::Any => prop_oneof![text().prop_map(Value::from), list()].boxed(),
+    }
+}
+
+fn object(keys: &'static [Key]) -> BoxedStrategy<Map<String, Value>> {
+    let member = (0..keys.len()).prop_flat_map(move |at| value(keys[at].shape).prop_map(move |v| (keys[at].name, v)));
+    prop::collection::vec(member, 0..12)
+        .prop_map(|all| all.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())
+        .boxed()
+}
+
+fn joined(high: &Map<String, Value>, low: &Map<String, Value>) -> Map<String, Value> {
+    let mut out = high.clone();
+    join(Settings::KEYS, &mut out, low);
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn joining_is_associative(a in object(Settings::KEYS), b in object(Settings::KEYS), c in object(Settings::KEYS)) {
+        prop_assert_eq!(joined(&a, &joined(&b, &c)), joined(&joined(&a, &b), &c));
+    }
+
+    #[test]
+    fn joining_with_nothing_changes_nothing(a in object(Settings::KEYS)) {
+        prop_assert_eq!(&joined(&a, &Map::new()), &a);
+        prop_assert_eq!(&joined(&Map::new(), &a), &a);
+    }
+}
+
+fn of(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap()
+}
+
+#[test]
+fn every_kind_of_key_joins_as_documented() {
+    // [CLI-66] [CLI-67] [CLI-68] [CLI-69]
+    let high = json!({"model": "h", "fallbackModel": ["h"], "permissions": {"deny": ["A"]}, "env": {"X": "h"},
+        "extraKnownMarketplaces": {"m": {"source": "h"}}, "disableClaudeAiConnectors": false,
+        "hooks": {"Stop": [1]}});
+    let low = json!({"model": "l", "fallbackModel": ["l"], "permissions": {"deny": ["A", "B"]}, "env": {"X": "l", "Y": "l"},
+        "extraKnownMarketplaces": {"m": {"source": "l", "autoUpdate": true}, "n": 1},
+        "disableClaudeAiConnectors": true, "hooks": {"Stop": [2], "Setup": [3]}, "unknown": 1});
+    let expected = json!({"model": "h", "fallbackModel": ["h"], "permissions": {"deny": ["A", "B"]},
+        "env": {"X": "h", "Y": "l"}, "extraKnownMarketplaces": {"m": {"source": "h"}, "n": 1},
+        "disableClaudeAiConnectors": true, "hooks": {"Stop": [1, 2], "Setup": [3]}});
+    assert_eq!(Value::Object(joined(&of(&high), &of(&low))), expected);
+}

@@ -1,0 +1,36 @@
+//! Notices changed files without reading them: by time, size and identity. A file that appears or vanishes is a change.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamps(Vec<(PathBuf, Option<Stamp>)>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    modified: (i64, i64),
+    changed: (i64, i64),
+    size: u64,
+    inode: u64,
+}
+
+impl Stamps {
+    pub(crate) fn take(paths: Vec<PathBuf>) -> Self {
+        Self(paths.into_iter().map(|path| (path.clone(), stamp(&path))).collect())
+    }
+
+    /// Whether every file is as it was.
+    pub(crate) fn hold(&self) -> bool {
+        self.0.iter().all(|(path, before)| stamp(path) == *before)
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some(Stamp {
+        modified: (meta.mtime(), meta.mtime_nsec()),
+        changed: (meta.ctime(), meta.ctime_nsec()),
+        size: meta.len(),
+        inode: meta.ino(),
+    })
+}

@@ -1,0 +1,104 @@
+//! Stored credentials: a file only the user can read. Members we do not know stay; a failed write leaves the old file.
+
+use crate::layer::read_text;
+use crate::state::{self, StateError, config_home, lock_file, write_private};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+use std::time::Duration;
+use sys::Env;
+
+const MEMBER: &str = "gimletApiKey";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A key as it was stored.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoredKey {
+    pub key: crate::Secret,
+    /// Milliseconds since the epoch.
+    pub expires_at: Option<u64>,
+}
+
+pub fn file(env: &Env) -> Option<PathBuf> {
+    config_home(env).map(|home| home.join(".credentials.json"))
+}
+
+/// The key `auth login` stored.
+pub fn stored_key(env: &Env) -> Option<StoredKey> {
+    let text = read_text(&file(env)?).ok()?;
+    let all: Map<String, Value> = serde_json::from_str(&text).ok()?;
+    let entry = all.get(MEMBER)?;
+    let key = entry.get("key")?.as_str().filter(|key| !key.is_empty())?;
+    Some(StoredKey { key: crate::Secret::new(key), expires_at: entry.get("expiresAt").and_then(Value::as_u64) })
+}
+
+pub fn store_key(env: &Env, key: &str, expires_at: Option<u64>) -> Result<PathBuf, StateError> {
+    change(env, |all| {
+        let mut entry = json!({"key": key});
+        if let (Some(at), Some(entry)) = (expires_at, entry.as_object_mut()) {
+            entry.insert("expiresAt".into(), at.into());
+        }
+        all.insert(MEMBER.into(), entry);
+    })
+}
+
+/// Forgets the stored key and login. Says whether there was anything to forget.
+pub fn forget(env: &Env) -> Result<bool, StateError> {
+    let mut had = false;
+    if file(env).is_some_and(|path| path.exists()) {
+        change(env, |all| had = all.remove(MEMBER).is_some() | all.remove("claudeAiOauth").is_some())?;
+    }
+    if state::state_file(env).is_some_and(|path| path.exists()) {
+        state::update(env, |all| had |= all.remove("primaryApiKey").is_some() | all.remove("oauthAccount").is_some())?;
+    }
+    Ok(had)
+}
+
+fn change(env: &Env, change: impl FnOnce(&mut Map<String, Value>)) -> Result<PathBuf, StateError> {
+    let path = file(env).ok_or(StateError::NoHome)?;
+    let shown = path.display().to_string();
+    let failed = |error| StateError::Io { path: shown.clone(), error };
+    let lock = lock_file(env, &path).map_err(failed)?;
+    sys::fs::with_lock(&lock, PATIENCE, || {
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let mut all: Map<String, Value> = if bytes.trim_ascii().is_empty() {
+            Map::new()
+        } else {
+            serde_json::from_slice(&bytes).map_err(|error| {
+                failed(std::io::Error::other(format!("is not valid JSON, so it was not changed ({error})")))
+            })?
+        };
+        change(&mut all);
+        write_private(&path, &serde_json::to_vec(&all).unwrap_or_default()).map_err(failed)
+    })
+    .map_err(failed)??;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn other_members_stay_and_the_file_is_private() {
+        // [CLI-105] [CLI-107]
+        let temp = tempfile::tempdir().unwrap();
+        let env = Env::default().with([("CLAUDE_CONFIG_DIR", temp.path().join("c"))]);
+        let path = store_key(&env, "sk-1", Some(5)).unwrap();
+        std::fs::write(&path, r#"{"mcpOAuth": {"x": 1}, "claudeAiOauth": {"accessToken": "t"}}"#).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        store_key(&env, "sk-2", None).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(stored_key(&env).unwrap().key.reveal(), "sk-2");
+        let all: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!((&all["mcpOAuth"]["x"], &all["claudeAiOauth"]["accessToken"]), (&json!(1), &json!("t")));
+        assert!(forget(&env).unwrap());
+        assert!(!forget(&env).unwrap());
+        let all: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(all, json!({"mcpOAuth": {"x": 1}}));
+        std::fs::write(&path, "{broken").unwrap();
+        assert!(store_key(&env, "sk-3", None).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{broken");
+    }
+}

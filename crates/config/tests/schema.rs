@@ -1,0 +1,92 @@
+//! The shipped schema and the reference table are what the types say, and real files fit.
+
+#![expect(clippy::unwrap_used, reason = "a panic is the report")]
+
+use serde_json::json;
+use std::fmt::Write;
+use std::path::PathBuf;
+use wire::settings::{Key, Scope, Settings, Shape, schema};
+
+fn docs(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
+/// Compares, or writes the file when `UPDATE_EXPECTED=1`.
+fn same(name: &str, expected: &str) {
+    let path = docs(name);
+    if sys::Env::snapshot().is_on("UPDATE_EXPECTED") {
+        std::fs::write(&path, expected).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "docs/{name} is out of date: run this test with UPDATE_EXPECTED=1");
+}
+
+#[test]
+fn the_shipped_schema_is_current() {
+    // [CLI-100]
+    same("settings.schema.json", &format!("{}\n", serde_json::to_string_pretty(&schema()).unwrap()));
+}
+
+#[test]
+fn the_reference_lists_every_key() {
+    let text = std::fs::read_to_string(docs("settings.md")).unwrap();
+    let (head, rest) = text.split_once("<!-- keys -->\n").unwrap();
+    let (_, tail) = rest.split_once("<!-- /keys -->").unwrap();
+    let mut table = "| Key | Takes | Read from | Meaning |\n|---|---|---|---|\n".to_owned();
+    rows(Settings::KEYS, "", &mut table);
+    same("settings.md", &format!("{head}<!-- keys -->\n{table}<!-- /keys -->{tail}"));
+}
+
+fn rows(keys: &[Key], prefix: &str, out: &mut String) {
+    for key in keys {
+        let name = format!("{prefix}{}", key.name);
+        if let Shape::Object(inner) = key.shape {
+            rows(inner, &format!("{name}."), out);
+            continue;
+        }
+        let scope = match key.scope {
+            Scope::Any => "any file",
+            Scope::UserLocalManaged => "user, local, managed",
+            Scope::UserManaged => "user, managed",
+            Scope::Managed => "managed",
+        };
+        writeln!(out, "| `{name}` | {} | {scope} | {} |", takes(&key.shape), key.doc.trim()).unwrap();
+    }
+}
+
+fn takes(shape: &Shape) -> String {
+    match shape {
+        Shape::Bool => "true or false".into(),
+        Shape::Text => "text".into(),
+        Shape::OneOf(choices) => choices.join(", "),
+        Shape::Integer { .. } | Shape::Number { .. } => "number".into(),
+        Shape::List(_) => "list".into(),
+        Shape::Map(_) | Shape::Object(_) => "object".into(),
+        Shape::Any => "JSON".into(),
+    }
+}
+
+#[test]
+fn real_files_fit_and_wrong_ones_do_not() {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    let team = json!({
+        "$schema": "https://example.com/settings.json", "model": "opus", "cleanupPeriodDays": 20, "env": {"A": "b"},
+        "permissions": {"allow": ["Bash(npm run lint)", "Read(~/.zshrc)"], "deny": ["Read(./.env)"], "defaultMode": "acceptEdits"},
+        "hooks": {"PostToolUse": [{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": "fmt", "timeout": 5}]}]},
+        "statusLine": {"type": "command", "command": "s", "padding": 0}, "includeCoAuthoredBy": false,
+        "sandbox": {"enabled": true, "network": {"allowedDomains": ["*.example.com"]}},
+        "enabledPlugins": {"a@b": true}, "extraKnownMarketplaces": {"b": {"source": {"source": "github", "repo": "x/y"}}},
+        "forceLoginOrgUUID": "one", "unknownKey": {"kept": true}
+    });
+    assert!(validator.is_valid(&team), "{:?}", validator.iter_errors(&team).map(|e| e.to_string()).collect::<Vec<_>>());
+    for wrong in [
+        json!({"model": 5}),
+        json!({"permissions": {"allow": [1]}}),
+        json!({"permissions": {"defaultMode": "yolo"}}),
+        json!({"cleanupPeriodDays": 0}),
+        json!({"hooks": {"Stop": [{}]}}),
+        json!({"env": []}),
+    ] {
+        assert!(!validator.is_valid(&wrong), "{wrong}");
+    }
+}

@@ -1,0 +1,53 @@
+//! Entry points for fuzzing: any text, no panic, no hang, and the promises that hold for every input.
+
+use crate::access::Access;
+use crate::path::{inside, normalise};
+use crate::policy::{Facts, Place, Policy, Request};
+use std::path::{Path, PathBuf};
+use wire::mode::PermissionMode;
+use wire::settings::{Behaviour, RuleText, Source};
+
+fn policy(behaviour: Behaviour, rules: &[&str]) -> Policy {
+    let rules: Vec<_> = rules
+        .iter()
+        .map(|text| RuleText { behaviour, source: Source::User, text: (*text).to_owned(), root: "/w".into() })
+        .collect();
+    let place = Place { cwd: "/w".into(), home: Some("/home/u".into()), roots: vec!["/w".into()], ..Place::default() };
+    Policy::new(PermissionMode::Default, &rules, place, &Path::to_path_buf).0
+}
+
+/// A list of rules, split, compiled and asked. Returns whether anything was kept.
+pub fn rules(text: &str) -> bool {
+    let list = crate::rule::split(text);
+    let borrowed: Vec<_> = list.iter().map(String::as_str).collect();
+    for behaviour in [Behaviour::Allow, Behaviour::Ask, Behaviour::Deny] {
+        let policy = policy(behaviour, &borrowed);
+        shell(&policy, "ls -la src");
+    }
+    !list.is_empty()
+}
+
+/// A command, judged. Returns `allow`, `ask` or `deny`.
+pub fn command(text: &str) -> &'static str {
+    shell(&policy(Behaviour::Allow, &["Bash(git log:*)"]), text)
+}
+
+fn shell(policy: &Policy, command: &str) -> &'static str {
+    let accesses = [Access::Run(command.to_owned())];
+    let request = Request::new("Bash", &accesses);
+    let facts = Facts::gather("/w".into(), policy.needs(&request, Path::new("/w")), normalise);
+    policy.decide(&request, &facts).as_str()
+}
+
+/// A path rule and a path. Returns whether a read is allowed; what is outside needs a rule.
+pub fn path(rule: &str, path: &str) -> bool {
+    let policy = policy(Behaviour::Allow, &[&format!("Read({rule})")]);
+    let path = normalise(&PathBuf::from("/w").join(path));
+    let accesses = [Access::ReadPath(path.clone())];
+    let request = Request::new("Read", &accesses);
+    let facts = Facts::gather("/w".into(), policy.needs(&request, Path::new("/w")), Path::to_path_buf);
+    let allowed = policy.decide(&request, &facts).is_allow();
+    let by_rule = policy.has_rules() || inside(&path, &[PathBuf::from("/w")]);
+    assert!(!allowed || by_rule, "allowed without a rule: {}", path.display());
+    allowed
+}

@@ -1,0 +1,210 @@
+//! Words, re-parsed piece by piece. Only literal text, quotes, escapes and a leading `~` are plain; every expansion
+//! refuses, and whatever text it carries (defaults, subscripts, patterns) is searched for commands.
+
+use super::grammar::Reader;
+use super::script::Word;
+use super::suspects::ansi_c;
+use brush_parser::word::{self, Parameter, ParameterExpr, TildeExpr, WordPiece, WordPieceWithSource};
+
+/// Expansions in one word; the word grammar follows them recursively.
+const MAX_IN_WORD: usize = 16;
+
+/// How many expansions and extended patterns the text may hold, quotes not considered.
+pub(super) fn openers(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let opens = |pair: &&[u8]| {
+        matches!(pair, [b'$' | b'<' | b'>' | b'(' | b'@' | b'!' | b'+' | b'*' | b'?', b'('] | [b'$', b'{' | b'['])
+    };
+    bytes.windows(2).filter(opens).count() + text.matches('`').count()
+}
+
+pub(super) fn word(reader: &mut Reader, raw: &str) -> Word {
+    let mut out = Word { raw: raw.replace("\\\n", ""), ..Word::default() };
+    if openers(raw) > MAX_IN_WORD {
+        reader.refuse("a word has too many expansions");
+        out.text.push_str(raw);
+        return out;
+    }
+    if let Ok(pieces) = word::parse(raw, &reader.options) {
+        for piece in &pieces {
+            add(reader, piece, &mut out, Quoting::None);
+        }
+    } else {
+        reader.refuse("a word cannot be parsed");
+        out.text.push_str(raw);
+    }
+    if out.raw.starts_with('=') {
+        // zsh replaces `=name` by the path of that program.
+        reader.refuse("a word starts with an equals sign");
+    }
+    out
+}
+
+/// Text in which expansions count, as in arithmetic or a parameter's default.
+pub(super) fn walk(reader: &mut Reader, text: &str) {
+    word(reader, text);
+}
+
+/// The body of a here-document whose delimiter is not quoted.
+pub(super) fn document(reader: &mut Reader, text: &str) {
+    if openers(text) > MAX_IN_WORD {
+        reader.refuse("a here-document has too many expansions");
+        return;
+    }
+    match word::parse_heredoc(text, &reader.options) {
+        Ok(pieces) => {
+            let mut ignored = Word::default();
+            for piece in &pieces {
+                add(reader, piece, &mut ignored, Quoting::Double);
+            }
+        }
+        Err(_) => reader.refuse("a here-document cannot be parsed"),
+    }
+    // The word grammar may see less than the shell does.
+    if text.contains(['$', '`']) {
+        reader.refuse("a here-document has an expansion");
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quoting {
+    None,
+    Double,
+}
+
+fn add(reader: &mut Reader, piece: &WordPieceWithSource, out: &mut Word, quoting: Quoting) {
+    match &piece.piece {
+        WordPiece::Text(text) => {
+            if quoting == Quoting::None {
+                check_bare(reader, text, out);
+            }
+            out.text.push_str(text);
+        }
+        WordPiece::SingleQuotedText(text) => {
+            out.quoted = true;
+            out.text.push_str(text);
+        }
+        WordPiece::AnsiCQuotedText(text) => {
+            reader.refuse("it has an escaped string");
+            out.quoted = true;
+            out.text.push_str(&ansi_c(text));
+        }
+        WordPiece::DoubleQuotedSequence(pieces) => {
+            out.quoted = true;
+            for piece in pieces {
+                add(reader, piece, out, Quoting::Double);
+            }
+        }
+        WordPiece::GettextDoubleQuotedSequence(pieces) => {
+            reader.refuse("it has a translated string");
+            out.quoted = true;
+            for piece in pieces {
+                add(reader, piece, out, Quoting::Double);
+            }
+        }
+        WordPiece::TildeExpansion(tilde) => {
+            match tilde {
+                TildeExpr::Home => out.tilde = true,
+                TildeExpr::UserHome(_)
+                | TildeExpr::WorkingDir
+                | TildeExpr::OldWorkingDir
+                | TildeExpr::NthDirFromTopOfDirStack { .. }
+                | TildeExpr::NthDirFromBottomOfDirStack { .. } => reader.refuse("it has an unusual tilde"),
+            }
+            out.text.push('~');
+        }
+        WordPiece::ParameterExpansion(parameter) => {
+            reader.refuse("it has an expansion");
+            expanded(reader, parameter, out);
+        }
+        WordPiece::CommandSubstitution(text) => {
+            out.text.push_str("$()");
+            reader.nested(text);
+        }
+        WordPiece::BackquotedCommandSubstitution(text) => {
+            out.text.push_str("$()");
+            reader.nested(&text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\"));
+        }
+        WordPiece::EscapeSequence(text) => escape(text, out),
+        WordPiece::ArithmeticExpression(expr) => {
+            out.text.push_str("$()");
+            reader.arithmetic(&expr.value);
+        }
+    }
+}
+
+fn escape(text: &str, out: &mut Word) {
+    let escaped = text.strip_prefix('\\').unwrap_or(text);
+    if escaped != "\n" {
+        out.quoted = true;
+        out.text.push_str(escaped);
+    }
+}
+
+/// Unquoted text: patterns are noted; braces, parentheses and stray quotes refuse.
+fn check_bare(reader: &mut Reader, text: &str, out: &mut Word) {
+    if text.contains(['*', '?', '[']) {
+        out.glob = true;
+    }
+    if text.contains(['(', ')', '`', '\'', '"', '\\', '\n']) {
+        reader.refuse("it has a pattern or quote that is not plain");
+    }
+    if text.contains('$') {
+        reader.refuse("it has an expansion");
+    }
+    // `{}` and `HEAD@{1}` are literal; lists, ranges and `{name}>` are not.
+    let braces = text.contains(['{', '}']);
+    let builds_words = out.raw.contains(',') || out.raw.contains("..");
+    let names_descriptor = out.raw.starts_with('{') && out.raw.len() > 2;
+    if braces && (builds_words || names_descriptor) {
+        reader.refuse("it has braces");
+    }
+}
+
+fn expanded(reader: &mut Reader, expr: &ParameterExpr, out: &mut Word) {
+    let mut texts: Vec<&str> = Vec::new();
+    let parameter = match expr {
+        ParameterExpr::Parameter { parameter, .. }
+        | ParameterExpr::ParameterLength { parameter, .. }
+        | ParameterExpr::Transform { parameter, .. } => Some(parameter),
+        ParameterExpr::UseDefaultValues { parameter, default_value: text, .. }
+        | ParameterExpr::AssignDefaultValues { parameter, default_value: text, .. }
+        | ParameterExpr::IndicateErrorIfNullOrUnset { parameter, error_message: text, .. }
+        | ParameterExpr::UseAlternativeValue { parameter, alternative_value: text, .. }
+        | ParameterExpr::RemoveSmallestSuffixPattern { parameter, pattern: text, .. }
+        | ParameterExpr::RemoveLargestSuffixPattern { parameter, pattern: text, .. }
+        | ParameterExpr::RemoveSmallestPrefixPattern { parameter, pattern: text, .. }
+        | ParameterExpr::RemoveLargestPrefixPattern { parameter, pattern: text, .. }
+        | ParameterExpr::UppercaseFirstChar { parameter, pattern: text, .. }
+        | ParameterExpr::UppercasePattern { parameter, pattern: text, .. }
+        | ParameterExpr::LowercaseFirstChar { parameter, pattern: text, .. }
+        | ParameterExpr::LowercasePattern { parameter, pattern: text, .. } => {
+            texts.extend(text.as_deref());
+            Some(parameter)
+        }
+        ParameterExpr::ReplaceSubstring { parameter, pattern, replacement, .. } => {
+            texts.push(pattern);
+            texts.extend(replacement.as_deref());
+            Some(parameter)
+        }
+        ParameterExpr::Substring { parameter, offset, length, .. } => {
+            texts.push(&offset.value);
+            texts.extend(length.as_ref().map(|length| length.value.as_str()));
+            Some(parameter)
+        }
+        ParameterExpr::VariableNames { .. } | ParameterExpr::MemberKeys { .. } => None,
+    };
+    match parameter {
+        Some(Parameter::Named(name)) => out.text.extend(["${", name, "}"]),
+        Some(Parameter::NamedWithIndex { index, .. }) => {
+            out.text.push_str("$()");
+            texts.push(index);
+        }
+        Some(Parameter::Positional(_) | Parameter::Special(_) | Parameter::NamedWithAllIndices { .. }) | None => {
+            out.text.push_str("$()");
+        }
+    }
+    for text in texts {
+        walk(reader, text);
+    }
+}

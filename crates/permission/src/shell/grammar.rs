@@ -1,0 +1,421 @@
+//! The authority: the whole command as `brush-parser` reads it. The strict units contain only syntax that is on the
+//! list; anything else (expansions, substitutions, functions, arithmetic …) makes the reading opaque, but is still
+//! walked so that deny and ask rules see the commands inside it.
+
+use super::expansion;
+use super::script::{Join, Opaque, Redirect, Unit, Word};
+use super::suspects::Suspect;
+use brush_parser::{ParserOptions, Token, ast};
+
+/// Substitutions inside substitutions are followed this deep; further down the command is opaque.
+const MAX_DEPTH: u32 = 12;
+
+/// The grammar tries alternatives at each level of nesting, so its cost doubles with every one.
+const MAX_NESTING: usize = 8;
+/// Expansions, which the tokenizer follows recursively.
+const MAX_OPENERS: usize = 64;
+
+/// What the parser made of a command.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed {
+    pub(crate) units: Vec<Unit>,
+    /// Every command found, in or out of the strict syntax.
+    pub(crate) suspects: Vec<Suspect>,
+    /// Bodies of here-documents with a quoted delimiter: data, not shell text.
+    pub(crate) data: Vec<String>,
+    /// The first thing that is not plain.
+    pub(crate) opaque: Option<Opaque>,
+}
+
+pub(crate) fn parse(text: &str) -> Result<Parsed, Opaque> {
+    let mut reader = Reader { out: Parsed::default(), options: ParserOptions::default(), depth: 0, scopes: 0 };
+    reader.program(text)?;
+    Ok(reader.out)
+}
+
+pub(super) struct Reader {
+    pub(super) out: Parsed,
+    pub(super) options: ParserOptions,
+    depth: u32,
+    scopes: u32,
+}
+
+/// Where the next simple command stands.
+#[derive(Clone, Copy)]
+struct At {
+    join: Join,
+    scope: u32,
+    feeds: bool,
+}
+
+impl Reader {
+    fn program(&mut self, text: &str) -> Result<(), Opaque> {
+        if expansion::openers(text) > MAX_OPENERS {
+            return Err("it has too many expansions");
+        }
+        let tokens = brush_parser::uncached_tokenize_str(text, &self.options.tokenizer_options())
+            .map_err(|_| "it cannot be parsed")?;
+        if is_deep(&tokens) {
+            return Err("it is nested too deeply");
+        }
+        let program = brush_parser::parse_tokens(&tokens, &self.options).map_err(|_| "it cannot be parsed")?;
+        for list in &program.complete_commands {
+            self.list(list, 0);
+        }
+        Ok(())
+    }
+
+    /// The first reason stays.
+    pub(super) fn refuse(&mut self, why: Opaque) {
+        self.out.opaque.get_or_insert(why);
+    }
+
+    /// Text that the shell would run: never plain, its commands are suspects.
+    pub(super) fn nested(&mut self, text: &str) {
+        self.refuse("it has a command substitution");
+        if self.depth >= MAX_DEPTH {
+            return;
+        }
+        self.depth += 1;
+        // A broken inner text leaves its commands to the other readings.
+        if self.program(text).is_err() {
+            self.refuse("it cannot be parsed");
+        }
+        self.depth -= 1;
+    }
+
+    fn list(&mut self, list: &ast::CompoundList, scope: u32) {
+        for ast::CompoundListItem(and_or, _) in &list.0 {
+            let join = if self.out.units.is_empty() { Join::First } else { Join::Then };
+            self.pipeline(&and_or.first, At { join, scope, feeds: false });
+            for next in &and_or.additional {
+                let (join, pipeline) = match next {
+                    ast::AndOr::And(pipeline) => (Join::And, pipeline),
+                    ast::AndOr::Or(pipeline) => (Join::Or, pipeline),
+                };
+                self.pipeline(pipeline, At { join, scope, feeds: false });
+            }
+        }
+    }
+
+    fn inner_list(&mut self, list: &ast::CompoundList) {
+        self.scopes += 1;
+        self.list(list, self.scopes);
+    }
+
+    fn pipeline(&mut self, pipeline: &ast::Pipeline, at: At) {
+        for (index, command) in pipeline.seq.iter().enumerate() {
+            let join = if index == 0 { at.join } else { Join::Pipe };
+            self.command(command, At { join, feeds: index + 1 < pipeline.seq.len(), ..at });
+        }
+    }
+
+    fn command(&mut self, command: &ast::Command, at: At) {
+        match command {
+            ast::Command::Simple(simple) => self.simple(simple, at),
+            ast::Command::Compound(compound, redirects) => {
+                self.compound(compound);
+                self.loose_redirects(redirects.as_ref());
+            }
+            ast::Command::Function(function) => {
+                self.refuse("it defines a function");
+                self.compound(&function.body.0);
+                self.loose_redirects(function.body.1.as_ref());
+            }
+            ast::Command::ExtendedTest(test, redirects) => {
+                self.refuse("it has a [[ ]] test");
+                self.test(&test.expr);
+                self.loose_redirects(redirects.as_ref());
+            }
+        }
+    }
+
+    fn compound(&mut self, compound: &ast::CompoundCommand) {
+        match compound {
+            ast::CompoundCommand::Arithmetic(arithmetic) => self.arithmetic(&arithmetic.expr.value),
+            ast::CompoundCommand::ArithmeticForClause(clause) => {
+                for expr in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
+                    self.arithmetic(&expr.value);
+                }
+                self.inner_list(&clause.body.list);
+            }
+            ast::CompoundCommand::BraceGroup(group) => self.inner_list(&group.list),
+            ast::CompoundCommand::Subshell(shell) => self.inner_list(&shell.list),
+            ast::CompoundCommand::ForClause(clause) => {
+                for value in clause.values.iter().flatten() {
+                    self.word(value);
+                }
+                self.inner_list(&clause.body.list);
+            }
+            ast::CompoundCommand::CaseClause(clause) => self.case(clause),
+            ast::CompoundCommand::IfClause(clause) => {
+                self.inner_list(&clause.condition);
+                self.inner_list(&clause.then);
+                for branch in clause.elses.iter().flatten() {
+                    branch.condition.iter().for_each(|list| self.inner_list(list));
+                    self.inner_list(&branch.body);
+                }
+            }
+            ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
+                self.inner_list(&clause.0);
+                self.inner_list(&clause.1.list);
+            }
+            ast::CompoundCommand::Coprocess(process) => {
+                self.refuse("it starts a coprocess");
+                self.scopes += 1;
+                self.command(&process.body, At { join: Join::Then, scope: self.scopes, feeds: false });
+            }
+        }
+    }
+
+    fn case(&mut self, clause: &ast::CaseClauseCommand) {
+        self.refuse("it has a case statement");
+        self.word(&clause.value);
+        for item in &clause.cases {
+            for pattern in &item.patterns {
+                self.word(pattern);
+            }
+            item.cmd.iter().for_each(|list| self.inner_list(list));
+        }
+    }
+
+    pub(super) fn arithmetic(&mut self, text: &str) {
+        self.refuse("it has arithmetic");
+        expansion::walk(self, text);
+    }
+
+    fn test(&mut self, expr: &ast::ExtendedTestExpr) {
+        match expr {
+            ast::ExtendedTestExpr::And(left, right) | ast::ExtendedTestExpr::Or(left, right) => {
+                self.test(left);
+                self.test(right);
+            }
+            ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
+            ast::ExtendedTestExpr::UnaryTest(_, word) => {
+                // `-v 'a[$(x)]'` evaluates what the quotes hold.
+                expansion::walk(self, &word.value.replace('\'', ""));
+                self.word(word);
+            }
+            ast::ExtendedTestExpr::BinaryTest(_, left, right) => {
+                self.word(left);
+                self.word(right);
+            }
+        }
+    }
+
+    fn simple(&mut self, simple: &ast::SimpleCommand, at: At) {
+        let mut unit = Unit {
+            join: at.join,
+            assignments: Vec::new(),
+            words: Vec::new(),
+            redirects: Vec::new(),
+            scope: at.scope,
+            feeds: at.feeds,
+        };
+        for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+            self.item(item, &mut unit, Position::Before);
+        }
+        let name = simple.word_or_name.as_ref().map(|word| self.word(word));
+        unit.words.extend(name);
+        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+            self.item(item, &mut unit, Position::After);
+        }
+        self.suspect(&unit);
+        if unit.words.is_empty() {
+            self.refuse(if unit.assignments.is_empty() { "it only redirects" } else { "it sets a variable" });
+            return;
+        }
+        if self.depth == 0 {
+            self.out.units.push(unit);
+        }
+    }
+
+    fn suspect(&mut self, unit: &Unit) {
+        let side = |writes: bool| {
+            let of_side = unit.redirects.iter().filter(move |redirect| redirect.writes == writes);
+            of_side.map(|redirect| redirect.word.text.clone()).collect()
+        };
+        let words = unit.words.iter().map(|word| word.text.clone()).collect();
+        self.out.suspects.push(Suspect { words, reads: side(false), writes: side(true) });
+    }
+
+    fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, unit: &mut Unit, position: Position) {
+        match item {
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => unit.redirects.extend(self.redirect(redirect)),
+            ast::CommandPrefixOrSuffixItem::Word(word) => {
+                let word = self.word(word);
+                unit.words.push(word);
+            }
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, whole) => {
+                self.assignment(assignment);
+                let word = self.word(whole);
+                match position {
+                    Position::Before => unit.assignments.push(word.raw),
+                    Position::After => unit.words.push(word),
+                }
+            }
+            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, shell) => {
+                self.substituted(&shell.list);
+                unit.words.push(unknown());
+            }
+        }
+    }
+
+    fn substituted(&mut self, list: &ast::CompoundList) {
+        self.refuse("it has a process substitution");
+        self.depth += 1;
+        self.inner_list(list);
+        self.depth -= 1;
+    }
+
+    fn assignment(&mut self, assignment: &ast::Assignment) {
+        if let ast::AssignmentName::ArrayElementName(_, index) = &assignment.name {
+            self.refuse("it sets an array element");
+            expansion::walk(self, index);
+        }
+        if let ast::AssignmentValue::Array(elements) = &assignment.value {
+            self.refuse("it sets an array");
+            for (key, value) in elements {
+                if let Some(key) = key {
+                    self.word(key);
+                }
+                self.word(value);
+            }
+        }
+    }
+
+    fn loose_redirects(&mut self, redirects: Option<&ast::RedirectList>) {
+        let mut suspect = Suspect::default();
+        for redirect in redirects.iter().flat_map(|list| &list.0) {
+            if let Some(redirect) = self.redirect(redirect) {
+                self.refuse("it redirects a group of commands");
+                let side = if redirect.writes { &mut suspect.writes } else { &mut suspect.reads };
+                side.push(redirect.word.text);
+            }
+        }
+        if suspect != Suspect::default() {
+            self.out.suspects.push(suspect);
+        }
+    }
+
+    fn redirect(&mut self, redirect: &ast::IoRedirect) -> Option<Redirect> {
+        match redirect {
+            ast::IoRedirect::File(descriptor, kind, target) => {
+                self.descriptor(*descriptor);
+                self.file(kind, target)
+            }
+            ast::IoRedirect::HereDocument(descriptor, document) => {
+                self.descriptor(*descriptor);
+                self.document(document);
+                None
+            }
+            ast::IoRedirect::HereString(descriptor, word) => {
+                self.descriptor(*descriptor);
+                self.word(word);
+                None
+            }
+            ast::IoRedirect::OutputAndError(word, _) => self.target(word, Direction::Write),
+        }
+    }
+
+    fn descriptor(&mut self, descriptor: Option<i32>) {
+        if descriptor.is_some_and(|descriptor| !(0..=2).contains(&descriptor)) {
+            self.refuse("it uses an unusual file descriptor");
+        }
+    }
+
+    fn file(&mut self, kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTarget) -> Option<Redirect> {
+        let direction = match kind {
+            ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => Direction::Read,
+            ast::IoFileRedirectKind::Write
+            | ast::IoFileRedirectKind::Append
+            | ast::IoFileRedirectKind::ReadAndWrite
+            | ast::IoFileRedirectKind::Clobber
+            | ast::IoFileRedirectKind::DuplicateOutput => Direction::Write,
+        };
+        match target {
+            ast::IoFileRedirectTarget::Duplicate(word) if is_descriptor(&word.value) => None,
+            ast::IoFileRedirectTarget::Filename(word) | ast::IoFileRedirectTarget::Duplicate(word) => {
+                self.target(word, direction)
+            }
+            ast::IoFileRedirectTarget::Fd(descriptor) => {
+                self.descriptor(Some(*descriptor));
+                None
+            }
+            ast::IoFileRedirectTarget::ProcessSubstitution(_, shell) => {
+                self.substituted(&shell.list);
+                None
+            }
+        }
+    }
+
+    fn target(&mut self, word: &ast::Word, direction: Direction) -> Option<Redirect> {
+        let word = self.word(word);
+        if word.text == "/dev/null" {
+            return None;
+        }
+        // zsh reads `>! f` as a forced write to f.
+        if word.glob || word.tilde || word.text.is_empty() || word.text.starts_with('!') {
+            self.refuse("it redirects to a name that is not plain");
+        }
+        Some(Redirect { word, writes: direction == Direction::Write })
+    }
+
+    fn document(&mut self, document: &ast::IoHereDocument) {
+        if !document.requires_expansion {
+            self.out.data.push(document.doc.value.clone());
+            return;
+        }
+        expansion::document(self, &document.doc.value);
+    }
+
+    fn word(&mut self, word: &ast::Word) -> Word {
+        expansion::word(self, &word.value)
+    }
+}
+
+/// Structures are counted and never taken back: an end that looks like one may be text.
+fn is_deep(tokens: &[Token]) -> bool {
+    let (mut depth, mut deepest, mut structures) = (0_usize, 0_usize, 0_usize);
+    for token in tokens {
+        match token {
+            Token::Operator(text, _) => {
+                let (opened, closed) = (text.matches('(').count(), text.matches(')').count());
+                depth = (depth + opened).saturating_sub(closed);
+                deepest = deepest.max(depth);
+            }
+            Token::Word(text, _) => {
+                structures += usize::from(matches!(
+                    text.as_str(),
+                    "{" | "if" | "elif" | "while" | "until" | "for" | "case" | "select" | "function" | "coproc" | "[["
+                ));
+            }
+        }
+    }
+    deepest + structures > MAX_NESTING
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Position {
+    Before,
+    After,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Read,
+    Write,
+}
+
+fn is_descriptor(text: &str) -> bool {
+    matches!(text, "0" | "1" | "2" | "-")
+}
+
+/// A word whose value is known only when it runs.
+fn unknown() -> Word {
+    Word { text: "$()".into(), raw: "$()".into(), quoted: true, ..Word::default() }
+}
+
+#[cfg(test)]
+#[path = "grammar_tests.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+use super::super::reading::Reading;
+use super::super::script::Unit;
+
+fn texts(command: &str) -> Vec<String> {
+    let reading = Reading::of(command);
+    reading.strict.unwrap_or_else(|why| panic!("{command:?}: {why}")).iter().map(Unit::text).collect()
+}
+
+#[test]
+#[rustfmt::skip]
+fn plain_commands_are_split_and_normalised() {
+    assert_eq!(texts("git   commit\t-m x"), ["git commit -m x"]);
+    assert_eq!(texts("a && b || c ; d | e |& f\n g # note"), ["a", "b", "c", "d", "e", "f", "g"]);
+    assert_eq!(texts("npm test -- --grep '# todo; rm'"), ["npm test -- --grep '# todo; rm'"]);
+    assert_eq!(texts("ls 2>&1 >/dev/null; cat x 2> /dev/null | wc"), ["ls", "cat x", "wc"]);
+    assert_eq!(texts("\n\nls;\n"), ["ls"]);
+    assert_eq!(texts("gr\\\nep x"), ["grep x"]);
+    assert_eq!(texts("echo a#b"), ["echo a#b"]);
+    assert_eq!(texts("(a; b) && { c; }"), ["a", "b", "c"]);
+    assert_eq!(texts("if a; then b; else c; fi"), ["a", "b", "c"]);
+    assert_eq!(texts("! a | b &"), ["a", "b"]);
+    assert_eq!(texts("time a"), ["a"]);
+    assert_eq!(texts("cat <<'E'\n$(x) rm -rf /\nE\nls"), ["cat", "ls"]);
+    assert_eq!(texts("cat <<E\nplain\nE"), ["cat"]);
+    assert_eq!(texts("a <<< 'b c'"), ["a"]);
+    assert_eq!(texts("git show HEAD@{1}"), ["git show HEAD@{1}"]);
+    assert_eq!(texts("find . -name {} -print"), ["find . -name {} -print"]);
+}
+
+#[test]
+#[rustfmt::skip]
+fn quotes_are_removed_from_the_words() {
+    let reading = Reading::of(r#"c'u'rl "a b" \x 'it' "q\"q""#);
+    let words: Vec<_> = reading.strict.as_ref().unwrap()[0].words.iter().map(|w| w.text.as_str()).collect();
+    assert_eq!(words, ["curl", "a b", "x", "it", "q\"q"]);
+}
+
+#[test]
+#[rustfmt::skip]
+fn redirections_are_kept_apart() {
+    let reading = Reading::of("sort < in > out 2>&1 >/dev/null");
+    let unit = &reading.strict.as_ref().unwrap()[0];
+    let files: Vec<_> = unit.redirects.iter().map(|r| (r.word.text.as_str(), r.writes)).collect();
+    assert_eq!(files, [("in", false), ("out", true)]);
+    assert_eq!(unit.text(), "sort");
+}
+
+#[test]
+#[rustfmt::skip]
+fn everything_else_is_opaque() {
+    for command in [
+        "echo $(id)", "echo `id`", "echo \"$(id)\"", "echo \"`id`\"", "echo $HOME", "cat <(x)", "x <<EOF\n$(hi)\nEOF", "x <<< $y",
+        "x > ~/f", "x > *", "x 5> f", "x {fd}> f", "f(){ x; }", "a && ", "&& a", "a || || b", "echo \"open", "echo 'open", "eval ls",
+        "source f", ". f", "X=1", "export A=b; ls", "=ls", "l? x", "~/x", "{curl,x}", "{a..b} x", "[[ -v a ]]", "echo a\u{202e}b",
+        "echo a\rb", "cat${IFS}x", "a ;; b", "ls\u{a0}-l", "((a))", "case a in b) c;; esac", "coproc x", "select x in a; do b; done",
+        "for ((;;)); do x; done", "echo $'a'", "echo $\"a\"", "a[0]=b c", "a=(b) c", "x >! f", "{ x; } > f", "echo ~u", "", " ", "# x",
+        "function f { x; }", "echo @(a|b)",
+    ] {
+        assert!(Reading::of(command).strict.is_err(), "{command:?} must be opaque: {:?}", Reading::of(command).strict);
+    }
+    assert!(Reading::of(&"x".repeat(10_001)).strict.is_err());
+}
+
+#[test]
+fn deep_nesting_ends() {
+    for (open, close) in [
+        ("(", ")"),
+        ("( ')'; ", ")"),
+        ("$(", ")"),
+        ("{ ", ";}"),
+        ("`", "`"),
+        ("${a:-", "}"),
+        ("if ", ""),
+        ("\"$(", ")\""),
+        ("((", "))"),
+    ] {
+        for depth in [3, 8, 9, 30, 300, 3000] {
+            let command = format!("{}rm x{}", open.repeat(depth), close.repeat(depth));
+            let reading = Reading::of(&command);
+            assert!(depth < 9 || reading.strict.is_err(), "{open}");
+            assert!(open.starts_with('`') || reading.any_spelling(|text| text.starts_with("rm x")), "{open} {depth}");
+        }
+    }
+}
+
+#[test]
+fn characters_beyond_ascii_are_safe() {
+    for command in
+        ["echo {\u{e014f}..\u{e0150}}", "echo {1\u{1f600}..3}", "\u{1f600} x", "cat <<\u{e9}\nx\n\u{e9}", "a\0b"]
+    {
+        Reading::of(command);
+    }
+    assert_eq!(texts("caf\u{e9} 'd\u{e9}j\u{e0}' && echo \u{fc}"), ["caf\u{e9} 'd\u{e9}j\u{e0}'", "echo \u{fc}"]);
+}

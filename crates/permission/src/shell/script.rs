@@ -1,0 +1,110 @@
+//! What the strict reading consists of: simple commands made of plain words and quotes. Names that change how the rest
+//! of a command must be read are refused here.
+
+/// Longer commands cannot be read by a person either.
+pub(crate) const MAX_CHARS: usize = 10_000;
+
+/// One simple command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unit {
+    pub(crate) join: Join,
+    /// Leading `NAME=value` words.
+    pub(crate) assignments: Vec<String>,
+    pub(crate) words: Vec<Word>,
+    /// Files its redirections open; `/dev/null` and duplications are left out.
+    pub(crate) redirects: Vec<Redirect>,
+    /// The group or subshell it stands in: a `cd` counts only inside its own.
+    pub(crate) scope: u32,
+    /// Another program of the same pipeline reads its output.
+    pub(crate) feeds: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Redirect {
+    pub(crate) word: Word,
+    pub(crate) writes: bool,
+}
+
+/// How a unit is joined to the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Join {
+    First,
+    And,
+    Or,
+    Then,
+    Pipe,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// After quote removal.
+    pub(crate) text: String,
+    /// As written.
+    pub(crate) raw: String,
+    pub(crate) quoted: bool,
+    /// Holds an unquoted `*`, `?` or `[`.
+    pub(crate) glob: bool,
+    /// Begins with an unquoted `~`.
+    pub(crate) tilde: bool,
+}
+
+/// What stopped the analysis.
+pub(crate) type Opaque = &'static str;
+
+/// Control characters and the Unicode characters that hide or reorder text.
+pub(crate) fn is_deceptive(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{3164}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
+        || (c.is_whitespace() && !c.is_ascii())
+}
+
+/// Words with a grammar of their own.
+#[rustfmt::skip]
+const KEYWORDS: &[&str] = &[
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "in",
+    "function", "coproc", "[[", "]]", "repeat", "foreach", "end", "nocorrect",
+];
+
+/// Builtins that change how everything after them in the same command is to be read.
+#[rustfmt::skip]
+const POISON: &[&str] = &[
+    "export", "declare", "typeset", "local", "readonly", "alias", "unalias", "set", "unset", "shopt", "setopt",
+    "unsetopt", "enable", "hash", "trap", "exec", "builtin", "pushd", "popd", "umask", "read", "mapfile", "readarray",
+    "getopts", "emulate", "zmodload", "autoload", "bindkey", "complete",
+];
+
+const CODE: &[&str] = &["eval", "source", "."];
+
+pub(crate) fn check(units: &[Unit]) -> Result<(), Opaque> {
+    for unit in units {
+        let Some(command) = unit.words.first() else { return Err("it is incomplete") };
+        if command.glob || command.tilde {
+            return Err("the program name is a pattern");
+        }
+        let name = command.text.as_str();
+        if name.is_empty() || KEYWORDS.contains(&name) {
+            return Err("it has a control structure");
+        }
+        if CODE.contains(&name) {
+            return Err("it runs text as code");
+        }
+        if units.len() > 1 && POISON.contains(&name) {
+            return Err("it changes the shell for what follows");
+        }
+    }
+    Ok(())
+}
+
+impl Unit {
+    /// The words as written, single blanks between them.
+    pub(crate) fn text(&self) -> String {
+        join_raw(&self.words)
+    }
+}
+
+pub(crate) fn join_raw(words: &[Word]) -> String {
+    let raws: Vec<_> = words.iter().map(|word| word.raw.as_str()).collect();
+    raws.join(" ")
+}

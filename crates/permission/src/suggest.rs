@@ -1,0 +1,139 @@
+//! "Don't ask again": what could be saved so that a call is not asked about next time. Suggestions are narrow, are
+//! checked against the call that produced them, and never hold anything that looks like a credential.
+
+use serde_json::{Value, json};
+use wire::mode::PermissionMode;
+
+/// Where a suggestion would be saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    LocalSettings,
+    Session,
+}
+
+impl Destination {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LocalSettings => "localSettings",
+            Self::Session => "session",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Suggestion {
+    /// Allow rules: the tool and, if any, the specifier.
+    AddRules {
+        rules: Vec<(String, Option<String>)>,
+        destination: Destination,
+    },
+    SetMode {
+        mode: PermissionMode,
+        destination: Destination,
+    },
+    AddDirectories {
+        directories: Vec<String>,
+        destination: Destination,
+    },
+}
+
+impl Suggestion {
+    /// A `PermissionUpdate` of the protocol.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::AddRules { rules, destination } => {
+                let rule = |(tool, content): &(String, Option<String>)| match content {
+                    Some(content) => json!({"toolName": tool, "ruleContent": content}),
+                    None => json!({"toolName": tool}),
+                };
+                let rules: Vec<_> = rules.iter().map(rule).collect();
+                json!({"type": "addRules", "rules": rules, "behavior": "allow", "destination": destination.as_str()})
+            }
+            Self::SetMode { mode, destination } => {
+                json!({"type": "setMode", "mode": mode.as_str(), "destination": destination.as_str()})
+            }
+            Self::AddDirectories { directories, destination } => {
+                json!({"type": "addDirectories", "directories": directories, "destination": destination.as_str()})
+            }
+        }
+    }
+}
+
+/// Programs with subcommands, and how many further words name what they do.
+#[rustfmt::skip]
+const LEVELS: &[(&str, usize)] = &[
+    ("git", 1), ("npm", 1), ("pnpm", 1), ("yarn", 1), ("bun", 1), ("cargo", 1), ("docker", 1), ("podman", 1), ("kubectl", 1),
+    ("gh", 2), ("go", 1), ("pip", 1), ("pip3", 1), ("uv", 1), ("poetry", 1), ("make", 1), ("just", 1), ("systemctl", 1),
+    ("terraform", 1), ("aws", 2), ("gcloud", 2), ("az", 2), ("helm", 1), ("dotnet", 1), ("rustup", 1), ("brew", 1), ("apt", 1),
+    ("mix", 1), ("bundle", 1), ("rake", 1), ("gradle", 1), ("./gradlew", 1), ("mvn", 1), ("composer", 1), ("deno", 1), ("npx", 1),
+];
+
+/// Words after which one more names what runs.
+const RUNS_NAMED: &[&str] = &["run", "exec", "compose", "tool", "dlx", "x", "pip"];
+
+#[rustfmt::skip]
+const INTERPRETERS: &[&str] = &[
+    "python", "python3", "node", "ruby", "perl", "php", "lua", "bash", "sh", "zsh", "dash", "ksh", "fish", "deno", "osascript",
+    "tsx", "ts-node", "Rscript", "pwsh",
+];
+
+/// The prefix worth saving for a command, without the final star. `None` when no prefix is narrow enough.
+pub(crate) fn prefix(words: &[&str]) -> Option<String> {
+    let (program, rest) = words.split_first()?;
+    if !is_plain(program) || crate::shell::wrapper::may_run_others(crate::shell::wrapper::base_name(program)) {
+        return None;
+    }
+    if INTERPRETERS.contains(program) {
+        let script = rest.first().filter(|word| is_plain(word))?;
+        return Some(format!("{program} {script}"));
+    }
+    let mut levels = LEVELS.iter().find(|(name, _)| name == program).map_or(0, |(_, levels)| *levels);
+    let mut text = (*program).to_owned();
+    for word in rest {
+        if levels == 0 {
+            break;
+        }
+        if !is_plain(word) {
+            return None;
+        }
+        text.push(' ');
+        text.push_str(word);
+        levels -= 1;
+        if levels == 0 && RUNS_NAMED.contains(word) {
+            levels = 1;
+        }
+    }
+    (levels == 0).then_some(text)
+}
+
+fn is_plain(word: &str) -> bool {
+    !word.is_empty()
+        && !word.starts_with('-')
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '@' | '+'))
+}
+
+/// Whether the text may hold a key, a token or a password.
+pub(crate) fn looks_secret(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let words = ["token", "passw", "secret", "bearer", "apikey", "api_key", "api-key", "authorization", "-----begin"];
+    let marks =
+        ["sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "AKIA", "ASIA", "xoxb-", "xoxp-", "eyJ", "AIza"];
+    let in_url = text.split("://").skip(1).any(|rest| {
+        let authority = rest.split(['/', ' ', '"', '\'']).next().unwrap_or("");
+        authority.contains('@')
+    });
+    in_url
+        || words.iter().any(|word| lower.contains(word))
+        || marks.iter().any(|mark| text.contains(mark))
+        || text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '+')).any(is_dense)
+}
+
+/// Long and mixed, as random text is.
+fn is_dense(word: &str) -> bool {
+    let has = |kind: fn(&char) -> bool| word.chars().filter(kind).count() >= 3;
+    word.len() >= 24 && has(char::is_ascii_digit) && has(char::is_ascii_alphabetic)
+}
+
+#[cfg(test)]
+#[path = "suggest_tests.rs"]
+mod tests;

@@ -1,0 +1,43 @@
+use super::*;
+
+#[test]
+#[rustfmt::skip]
+fn prefixes_name_what_runs() {
+    let of = |text: &str| prefix(&text.split(' ').collect::<Vec<_>>());
+    for (command, expected) in [
+        ("npm test --watch", Some("npm test")), ("npm run build -- --x", Some("npm run build")), ("git commit -m x", Some("git commit")),
+        ("gh pr view 3", Some("gh pr view")), ("curl x", Some("curl")), ("python3 run.py --x", Some("python3 run.py")), ("python -c x", None),
+        ("bash x", None), ("sudo ls", None), ("env ls", None), ("git -c a=b log", None), ("npm", None), ("'npm' test", None),
+        ("docker compose up -d", Some("docker compose up")), ("cargo test", Some("cargo test")), ("./gradlew build", Some("./gradlew build")),
+    ] {
+        assert_eq!(of(command).as_deref(), expected, "{command}");
+    }
+}
+
+#[test]
+#[rustfmt::skip]
+fn credentials_are_recognised() {
+    // [CLI-180]
+    for text in [
+        "curl -H 'Authorization: x'", "x --token abc", "deploy sk-ant-abc", "git clone https://u:p@host/x", "x AKIAABCDEFGHIJKLMNOP",
+        "x 0123456789abcdef0123456789abcdef", "PASSWORD=x y",
+    ] {
+        assert!(looks_secret(text), "{text}");
+    }
+    for text in ["npm test", "git commit -m message", "cargo test -p gimlet-permission", "curl https://example.com/a/b"] {
+        assert!(!looks_secret(text), "{text}");
+    }
+}
+
+#[test]
+fn the_wire_shape_is_the_protocols() {
+    // SDK 11.4
+    let rules = vec![("Bash".into(), Some("npm test *".into()))];
+    let save = Suggestion::AddRules { rules, destination: Destination::LocalSettings };
+    assert_eq!(
+        save.to_json().to_string(),
+        r#"{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"npm test *"}],"behavior":"allow","destination":"localSettings"}"#
+    );
+    let mode = Suggestion::SetMode { mode: PermissionMode::AcceptEdits, destination: Destination::Session };
+    assert_eq!(mode.to_json().to_string(), r#"{"type":"setMode","mode":"acceptEdits","destination":"session"}"#);
+}

@@ -1,0 +1,51 @@
+//! A line typed without showing it. The terminal is put back as it was, also when reading fails.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
+
+/// Asks on the controlling terminal and reads one line with echo off.
+pub fn read_secret(question: &str) -> io::Result<String> {
+    let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    terminal.write_all(question.as_bytes())?;
+    let quiet = Quiet::new(&terminal)?;
+    let mut line = String::new();
+    let read = BufReader::new(&terminal).read_line(&mut line);
+    drop(quiet);
+    (&terminal).write_all(b"\n").ok();
+    read?;
+    Ok(line.trim().to_owned())
+}
+
+/// Echo is off while this lives.
+struct Quiet<'a> {
+    terminal: &'a File,
+    before: libc::termios,
+}
+
+impl<'a> Quiet<'a> {
+    fn new(terminal: &'a File) -> io::Result<Self> {
+        // SAFETY: all-zero is a valid termios; tcgetattr fills it for a descriptor we hold open.
+        let before = unsafe {
+            let mut before: libc::termios = std::mem::zeroed();
+            if libc::tcgetattr(terminal.as_raw_fd(), &raw mut before) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            before
+        };
+        let mut silent = before;
+        silent.c_lflag &= !libc::ECHO;
+        // SAFETY: the descriptor is open and the structure is complete.
+        if unsafe { libc::tcsetattr(terminal.as_raw_fd(), libc::TCSAFLUSH, &raw const silent) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { terminal, before })
+    }
+}
+
+impl Drop for Quiet<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is still open; the structure is the one the terminal gave us.
+        unsafe { libc::tcsetattr(self.terminal.as_raw_fd(), libc::TCSAFLUSH, &raw const self.before) };
+    }
+}

@@ -1,0 +1,404 @@
+//! Every settings key, once. Adding a key is adding a line here; validation, merging, schema and documentation follow.
+
+use super::Sandbox;
+use super::shape::WhenBroken::{EmptyList, True};
+use super::shape::keys;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Moments a hook can be attached to.
+#[rustfmt::skip]
+pub const HOOK_EVENTS: &[&str] = &[
+    "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "PermissionRequest", "PermissionDenied",
+    "UserPromptSubmit", "UserPromptExpansion", "SessionStart", "SessionEnd", "Setup", "Stop", "StopFailure",
+    "SubagentStart", "SubagentStop", "PreCompact", "PostCompact", "PreModelSwitch", "PostModelSwitch", "Notification", "MessageDisplay", "TaskCreated",
+    "TaskCompleted", "TeammateIdle", "Elicitation", "ElicitationResult", "ConfigChange", "InstructionsLoaded",
+    "WorktreeCreate", "WorktreeRemove", "CwdChanged", "FileChanged", "DirectoryAdded",
+];
+
+const EXPIRY: &[&str] = &["60s", "5m", "10m", "never"];
+const MODES: &[&str] =
+    &["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "delegate"];
+#[rustfmt::skip]
+const CHANNELS: &[&str] =
+    &["auto", "terminal_bell", "iterm2", "iterm2_with_bell", "kitty", "ghostty", "notifications_disabled"];
+
+keys! {
+    /// `permissions`.
+    pub struct Permissions {
+        /// Rules for calls that need no approval.
+        "allow" allow: Vec<String> => grant;
+        /// Rules for calls that always need approval.
+        "ask" ask: Vec<String>;
+        /// Rules for calls that are refused.
+        "deny" deny: Vec<String>;
+        /// More directories the tools may work in.
+        "additionalDirectories" additional_directories: Vec<String> => grant;
+        /// The mode a session starts in.
+        "defaultMode" default_mode: Option<String> => one_of(MODES);
+        /// `disable` takes bypass mode away.
+        "disableBypassPermissionsMode" disable_bypass_permissions_mode: Option<String> => one_of(&["disable"]);
+        /// `disable` takes auto mode away.
+        "disableAutoMode" disable_auto_mode: Option<String> => one_of(&["disable"]);
+    }
+}
+
+keys! {
+    /// `attribution`.
+    pub struct Attribution {
+        /// Trailer of commits; empty for none.
+        "commit" commit: Option<String>;
+        /// Line in pull requests; empty for none.
+        "pr" pr: Option<String>;
+        /// Link to the hosted session.
+        "sessionUrl" session_url: Option<bool>;
+    }
+}
+
+keys! {
+    /// `worktree`.
+    pub struct Worktree {
+        /// What a new worktree starts from.
+        "baseRef" base_ref: Option<String> => one_of(&["fresh", "head"]);
+        /// Directories shared with the main checkout by links.
+        "symlinkDirectories" symlink_directories: Vec<String>;
+        /// Paths of a sparse checkout.
+        "sparsePaths" sparse_paths: Vec<String>;
+        /// Whether background sessions get a worktree.
+        "bgIsolation" bg_isolation: Option<String> => one_of(&["worktree", "none"]);
+    }
+}
+
+keys! {
+    /// A settings file.
+    pub struct Settings {
+        /// Model alias or id for the main conversation.
+        "model" model: Option<String>;
+        /// Models that may be chosen; empty means only the default.
+        "availableModels" available_models: Option<Vec<String>> => fail_closed(EmptyList);
+        /// Makes the default model obey `availableModels`.
+        "enforceAvailableModels" enforce_available_models: Option<bool> => fail_closed(True);
+        /// Models tried in order when the main one is unavailable.
+        "fallbackModel" fallback_model: Option<Vec<String>> => replace;
+        /// Model ids to the ids of a provider.
+        "modelOverrides" model_overrides: BTreeMap<String, String>;
+        /// Model of the server-side advisor.
+        "advisorModel" advisor_model: Option<String>;
+        /// How much effort the model spends.
+        "effortLevel" effort_level: Option<String> => one_of(&["low", "medium", "high", "xhigh"]);
+        /// `false` turns extended thinking off where the model allows it.
+        "alwaysThinkingEnabled" always_thinking_enabled: Option<bool>;
+        /// Show summaries of the thinking.
+        "showThinkingSummaries" show_thinking_summaries: Option<bool>;
+        /// Fast mode of the models that have one.
+        "fastMode" fast_mode: Option<bool>;
+        /// Do not start in a saved fast mode.
+        "fastModePerSessionOptIn" fast_mode_per_session_opt_in: Option<bool>;
+        /// Switch models when a safety classifier objects, instead of asking.
+        "switchModelsOnFlag" switch_models_on_flag: Option<bool>;
+        /// Start at `xhigh` with workflow planning.
+        "ultracode" ultracode: Option<bool>;
+        /// Language the model should answer in.
+        "language" language: Option<String>;
+        /// Name of an output style.
+        "outputStyle" output_style: Option<String>;
+
+        /// Rules, directories and mode.
+        "permissions" permissions: Permissions;
+        /// `disable` takes auto mode away.
+        "disableAutoMode" disable_auto_mode: Option<String> => one_of(&["disable"]);
+        /// Only the administrator's allow rules count.
+        "allowManagedPermissionRulesOnly" allow_managed_permission_rules_only: Option<bool> => managed, fail_closed(True);
+        /// Prose for the classifier of auto mode.
+        "autoMode" auto_mode: BTreeMap<String, Value> => user_managed;
+        /// Let the classifier review shell commands in plan mode.
+        "useAutoModeDuringPlan" use_auto_mode_during_plan: Option<bool> => user_local_managed, sticky(false);
+        /// Skip the one-time notice of auto mode.
+        "skipAutoPermissionPrompt" skip_auto_permission_prompt: Option<bool> => user_managed;
+        /// Skip the warning of bypass mode.
+        "skipDangerousModePermissionPrompt" skip_dangerous_mode_permission_prompt: Option<bool> => user_local_managed;
+        /// Run nothing a folder brings along (hooks, servers, helpers, variables) before the folder is trusted.
+        "refuseUntrustedProjectCode" refuse_untrusted_project_code: Option<bool> => user_managed, sticky(true), fail_closed(True);
+        /// Mask credentials in tool output. On unless set to `false`.
+        "maskSecrets" mask_secrets: Option<bool> => user_local_managed;
+        /// Isolation of shell commands.
+        "sandbox" sandbox: Sandbox;
+
+        /// Summarise the conversation when it gets long.
+        "autoCompactEnabled" auto_compact_enabled: Option<bool>;
+        /// Size of the window, in tokens, at which that happens.
+        "autoCompactWindow" auto_compact_window: Option<u32> => range(100_000, 1_000_000);
+        /// Keep notes between sessions.
+        "autoMemoryEnabled" auto_memory_enabled: Option<bool>;
+        /// Where those notes are kept.
+        "autoMemoryDirectory" auto_memory_directory: Option<String> => grant;
+        /// The administrator's instructions.
+        "claudeMd" claude_md: Option<String> => managed;
+        /// Globs on absolute paths of instruction files to leave out.
+        "claudeMdExcludes" claude_md_excludes: Vec<String>;
+        /// Environment variables for the session and its children.
+        "env" env: BTreeMap<String, String>;
+        /// Save files before they are edited.
+        "fileCheckpointingEnabled" file_checkpointing_enabled: Option<bool>;
+        /// Where plans are kept, relative to the project.
+        "plansDirectory" plans_directory: Option<String>;
+        /// Share of the context window for the list of skills.
+        "skillListingBudgetFraction" skill_listing_budget_fraction: Option<f64> => between(0.0, 1.0);
+        /// Longest description of a skill in that list.
+        "skillListingMaxDescChars" skill_listing_max_desc_chars: Option<u32> => range(1, i64::MAX);
+
+        /// Colours: auto, dark, light, a variant of these, or `custom:` and a name.
+        "theme" theme: Option<String>;
+        /// Renderer.
+        "tui" tui: Option<String> => one_of(&["default", "fullscreen"]);
+        /// How much of the conversation is shown.
+        "viewMode" view_mode: Option<String> => one_of(&["default", "verbose", "focus"]);
+        /// Show tool output in full.
+        "verbose" verbose: Option<bool>;
+        /// Keys of the prompt editor.
+        "editorMode" editor_mode: Option<String> => one_of(&["normal", "vim"]);
+        /// Two characters that leave insert mode.
+        "vimInsertModeRemaps" vim_insert_mode_remaps: BTreeMap<String, String> => user_managed;
+        /// What Ctrl+W deletes.
+        "keybindingFlavor" keybinding_flavor: Option<String> => one_of(&["classic", "readline"]);
+        /// Command that prints the status line.
+        "statusLine" status_line: Option<Value> => helper;
+        /// Command that prints the status line of subagents.
+        "subagentStatusLine" subagent_status_line: Option<Value> => helper;
+        /// Command that suggests files.
+        "fileSuggestion" file_suggestion: Option<Value> => helper;
+        /// Badges made from matches in the output.
+        "footerLinksRegexes" footer_links_regexes: Vec<Value> => user_managed;
+        /// When an unanswered question gives up.
+        "askUserQuestionTimeout" ask_user_question_timeout: Option<String> => one_of(EXPIRY), user_managed;
+        /// When a forwarded dialog gives up.
+        "dialogExpiry" dialog_expiry: Option<String> => one_of(EXPIRY), user_managed;
+        /// Follow new output.
+        "autoScrollEnabled" auto_scroll_enabled: Option<bool>;
+        /// Output for screen readers.
+        "axScreenReader" ax_screen_reader: Option<bool>;
+        /// Announcements shown at start.
+        "companyAnnouncements" company_announcements: Vec<String>;
+        /// Shell of `!` commands.
+        "defaultShell" default_shell: Option<String> => one_of(&["bash", "powershell"]);
+        /// Complete emoji names.
+        "emojiCompletionEnabled" emoji_completion_enabled: Option<bool>;
+        /// Fewer animations.
+        "prefersReducedMotion" prefers_reduced_motion: Option<bool>;
+        /// Suggest the next prompt.
+        "promptSuggestionEnabled" prompt_suggestion_enabled: Option<bool>;
+        /// Leave ignored files out of the file picker.
+        "respectGitignore" respect_gitignore: Option<bool>;
+        /// Answer after `!` commands.
+        "respondToBashCommands" respond_to_bash_commands: Option<bool>;
+        /// Offer to clear the context when a plan is accepted.
+        "showClearContextOnPlanAccept" show_clear_context_on_plan_accept: Option<bool>;
+        /// Show how long a turn took.
+        "showTurnDuration" show_turn_duration: Option<bool>;
+        /// Spelling: enabled, checker, language, colour.
+        "spellcheck" spellcheck: Option<Value> => user_managed;
+        /// Tips while waiting.
+        "spinnerTipsEnabled" spinner_tips_enabled: Option<bool>;
+        /// Tips of your own.
+        "spinnerTipsOverride" spinner_tips_override: Option<Value>;
+        /// Words shown while waiting.
+        "spinnerVerbs" spinner_verbs: Option<Value>;
+        /// No colours in code.
+        "syntaxHighlightingDisabled" syntax_highlighting_disabled: Option<bool>;
+        /// Progress in the terminal's own bar.
+        "terminalProgressBarEnabled" terminal_progress_bar_enabled: Option<bool>;
+        /// Renaming a session changes the terminal's title.
+        "terminalTitleFromRename" terminal_title_from_rename: Option<bool>;
+        /// Dictation.
+        "voice" voice: Option<Value>;
+        /// Dictation, older form.
+        "voiceEnabled" voice_enabled: Option<bool> => deprecated;
+        /// Faster scrolling with the wheel.
+        "wheelScrollAccelerationEnabled" wheel_scroll_acceleration_enabled: Option<bool>;
+
+        /// What commits and pull requests say about their origin.
+        "attribution" attribution: Attribution;
+        /// Older form of `attribution`.
+        "includeCoAuthoredBy" include_co_authored_by: Option<bool> => deprecated;
+        /// Tell the model how to commit and where git stands.
+        "includeGitInstructions" include_git_instructions: Option<bool>;
+        /// Address of pull requests, with placeholders.
+        "prUrlTemplate" pr_url_template: Option<String>;
+
+        /// Commands that run at certain moments: event to matchers.
+        "hooks" hooks: BTreeMap<String, Vec<Value>> => code, named(HOOK_EVENTS);
+        /// Run no hooks, status line or file suggestion.
+        "disableAllHooks" disable_all_hooks: Option<bool>;
+        /// Only the administrator's hooks run.
+        "allowManagedHooksOnly" allow_managed_hooks_only: Option<bool> => managed, fail_closed(True);
+        /// Addresses HTTP hooks may call; empty for none.
+        "allowedHttpHookUrls" allowed_http_hook_urls: Option<Vec<String>>;
+        /// Variables HTTP hooks may send.
+        "httpHookAllowedEnvVars" http_hook_allowed_env_vars: Option<Vec<String>> => grant;
+        /// No workflows.
+        "disableWorkflows" disable_workflows: Option<bool> => sticky(true);
+        /// Workflows.
+        "enableWorkflows" enable_workflows: Option<bool> => sticky(false);
+        /// Start workflows by keyword.
+        "workflowKeywordTriggerEnabled" workflow_keyword_trigger_enabled: Option<bool>;
+        /// How many agents a workflow should use.
+        "workflowSizeGuideline" workflow_size_guideline: Option<String> => one_of(&["unrestricted", "small", "medium", "large"]);
+
+        /// Plugins by `name@marketplace`.
+        "enabledPlugins" enabled_plugins: BTreeMap<String, bool> => code;
+        /// More marketplaces, by name.
+        "extraKnownMarketplaces" extra_known_marketplaces: BTreeMap<String, Value> => per_entry, grant;
+        /// Another name of `extraKnownMarketplaces`.
+        "additionalMarketplaces" additional_marketplaces: BTreeMap<String, Value> => per_entry, grant;
+        /// The only marketplaces allowed; empty for none.
+        "strictKnownMarketplaces" strict_known_marketplaces: Option<Vec<Value>> => managed, fail_closed(EmptyList);
+        /// Another name of `strictKnownMarketplaces`.
+        "allowedMarketplaces" allowed_marketplaces: Option<Vec<Value>> => managed, fail_closed(EmptyList);
+        /// Marketplaces that are refused.
+        "blockedMarketplaces" blocked_marketplaces: Vec<Value> => managed;
+        /// Options of plugins.
+        "pluginConfigs" plugin_configs: BTreeMap<String, Value> => user_managed;
+        /// Marketplaces plugins are suggested from.
+        "pluginSuggestionMarketplaces" plugin_suggestion_marketplaces: Vec<String> => managed;
+        /// Text shown when a plugin is to be trusted.
+        "pluginTrustMessage" plugin_trust_message: Option<String> => managed;
+        /// No plugin sources that run commands.
+        "disableCommandPluginSources" disable_command_plugin_sources: Option<bool> => managed, fail_closed(True);
+        /// Only plugins may bring skills, agents, hooks or servers.
+        "strictPluginOnlyCustomization" strict_plugin_only_customization: Option<Value> => managed;
+        /// Message channels.
+        "channelsEnabled" channels_enabled: Option<bool> => managed;
+        /// Plugins that may use channels.
+        "allowedChannelPlugins" allowed_channel_plugins: Vec<Value> => managed;
+        /// Leave out the skills that come with the product.
+        "disableBundledSkills" disable_bundled_skills: Option<bool>;
+        /// Skills run no shell commands while they load.
+        "disableSkillShellExecution" disable_skill_shell_execution: Option<bool>;
+        /// Skills by name: on, name-only, user-invocable-only, off.
+        "skillOverrides" skill_overrides: BTreeMap<String, String>;
+        /// `false` keeps hosted skills away.
+        "syncClaudeAiSkills" sync_claude_ai_skills: Option<bool> => user_local_managed, sticky(false);
+        /// MCP servers that may be used; empty for none.
+        "allowedMcpServers" allowed_mcp_servers: Option<Vec<Value>> => fail_closed(EmptyList);
+        /// MCP servers that are refused; these win.
+        "deniedMcpServers" denied_mcp_servers: Vec<Value>;
+        /// Only the administrator's list of servers counts.
+        "allowManagedMcpServersOnly" allow_managed_mcp_servers_only: Option<bool> => managed, fail_closed(True);
+        /// Hosted connectors need no listing.
+        "allowAllClaudeAiMcps" allow_all_claude_ai_mcps: Option<bool> => managed;
+        /// No hosted connectors.
+        "disableClaudeAiConnectors" disable_claude_ai_connectors: Option<bool> => sticky(true);
+        /// Approve every server of `.mcp.json`.
+        "enableAllProjectMcpServers" enable_all_project_mcp_servers: Option<bool> => own;
+        /// Approved servers of `.mcp.json`.
+        "enabledMcpjsonServers" enabled_mcpjson_servers: Vec<String> => own;
+        /// Rejected servers of `.mcp.json`.
+        "disabledMcpjsonServers" disabled_mcpjson_servers: Vec<String>;
+
+        /// Agent of the main conversation.
+        "agent" agent: Option<String>;
+        /// What happens to messages of other sessions.
+        "crossSessionInbound" cross_session_inbound: Option<String> => one_of(&["accept", "hold", "refuse"]);
+        /// Treat other machines as strangers.
+        "isolatePeerMachines" isolate_peer_machines: Option<bool> => sticky(true);
+        /// No view of background sessions.
+        "disableAgentView" disable_agent_view: Option<bool>;
+        /// Words put before every command we start.
+        "processWrapper" process_wrapper: Option<String> => user_managed;
+        /// Where teammates run.
+        "teammateMode" teammate_mode: Option<String> => one_of(&["in-process", "auto", "tmux", "iterm2"]);
+        /// How worktrees are made.
+        "worktree" worktree: Worktree;
+        /// Push notifications from agents.
+        "agentPushNotifEnabled" agent_push_notif_enabled: Option<bool>;
+        /// Push notifications when input is needed.
+        "inputNeededNotifEnabled" input_needed_notif_enabled: Option<bool>;
+        /// Summary of what happened while you were away.
+        "awaySummaryEnabled" away_summary_enabled: Option<bool>;
+        /// How you are notified.
+        "preferredNotifChannel" preferred_notif_channel: Option<String> => one_of(CHANNELS);
+        /// No artifacts.
+        "disableArtifact" disable_artifact: Option<bool>;
+        /// Artifacts.
+        "enableArtifact" enable_artifact: Option<bool> => user_managed;
+        /// `disable` leaves the link handler alone.
+        "disableDeepLinkRegistration" disable_deep_link_registration: Option<String> => one_of(&["disable"]);
+        /// No remote control.
+        "disableRemoteControl" disable_remote_control: Option<bool>;
+        /// Remote control from the start.
+        "remoteControlAtStartup" remote_control_at_startup: Option<bool> => loosens_unless(false);
+        /// Hosted sessions.
+        "remote" remote: Option<Value>;
+        /// Machines the desktop application may reach.
+        "sshConfigs" ssh_configs: Vec<Value> => user_managed;
+        /// Hosts the desktop application may reach.
+        "sshHostAllowlist" ssh_host_allowlist: Vec<Value> => managed;
+        /// Desktop application only.
+        "browserExternalPageTools" browser_external_page_tools: Option<Value> => managed;
+        /// Desktop application only.
+        "disableBrowserExternalNavigation" disable_browser_external_navigation: Option<Value> => managed;
+        /// Desktop application only.
+        "disableMobileSimulatorTools" disable_mobile_simulator_tools: Option<Value> => managed;
+
+        /// Shell command that prints an API key.
+        "apiKeyHelper" api_key_helper: Option<String> => helper;
+        /// Command that refreshes AWS credentials.
+        "awsAuthRefresh" aws_auth_refresh: Option<String> => helper;
+        /// Command that prints AWS credentials.
+        "awsCredentialExport" aws_credential_export: Option<String> => helper;
+        /// Command that refreshes Google Cloud credentials.
+        "gcpAuthRefresh" gcp_auth_refresh: Option<String> => helper;
+        /// Command that prints headers for telemetry.
+        "otelHeadersHelper" otel_headers_helper: Option<String> => helper;
+        /// The only way to sign in.
+        "forceLoginMethod" force_login_method: Option<String> => one_of(&["claudeai", "console", "gateway"]);
+        /// Gateway to sign in to.
+        "forceLoginGatewayUrl" force_login_gateway_url: Option<String> => managed;
+        /// Organisations that may be used.
+        "forceLoginOrgUUID" force_login_org_uuid: Option<Vec<String>> => fail_closed(EmptyList);
+        /// Which releases are installed.
+        "autoUpdatesChannel" auto_updates_channel: Option<String> => one_of(&["latest", "stable"]);
+        /// Never install an older version than this.
+        "minimumVersion" minimum_version: Option<String>;
+        /// Refuse to start below this version.
+        "requiredMinimumVersion" required_minimum_version: Option<String> => managed;
+        /// Refuse to start above this version.
+        "requiredMaximumVersion" required_maximum_version: Option<String> => managed;
+        /// Days a transcript is kept.
+        "cleanupPeriodDays" cleanup_period_days: Option<u32> => range(1, i64::MAX);
+        /// How often to ask for feedback.
+        "feedbackSurveyRate" feedback_survey_rate: Option<f64> => between(0.0, 1.0);
+        /// Skip the look-up of host names before fetching.
+        "skipWebFetchPreflight" skip_web_fetch_preflight: Option<bool> => loosens_unless(false);
+        /// Reject flags that bring plugins, agents or servers.
+        "disableSideloadFlags" disable_sideload_flags: Option<bool> => managed;
+        /// Refuse to start without fresh hosted policy.
+        "forceRemoteSettingsRefresh" force_remote_settings_refresh: Option<bool> => managed;
+        /// What settings of an embedding program mean.
+        "parentSettingsBehavior" parent_settings_behavior: Option<String> => one_of(&["first-wins", "merge"]), managed;
+        /// Program that prints the policy.
+        "policyHelper" policy_helper: Option<Value> => managed;
+        /// Read the policy of Windows inside WSL.
+        "wslInheritsWindowsSettings" wsl_inherits_windows_settings: Option<bool> => managed;
+        /// Older form of deny rules for reading.
+        "ignorePatterns" ignore_patterns: Vec<String> => deprecated;
+    }
+}
+
+impl Settings {
+    /// Names without public meaning: accepted and kept.
+    #[rustfmt::skip]
+    pub const KNOWN_ELSEWHERE: &'static [&'static str] = &[
+        "$schema", "skippedMarketplaces", "skippedPlugins", "managedMcpServers", "requireCoworkFullVmSandbox",
+        "allowedProviders", "prependPlugins", "appendPlugins", "allowClaudeInChromeWithManagedMcp",
+        "claudeInChromeDefaultEnabled", "copyFullResponse", "defaultToAgentsView", "leftArrowOpensAgents",
+        "prStatusFooterEnabled",
+    ];
+
+    /// Keys of the global state file; they do nothing in settings files.
+    #[rustfmt::skip]
+    pub const STATE_KEYS: &'static [&'static str] = &[
+        "autoConnectIde", "autoInstallIdeExtension", "diffTool", "externalEditorContext", "permissionExplainerEnabled",
+        "teammateDefaultModel",
+    ];
+}

@@ -1,0 +1,104 @@
+//! The `sandbox` block. A repository may tighten it; what loosens it waits for trust, and helper programs are never taken
+//! from a repository.
+
+use super::shape::keys;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+keys! {
+    /// `sandbox`.
+    pub struct Sandbox {
+        /// Run shell commands inside the sandbox.
+        "enabled" enabled: Option<bool> => loosens_unless(true);
+        /// Refuse to run commands when the sandbox cannot be applied.
+        "failIfUnavailable" fail_if_unavailable: Option<bool> => loosens_unless(true);
+        /// Commands that run inside the sandbox need no approval.
+        "autoAllowBashIfSandboxed" auto_allow_bash_if_sandboxed: Option<bool> => loosens_unless(false);
+        /// Commands that run outside the sandbox, as Bash patterns.
+        "excludedCommands" excluded_commands: Vec<String> => grant;
+        /// Whether a command may ask to run outside the sandbox.
+        "allowUnsandboxedCommands" allow_unsandboxed_commands: Option<bool> => loosens_unless(false);
+        /// Weaker isolation that works inside containers.
+        "enableWeakerNestedSandbox" enable_weaker_nested_sandbox: Option<bool> => loosens_unless(false);
+        /// Allows the certificate service of macOS.
+        "enableWeakerNetworkIsolation" enable_weaker_network_isolation: Option<bool> => loosens_unless(false);
+        /// Allows Apple events (macOS).
+        "allowAppleEvents" allow_apple_events: Option<bool> => user_managed;
+        /// The search program used inside the sandbox: command and arguments.
+        "ripgrep" ripgrep: Option<Value> => user_managed;
+        /// Absolute path of bubblewrap.
+        "bwrapPath" bwrap_path: Option<String> => managed;
+        /// Absolute path of socat.
+        "socatPath" socat_path: Option<String> => managed;
+        /// Violations that are not reported: part of the command to parts of the violation.
+        "ignoreViolations" ignore_violations: BTreeMap<String, Vec<String>> => grant;
+        /// Which files commands may read and write.
+        "filesystem" filesystem: SandboxFilesystem;
+        /// Which hosts and sockets commands may reach.
+        "network" network: SandboxNetwork;
+        /// Files and variables that commands must not see.
+        "credentials" credentials: SandboxCredentials;
+    }
+}
+
+keys! {
+    /// `sandbox.filesystem`.
+    pub struct SandboxFilesystem {
+        /// More places that may be written.
+        "allowWrite" allow_write: Vec<String> => grant;
+        /// Places that must not be written.
+        "denyWrite" deny_write: Vec<String>;
+        /// Places that must not be read.
+        "denyRead" deny_read: Vec<String>;
+        /// Places inside denied ones that may be read.
+        "allowRead" allow_read: Vec<String> => grant;
+        /// Only the administrator's read paths count.
+        "allowManagedReadPathsOnly" allow_managed_read_paths_only: Option<bool> => managed, sticky(true);
+        /// No file isolation, only network isolation.
+        "disabled" disabled: Option<bool> => user_managed;
+    }
+}
+
+keys! {
+    /// `sandbox.network`.
+    pub struct SandboxNetwork {
+        /// Hosts that may be reached: `example.com`, `*.example.com`, with an optional port.
+        "allowedDomains" allowed_domains: Vec<String> => grant;
+        /// Hosts that must not be reached; these win.
+        "deniedDomains" denied_domains: Vec<String>;
+        /// Unix sockets that may be used (macOS).
+        "allowUnixSockets" allow_unix_sockets: Vec<String> => grant;
+        /// Mach services that may be looked up (macOS).
+        "allowMachLookup" allow_mach_lookup: Vec<String> => grant;
+        /// Every Unix socket may be used.
+        "allowAllUnixSockets" allow_all_unix_sockets: Option<bool> => loosens_unless(false);
+        /// Commands may listen on local ports (macOS).
+        "allowLocalBinding" allow_local_binding: Option<bool> => loosens_unless(false);
+        /// Port of an external HTTP proxy to use instead of our own.
+        "httpProxyPort" http_proxy_port: Option<u32> => range(1, 65535), grant;
+        /// Port of an external SOCKS proxy to use instead of our own.
+        "socksProxyPort" socks_proxy_port: Option<u32> => range(1, 65535), grant;
+        /// Refuse hosts that are not listed instead of asking.
+        "strictAllowlist" strict_allowlist: Option<bool> => user_managed, sticky(true);
+        /// Only the administrator's hosts count.
+        "allowManagedDomainsOnly" allow_managed_domains_only: Option<bool> => managed, sticky(true);
+        /// Inspect TLS with this authority: `caCertPath`, `caKeyPath`.
+        "tlsTerminate" tls_terminate: Option<Value> => user_managed;
+    }
+}
+
+keys! {
+    /// `sandbox.credentials`.
+    pub struct SandboxCredentials {
+        /// Files to deny or mask: `path`, `mode` and options.
+        "files" files: Vec<Value>;
+        /// Variables to deny or mask: `name`, `mode` and options.
+        "envVars" env_vars: Vec<Value>;
+        /// Allow masked values over plain HTTP.
+        "allowPlaintextInject" allow_plaintext_inject: Option<bool> => user_managed;
+        /// Names of key pairs to sign requests with.
+        "awsPairs" aws_pairs: Option<Value> => user_managed;
+        /// What to do with other signature forms.
+        "sigv4" sigv4: Option<Value> => user_managed;
+    }
+}
