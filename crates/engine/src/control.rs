@@ -14,6 +14,8 @@ pub(crate) struct Control {
     commands: mpsc::Receiver<Command>,
     queue: VecDeque<Prompt>,
     host: Host,
+    /// Cancelled when whoever started this session wants it to end.
+    scope: CancellationToken,
     turn: CancellationToken,
     interrupted: bool,
     /// No more prompts will come; interrupts still may.
@@ -36,6 +38,7 @@ impl Control {
             commands,
             queue: VecDeque::new(),
             host,
+            scope: CancellationToken::new(),
             turn: CancellationToken::new(),
             interrupted: false,
             closed: false,
@@ -44,15 +47,29 @@ impl Control {
         }
     }
 
+    /// Ends with `scope`, as a session inside another does.
+    pub(crate) fn within(self, scope: CancellationToken) -> Self {
+        Self { scope, ..self }
+    }
+
+    pub(crate) fn scope(&self) -> &CancellationToken {
+        &self.scope
+    }
+
+    /// The next prompt that waits, without waiting for one.
+    pub(crate) fn next_queued(&mut self) -> Option<Prompt> {
+        self.queue.pop_front()
+    }
+
     /// A fresh token for a new turn; an interrupt that came between turns is forgotten.
     pub(crate) fn begin_turn(&mut self) -> CancellationToken {
         self.interrupted = false;
-        self.turn = CancellationToken::new();
+        self.turn = self.scope.child_token();
         self.turn.clone()
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.interrupted
+        self.interrupted || self.scope.is_cancelled()
     }
 
     /// The process must end now: no result, no further request.

@@ -1,6 +1,9 @@
-//! The way out to the host. A slow host slows its own stream; nothing is dropped.
+//! The way out to the host. A slow host slows its own stream; nothing is dropped. An agent has no host of its own: what
+//! it says goes up here, marked as its.
 
+use crate::agents::voice::Voice;
 use crate::command::Event;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 use wire::sdk::{Message, System, SystemBody};
 
@@ -9,15 +12,33 @@ use wire::sdk::{Message, System, SystemBody};
 pub(crate) struct Host {
     events: mpsc::Sender<Event>,
     pub session_id: String,
+    voice: Option<Arc<Voice>>,
 }
 
 impl Host {
     pub(crate) fn new(events: mpsc::Sender<Event>, session_id: String) -> Self {
-        Self { events, session_id }
+        Self { events, session_id, voice: None }
+    }
+
+    /// The same host, spoken to by an agent.
+    pub(crate) fn for_agent(&self, voice: Arc<Voice>) -> Self {
+        Self { voice: Some(voice), ..self.clone() }
+    }
+
+    /// The agent that speaks; `None` for the main thread.
+    pub(crate) fn agent_id(&self) -> Option<&str> {
+        self.voice.as_ref().map(|voice| voice.agent_id())
     }
 
     pub(crate) async fn send(&self, message: Message) {
-        self.event(Event::Message(message)).await;
+        let Some(voice) = &self.voice else { return self.event(Event::Message(message)).await };
+        let carried = voice.carry(message);
+        if let Some(progress) = carried.progress {
+            self.event(Event::Message(self.frame(progress))).await;
+        }
+        if let Some(message) = carried.message {
+            self.event(Event::Message(message)).await;
+        }
     }
 
     pub(crate) async fn event(&self, event: Event) {
@@ -27,8 +48,16 @@ impl Host {
     }
 
     pub(crate) async fn system(&self, body: SystemBody) {
-        let message = System { kind: "system", body, session_id: self.session_id.clone(), uuid: sys::id::uuid() };
-        self.send(Message::System(message)).await;
+        self.send(self.frame(body)).await;
+    }
+
+    fn frame(&self, body: SystemBody) -> Message {
+        Message::System(System {
+            kind: "system",
+            body,
+            session_id: self.session_id.clone(),
+            uuid: sys::id::uuid(),
+        })
     }
 
     /// A line for the person at the terminal, beside the protocol.

@@ -1,8 +1,9 @@
-//! Usage and cost, counted once per API response. Turn totals restart with every turn; model totals run on.
+//! Usage and cost, counted once per API response. Turn totals restart with every turn; model totals run on, and are those
+//! of the whole session, its agents included.
 
 use model::catalog::{self, Catalog, Served};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sys::Env;
 use wire::usage::{ModelUsage, Usage};
 
@@ -10,14 +11,37 @@ pub(crate) struct Ledger {
     catalog: Arc<Catalog>,
     env: Env,
     served: Served,
-    models: BTreeMap<String, ModelUsage>,
+    /// Shared with every agent of the session.
+    accounts: Arc<Mutex<BTreeMap<String, ModelUsage>>>,
+    /// The models that answered this conversation.
+    used: BTreeSet<String>,
     turn: Usage,
+    last: Usage,
     pub api_ms: u64,
 }
 
 impl Ledger {
     pub(crate) fn new(catalog: Arc<Catalog>, env: Env, served: Served) -> Self {
-        Self { catalog, env, served, models: BTreeMap::new(), turn: Usage::default(), api_ms: 0 }
+        Self {
+            catalog,
+            env,
+            served,
+            accounts: Arc::default(),
+            used: BTreeSet::new(),
+            turn: Usage::default(),
+            last: Usage::default(),
+            api_ms: 0,
+        }
+    }
+
+    /// For an agent: its own turns, the same totals.
+    pub(crate) fn for_agent(&self) -> Self {
+        let empty = Self::new(Arc::clone(&self.catalog), self.env.clone(), self.served);
+        Self { accounts: Arc::clone(&self.accounts), ..empty }
+    }
+
+    fn accounts(&self) -> MutexGuard<'_, BTreeMap<String, ModelUsage>> {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn start_turn(&mut self) {
@@ -25,17 +49,20 @@ impl Ledger {
         self.api_ms = 0;
     }
 
-    /// A response of the main conversation.
+    /// A response of this conversation.
     pub(crate) fn main(&mut self, model: &str, usage: &Usage) {
         self.turn.add(usage);
+        self.last = usage.clone();
+        self.used.insert(model.to_owned());
         self.model(model, usage);
     }
 
     /// A response to a side request: in the totals, not in the turn's usage.
-    pub(crate) fn model(&mut self, model: &str, usage: &Usage) {
+    pub(crate) fn model(&self, model: &str, usage: &Usage) {
         let facts = self.catalog.lookup(model);
         let cost = catalog::cost(usage, &facts);
-        let row = self.models.entry(model.to_owned()).or_insert_with(|| ModelUsage {
+        let mut accounts = self.accounts();
+        let row = accounts.entry(model.to_owned()).or_insert_with(|| ModelUsage {
             context_window: facts.window(&self.env, self.served),
             max_output_tokens: facts.max_tokens(&self.env),
             canonical_model: facts.canonical.clone(),
@@ -48,7 +75,7 @@ impl Ledger {
 
     pub(crate) fn cost(&self) -> f64 {
         // Not `sum`: that of nothing is minus zero.
-        self.models.values().fold(0.0, |all, m| all + m.cost_usd)
+        self.accounts().values().fold(0.0, |all, m| all + m.cost_usd)
     }
 
     pub(crate) fn turn_usage(&self) -> Usage {
@@ -56,6 +83,15 @@ impl Ledger {
     }
 
     pub(crate) fn models(&self) -> BTreeMap<String, ModelUsage> {
-        self.models.clone()
+        self.accounts().clone()
+    }
+
+    /// Usage of the last response.
+    pub(crate) fn last_usage(&self) -> &Usage {
+        &self.last
+    }
+
+    pub(crate) fn models_used(&self) -> Vec<String> {
+        self.used.iter().cloned().collect()
     }
 }

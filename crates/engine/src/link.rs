@@ -16,6 +16,7 @@ pub(crate) enum LinkError {
     Helper(String),
 }
 
+#[derive(Clone)]
 pub(crate) struct Link {
     http: Http,
     env: Env,

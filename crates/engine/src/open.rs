@@ -241,6 +241,7 @@ impl Opening {
             effort: self.options.effort.clone().or(effort),
             secret_vars: config::environment::SECRET_VARIABLES.iter().map(|s| (*s).to_owned()).collect(),
             documents: facts.known,
+            agent_id: None,
         };
         ToolState::new(session, self.cwd.clone())
     }

@@ -73,6 +73,7 @@ pub(crate) async fn synthetic_error(
         api_error_status: error.status,
         aborted: false,
         user_message_uuid: None,
+        agent: None,
     };
     session.io.host.send(Message::Assistant(Box::new(frame))).await;
     Ok(())
@@ -167,6 +168,7 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
         startup_failure_reason: None,
         user_message_uuid: turn.prompt_uuid,
         local_command: None,
+        origin: turn.origin,
         queued_turn_count: session.control.backlog(),
         result_index: io.results,
         fast_mode_state: FAST_MODE,

@@ -11,6 +11,8 @@ pub(crate) struct Scribe {
     transcript: Transcript,
     persist: Persist,
     tail: Tail,
+    /// Whose lines these are, when it is not the main thread.
+    agent_id: Option<String>,
     leaf: Option<String>,
     prompt_id: Option<String>,
     /// The failure the user was last told of.
@@ -38,6 +40,8 @@ pub(crate) enum PromptSource {
     Host,
     /// Written by us, part of the running turn, hidden from people.
     Meta,
+    /// A background task has ended. Nobody's consent to anything.
+    Notice,
     /// Written by us and shown (the interrupt marker).
     Marker,
 }
@@ -67,9 +71,18 @@ pub(crate) struct ApiErrorLine {
     pub status: Option<u16>,
 }
 
+fn notice_origin() -> Box<RawValue> {
+    RawValue::from_string(r#"{"kind":"task-notification"}"#.into()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
 impl Scribe {
     pub(crate) fn new(transcript: Transcript, persist: Persist, tail: Tail, leaf: Option<String>) -> Self {
-        Self { transcript, persist, tail, leaf, prompt_id: None, told: None }
+        Self { transcript, persist, tail, agent_id: None, leaf, prompt_id: None, told: None }
+    }
+
+    /// Every line is a side chain of the session, marked with the agent that wrote it.
+    pub(crate) fn for_agent(self, agent_id: &str) -> Self {
+        Self { agent_id: Some(agent_id.to_owned()), ..self }
     }
 
     pub(crate) fn leaf(&self) -> Option<&str> {
@@ -94,7 +107,8 @@ impl Scribe {
             self.prompt_id = Some(id::uuid());
         }
         let entry = UserEntry {
-            is_meta: *line.source == PromptSource::Meta,
+            is_meta: matches!(line.source, PromptSource::Meta | PromptSource::Notice),
+            origin: (*line.source == PromptSource::Notice).then(notice_origin),
             permission_mode: is_prompt.then(|| line.mode.as_str()),
             prompt_source: is_prompt.then_some("sdk"),
             ..self.blank_user(line.message, line.uuid)
@@ -115,8 +129,8 @@ impl Scribe {
     fn blank_user(&self, message: Box<RawValue>, uuid: Option<String>) -> UserEntry {
         UserEntry {
             parent_uuid: self.leaf.clone(),
-            is_sidechain: false,
-            agent_id: None,
+            is_sidechain: self.agent_id.is_some(),
+            agent_id: self.agent_id.clone(),
             prompt_id: self.prompt_id.clone(),
             kind: "user",
             message,
@@ -149,8 +163,8 @@ impl Scribe {
             let uuid = line.uuid.clone();
             entries.push(Entry::Assistant(Box::new(AssistantEntry {
                 parent_uuid: parent.replace(uuid),
-                is_sidechain: false,
-                agent_id: None,
+                is_sidechain: self.agent_id.is_some(),
+                agent_id: self.agent_id.clone(),
                 message: line.message,
                 request_id: line.request_id,
                 kind: "assistant",
@@ -170,7 +184,8 @@ impl Scribe {
     pub(crate) fn attachment(&mut self, attachment: Box<RawValue>) -> Result<(), StoreError> {
         let entry = AttachmentEntry {
             parent_uuid: self.leaf.clone(),
-            is_sidechain: false,
+            is_sidechain: self.agent_id.is_some(),
+            agent_id: self.agent_id.clone(),
             kind: "attachment",
             attachment,
             uuid: id::uuid(),
@@ -188,7 +203,8 @@ impl Scribe {
         let entry = SystemEntry {
             parent_uuid: self.leaf.clone(),
             logical_parent_uuid: None,
-            is_sidechain: false,
+            is_sidechain: self.agent_id.is_some(),
+            agent_id: self.agent_id.clone(),
             kind: "system",
             subtype,
             fields,

@@ -97,8 +97,10 @@ impl Session {
     pub(crate) async fn serve(mut self) {
         let state = Arc::clone(&self.io.state);
         loop {
-            match self.control.next_wake(state.tasks.next_event()).await {
-                Wake::Prompt(prompt) if prompt.query => turn::run(&mut self, Opener::Prompt(prompt)).await,
+            match self.control.next_wake(state.tasks.next_event(None)).await {
+                Wake::Prompt(prompt) if prompt.query => {
+                    turn::run(&mut self, Opener::Prompt(prompt)).await;
+                }
                 Wake::Prompt(prompt) => {
                     if let Err(error) = self.record_prompt(&prompt) {
                         tracing::warn!(%error, "a prompt could not be recorded");
@@ -129,7 +131,7 @@ impl Session {
             }
             Opener::Notice(text) => {
                 self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
-                self.inject(text, PromptSource::Meta).await?;
+                self.inject(text, PromptSource::Notice).await?;
             }
         }
         self.add_session_context()
@@ -210,6 +212,7 @@ impl Session {
                 tool_use_result: None,
                 is_replay: false,
                 is_synthetic: true,
+                agent: None,
             };
             self.io.host.send(Message::User(Box::new(user))).await;
         }
@@ -224,7 +227,7 @@ impl Session {
     /// Background tasks that ended since the last request are told to the host and to the model.
     pub(crate) async fn deliver_notices(&mut self) {
         for notice in tasks::settled(&mut self.io).await {
-            if let Err(error) = self.inject(&notice, PromptSource::Meta).await {
+            if let Err(error) = self.inject(&notice, PromptSource::Notice).await {
                 tracing::warn!(%error, "a task notification could not be recorded");
             }
         }
@@ -286,6 +289,7 @@ fn echo(prompt: &Prompt, written: &crate::scribe::Written, host: &Host) -> User 
         tool_use_result: None,
         is_replay: true,
         is_synthetic: false,
+        agent: None,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::prompts::{TaskNotice, task_notice};
 use crate::session::Io;
 use std::time::Duration;
 use tools::tasks::{Task, TaskEvent, TaskStatus};
-use wire::sdk::{SystemBody, TaskPatch};
+use wire::sdk::{SystemBody, TaskNotification, TaskPatch, TaskStarted};
 
 /// How long shells may go on after the last result of a run.
 const GRACE: Duration = Duration::from_secs(5);
@@ -12,7 +12,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Tells the host what happened since the last call; returns a notification for each task that ended.
 pub(crate) async fn settled(io: &mut Io) -> Vec<String> {
     let mut notices = Vec::new();
-    for event in io.state.tasks.take_events() {
+    let owner = io.host.agent_id().map(str::to_owned);
+    for event in io.state.tasks.take_events(owner.as_deref()) {
         notices.extend(tell(event, io).await);
     }
     notices
@@ -27,7 +28,7 @@ pub(crate) async fn tell(event: TaskEvent, io: &Io) -> Option<String> {
         }
         TaskEvent::Settled(task) => {
             let patch = TaskPatch { status: task.status.as_str(), end_time: task.ended_at_ms };
-            io.host.system(SystemBody::TaskUpdated { task_id: task.id.clone(), patch }).await;
+            io.host.system(SystemBody::TaskUpdated { task_id: task.id.clone(), run_id: None, patch }).await;
             io.host.system(notification(&task)).await;
             Some(notice(&task))
         }
@@ -38,7 +39,7 @@ pub(crate) async fn tell(event: TaskEvent, io: &Io) -> Option<String> {
 pub(crate) async fn wait_briefly(io: &mut Io) {
     let deadline = tokio::time::Instant::now() + GRACE;
     while !io.state.tasks.running().is_empty() {
-        let Ok(event) = tokio::time::timeout_at(deadline, io.state.tasks.next_event()).await else { break };
+        let Ok(event) = tokio::time::timeout_at(deadline, io.state.tasks.next_event(None)).await else { break };
         tell(event, io).await;
     }
     io.state.tasks.stop_all().await;
@@ -46,18 +47,24 @@ pub(crate) async fn wait_briefly(io: &mut Io) {
 }
 
 fn started(task: &Task) -> SystemBody {
-    SystemBody::TaskStarted {
+    SystemBody::TaskStarted(Box::new(TaskStarted {
         task_id: task.id.clone(),
+        run_id: None,
         tool_use_id: Some(task.tool_use_id.clone()),
         description: task.description.clone(),
-        task_type: task.kind,
+        subagent_type: None,
         is_backgrounded: true,
-    }
+        spawn_depth: None,
+        parent_task_id: task.owner.clone(),
+        task_type: task.kind,
+        prompt: None,
+    }))
 }
 
 fn notification(task: &Task) -> SystemBody {
-    SystemBody::TaskNotification {
+    SystemBody::TaskNotification(Box::new(TaskNotification {
         task_id: task.id.clone(),
+        run_id: None,
         tool_use_id: Some(task.tool_use_id.clone()),
         status: match task.status {
             TaskStatus::Running | TaskStatus::Completed => "completed",
@@ -66,7 +73,8 @@ fn notification(task: &Task) -> SystemBody {
         },
         output_file: task.output.display().to_string(),
         summary: summary(task),
-    }
+        usage: None,
+    }))
 }
 
 fn summary(task: &Task) -> String {

@@ -12,6 +12,7 @@ use crate::step;
 use std::time::Instant;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
+use wire::sdk::Origin;
 
 const MARKER_STREAM: &str = "[Request interrupted by user]";
 const MARKER_TOOLS: &str = "[Request interrupted by user for tool use]";
@@ -38,6 +39,7 @@ pub(crate) struct Turn {
     pub error: Option<TurnError>,
     /// The host's id for the prompt.
     pub prompt_uuid: Option<String>,
+    pub origin: Option<Origin>,
     pub attempts: step::Attempts,
 }
 
@@ -48,8 +50,23 @@ pub(crate) struct TurnError {
     pub status: Option<u16>,
 }
 
+/// How a turn went, for whoever started it.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// `None` when the process is being stopped.
+    pub reason: Option<EndReason>,
+    /// Text of the last response that had any.
+    pub text: String,
+    /// Why it failed, in the user's words.
+    pub error: Option<String>,
+}
+
 impl Turn {
-    fn new(session: &mut Session, prompt_uuid: Option<String>) -> Self {
+    fn new(session: &mut Session, opener: &Opener) -> Self {
+        let (prompt_uuid, origin) = match opener {
+            Opener::Prompt(prompt) => (prompt.uuid.clone(), None),
+            Opener::Notice(_) => (None, Some(Origin { kind: "task-notification" })),
+        };
         let structured = match &session.io.structured {
             Some(_) => Structured::Missing { retries_left: session.context.output_retries + 1 },
             None => Structured::NotAsked,
@@ -73,6 +90,7 @@ impl Turn {
             ttft_ms: None,
             error: None,
             prompt_uuid,
+            origin,
             attempts: step::Attempts::new(&session.io.env),
         }
     }
@@ -104,13 +122,9 @@ impl Turn {
     }
 }
 
-/// Runs a turn. Returns nothing: the host has its result.
-pub(crate) async fn run(session: &mut Session, opener: Opener) {
-    let prompt_uuid = match &opener {
-        Opener::Prompt(prompt) => prompt.uuid.clone(),
-        Opener::Notice(_) => None,
-    };
-    let mut turn = Turn::new(session, prompt_uuid);
+/// Runs a turn. The host has its result when this returns.
+pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
+    let mut turn = Turn::new(session, &opener);
     session.io.ledger.start_turn();
     session.io.denials.clear();
     if let Err(error) = session.open_turn(&opener).await {
@@ -119,7 +133,8 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
     loop {
         turn.facts.interrupted = session.control.is_interrupted();
         if session.control.is_shut_down() {
-            return abandon(session).await;
+            abandon(session).await;
+            return Ended { reason: None, text: turn.text, error: None };
         }
         match decide(&turn.facts) {
             Next::CallModel => call_model(session, &mut turn).await,
@@ -203,11 +218,13 @@ async fn nudge(session: &mut Session, turn: &mut Turn, text: &str) {
 }
 
 /// Leaves a consistent transcript behind, then tells the host.
-async fn finish(session: &mut Session, mut turn: Turn, reason: EndReason) {
+async fn finish(session: &mut Session, mut turn: Turn, reason: EndReason) -> Ended {
     if let Err(error) = settle(session, &mut turn, reason).await {
         tracing::warn!(%error, "the end of the turn could not be recorded");
     }
+    let (text, error) = (turn.text.clone(), turn.error.as_ref().map(|error| error.text.clone()));
     result::conclude(session, turn, reason).await;
+    Ended { reason: Some(reason), text, error }
 }
 
 /// Answers what is still open and writes the closing lines of an interrupted or failed turn.

@@ -216,6 +216,7 @@ impl BashCall {
     }
 
     async fn adopt(&self, cx: &CallCx, mut running: Running, deadline: Duration) -> Task {
+        let facts = &cx.state.facts;
         let id = Tasks::new_id();
         running.capture.watch(Tasks::output_path(&cx.state.facts.tasks_dir, &id)).await;
         let output = running.capture.file().map(Path::to_path_buf).unwrap_or_default();
@@ -225,10 +226,16 @@ impl BashCall {
             description: self.description.clone().unwrap_or_else(|| self.command.clone()),
             tool_use_id: cx.id.clone(),
             output,
-            deadline,
+            deadline: facts.agent_id.as_ref().map_or(deadline, |_| deadline.min(agent_limit(&facts.env))),
+            owner: facts.agent_id.clone(),
         };
         cx.state.tasks.adopt(new, running)
     }
+}
+
+/// How long a command that an agent left in the background may run.
+fn agent_limit(env: &Env) -> Duration {
+    Duration::from_millis(env.number("CLAUDE_SUBAGENT_BG_SHELL_MAX_MS").unwrap_or(3_600_000))
 }
 
 fn limits(env: &Env) -> Limits {

@@ -4,7 +4,7 @@ use crate::bash::shell::Shell;
 use crate::read_state::ReadState;
 use crate::tasks::Tasks;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use sys::Env;
 
 /// Facts the engine sets once per session.
@@ -26,6 +26,8 @@ pub struct SessionFacts {
     pub secret_vars: Vec<String>,
     /// Whether the provider accepts PDF `document` blocks.
     pub documents: bool,
+    /// The agent whose calls these are; `None` for the main thread.
+    pub agent_id: Option<String>,
 }
 
 /// Shared by all calls of a session.
@@ -36,12 +38,12 @@ pub struct ToolState {
     /// What the model has seen of which file.
     pub reads: ReadState,
     /// Background tasks.
-    pub tasks: Tasks,
-    pub shell: Shell,
+    pub tasks: Arc<Tasks>,
+    pub shell: Arc<Shell>,
     /// The model's checklist.
     pub todos: crate::todo_write::Todos,
     /// Pages seen, and the client that fetches them.
-    pub web: crate::web_fetch::Web,
+    pub web: Arc<crate::web_fetch::Web>,
     pub searches: crate::web_search::Searches,
 }
 
@@ -51,11 +53,23 @@ impl ToolState {
             facts,
             cwd: Mutex::new(cwd),
             reads: ReadState::default(),
-            tasks: Tasks::default(),
-            shell: Shell::default(),
+            tasks: Arc::default(),
+            shell: Arc::default(),
             todos: crate::todo_write::Todos::default(),
-            web: crate::web_fetch::Web::default(),
+            web: Arc::default(),
             searches: crate::web_search::Searches::default(),
+        }
+    }
+
+    /// For an agent of the same session: what it has read and done is its own; background tasks, the shell's snapshot
+    /// and fetched pages are shared.
+    #[must_use]
+    pub fn for_agent(&self, facts: SessionFacts, cwd: PathBuf) -> Self {
+        Self {
+            tasks: Arc::clone(&self.tasks),
+            shell: Arc::clone(&self.shell),
+            web: Arc::clone(&self.web),
+            ..Self::new(facts, cwd)
         }
     }
 

@@ -3,6 +3,7 @@
 //! takes it first.
 
 use crate::bash::running::{Pause, Running};
+use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use wire::sdk::TaskUsage;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskStatus {
@@ -39,7 +41,7 @@ impl TaskStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     pub id: String,
-    /// `local_bash`.
+    /// `local_bash` or `local_agent`.
     pub kind: &'static str,
     pub command: String,
     pub description: String,
@@ -52,6 +54,45 @@ pub struct Task {
     pub note: Option<String>,
     pub started_at_ms: u64,
     pub ended_at_ms: Option<u64>,
+    /// The agent that started it; `None` for the main thread. Its events go there.
+    pub owner: Option<String>,
+    /// Only for a task that is an agent.
+    pub agent: Option<Box<AgentTask>>,
+}
+
+/// What is known of an agent besides its being a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentTask {
+    pub agent_type: String,
+    pub transcript: PathBuf,
+    /// Its report, once it has ended.
+    pub report: Option<String>,
+    pub usage: TaskUsage,
+    /// Whoever is at the terminal ended it, not the model.
+    pub stopped_by_user: bool,
+}
+
+impl Task {
+    pub fn is_agent(&self) -> bool {
+        self.agent.is_some()
+    }
+}
+
+/// How a task ended.
+#[derive(Debug)]
+pub struct End {
+    pub status: TaskStatus,
+    pub exit_code: Option<i32>,
+    pub note: Option<String>,
+    /// Of an agent.
+    pub report: Option<String>,
+    pub usage: TaskUsage,
+}
+
+impl End {
+    pub fn new(status: TaskStatus) -> Self {
+        Self { status, exit_code: None, note: None, report: None, usage: TaskUsage::default() }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +100,18 @@ pub enum TaskEvent {
     Started(Task),
     /// Once per task.
     Settled(Task),
+}
+
+impl TaskEvent {
+    pub fn task(&self) -> &Task {
+        match self {
+            Self::Started(task) | Self::Settled(task) => task,
+        }
+    }
+
+    fn is_of(&self, owner: Option<&str>) -> bool {
+        self.task().owner.as_deref() == owner
+    }
 }
 
 /// What is known of a task before it runs.
@@ -70,6 +123,7 @@ pub(crate) struct NewTask {
     pub(crate) tool_use_id: String,
     pub(crate) output: PathBuf,
     pub(crate) deadline: Duration,
+    pub(crate) owner: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -125,6 +179,10 @@ impl Shared {
             row.task.status = end.status;
             row.task.exit_code = end.exit_code;
             row.task.note = end.note;
+            if let Some(agent) = &mut row.task.agent {
+                agent.report = end.report;
+                agent.usage = end.usage;
+            }
             row.task.ended_at_ms = Some(sys::clock::now_ms());
             let settled = TaskEvent::Settled(row.task.clone());
             table.events.push_back(settled);
@@ -132,10 +190,18 @@ impl Shared {
     }
 }
 
-struct End {
-    status: TaskStatus,
-    exit_code: Option<i32>,
-    note: Option<String>,
+/// Settles a task whose future went away without an end: a panic, or the end of the process.
+struct Settle {
+    shared: Arc<Shared>,
+    id: String,
+    end: Option<End>,
+}
+
+impl Drop for Settle {
+    fn drop(&mut self) {
+        let lost = || End { note: Some("an internal error".into()), ..End::new(TaskStatus::Failed) };
+        self.shared.settle(&self.id, self.end.take().unwrap_or_else(lost));
+    }
 }
 
 impl Tasks {
@@ -158,6 +224,8 @@ impl Tasks {
             note: None,
             started_at_ms: sys::clock::now_ms(),
             ended_at_ms: None,
+            owner: new.owner,
+            agent: None,
         };
         let stop = CancellationToken::new();
         self.shared.change(|table| {
@@ -171,6 +239,45 @@ impl Tasks {
             shared.settle(&new.id, end);
         });
         task
+    }
+
+    /// Runs an agent as a task. Its token is cancelled with `scope` or by `stop`; it then ends by itself.
+    pub fn spawn(
+        &self,
+        task: Task,
+        scope: &CancellationToken,
+        work: impl FnOnce(CancellationToken) -> BoxFuture<'static, End>,
+    ) {
+        let stop = scope.child_token();
+        let mut settle = Settle { shared: Arc::clone(&self.shared), id: task.id.clone(), end: None };
+        self.shared.change(|table| {
+            // An agent that is taken up again keeps its id.
+            table.rows.retain(|row| row.task.id != task.id);
+            table.rows.push(Row { task, stop: stop.clone() });
+        });
+        let work = work(stop);
+        self.work().spawn(async move {
+            settle.end = Some(work.await);
+            drop(settle);
+        });
+    }
+
+    /// Notes that a person wants the task to end, then ends it.
+    pub async fn stop_for_user(&self, id: &str) -> Option<Task> {
+        let mark = |row: &mut Row| {
+            if let Some(agent) = &mut row.task.agent {
+                agent.stopped_by_user = true;
+            }
+        };
+        self.shared.lock().rows.iter_mut().filter(|row| row.task.id == id).for_each(mark);
+        self.stop(id).await
+    }
+
+    /// Ends the running tasks that `which` picks and waits for that.
+    pub async fn stop_where(&self, which: impl Fn(&Task) -> bool) {
+        for task in self.running().into_iter().filter(which) {
+            self.stop(&task.id).await;
+        }
     }
 
     /// Reads and drops what a descendant prints after its command has ended.
@@ -230,17 +337,34 @@ impl Tasks {
         work.shutdown().await;
     }
 
-    /// Events nobody has taken yet, oldest first.
-    pub fn take_events(&self) -> Vec<TaskEvent> {
-        self.shared.lock().events.drain(..).collect()
+    /// Events of `owner`'s tasks that nobody has taken yet, oldest first.
+    pub fn take_events(&self, owner: Option<&str>) -> Vec<TaskEvent> {
+        let mut table = self.shared.lock();
+        let (mine, others) = table.events.drain(..).partition(|event: &TaskEvent| event.is_of(owner));
+        table.events = others;
+        Vec::from(mine)
     }
 
-    /// The next event nobody has taken. Cancel-safe.
-    pub async fn next_event(&self) -> TaskEvent {
+    /// Whether `owner` will still hear of an agent: one runs, or its end was not taken yet.
+    pub fn owes_agents(&self, owner: Option<&str>) -> bool {
+        let table = self.shared.lock();
+        let runs = |row: &Row| {
+            row.task.is_agent() && row.task.status == TaskStatus::Running && row.task.owner.as_deref() == owner
+        };
+        table.rows.iter().any(runs) || table.events.iter().any(|event| event.is_of(owner) && event.task().is_agent())
+    }
+
+    /// The next event of `owner`'s tasks that nobody has taken. Cancel-safe.
+    pub async fn next_event(&self, owner: Option<&str>) -> TaskEvent {
         let mut changed = self.shared.changed.subscribe();
         loop {
             changed.mark_unchanged();
-            if let Some(event) = self.shared.lock().events.pop_front() {
+            let next = {
+                let mut table = self.shared.lock();
+                let at = table.events.iter().position(|event| event.is_of(owner));
+                at.and_then(|at| table.events.remove(at))
+            };
+            if let Some(event) = next {
                 return event;
             }
             if changed.changed().await.is_err() {
@@ -278,5 +402,5 @@ async fn supervise(mut running: Running, stop: &CancellationToken, deadline: Ins
     let note =
         note.or_else(|| running.capture.write_error().map(|error| format!("its output could not be saved: {error}")));
     crate::bash::remove_scratch(std::mem::take(&mut running.scratch)).await;
-    End { status, exit_code, note }
+    End { exit_code, note, ..End::new(status) }
 }

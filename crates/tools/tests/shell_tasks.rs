@@ -29,7 +29,7 @@ async fn settled(bench: &Bench) -> tools::tasks::Task {
     let state = bench.state();
     let wait = async {
         loop {
-            if let TaskEvent::Settled(task) = state.tasks.next_event().await {
+            if let TaskEvent::Settled(task) = state.tasks.next_event(None).await {
                 return task;
             }
         }
@@ -63,7 +63,7 @@ async fn a_background_command_returns_at_once_and_settles_once() {
     assert_eq!(std::fs::read_to_string(&task.output).unwrap(), "begun\ndone\n");
     assert!(state.tasks.running().is_empty());
     state.tasks.stop(&id).await;
-    assert!(state.tasks.take_events().is_empty());
+    assert!(state.tasks.take_events(None).is_empty());
     assert_eq!(mode(&bench.facts.tasks_dir), 0o700);
     let (text, _) = bench.ok("Bash", json!({"command": "pwd"})).await;
     assert_eq!(text, bench.dir.display().to_string());

@@ -93,6 +93,8 @@ pub struct SystemEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logical_parent_uuid: Option<String>,
     pub is_sidechain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub subtype: &'static str,
@@ -110,6 +112,8 @@ pub struct SystemEntry {
 pub struct AttachmentEntry {
     pub parent_uuid: Option<String>,
     pub is_sidechain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub attachment: Box<RawValue>,
@@ -148,6 +152,11 @@ pub enum MetaEntry {
     },
     PermissionMode {
         permission_mode: String,
+        session_id: String,
+    },
+    /// The definition the main thread runs as.
+    AgentSetting {
+        agent_setting: String,
         session_id: String,
     },
     QueueOperation {

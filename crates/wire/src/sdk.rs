@@ -83,6 +83,16 @@ pub struct Assistant {
     pub aborted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_message_uuid: Option<String>,
+    #[serde(flatten)]
+    pub agent: Option<Arc<AgentStamp>>,
+}
+
+/// Who speaks, on the messages of a subagent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AgentStamp {
+    pub agent_id: String,
+    pub subagent_type: String,
+    pub task_description: String,
 }
 
 /// A tool result, an injected text, or the echo of a prompt.
@@ -101,6 +111,8 @@ pub struct User {
     pub is_replay: bool,
     #[serde(rename = "isSynthetic", skip_serializing_if = "std::ops::Not::not")]
     pub is_synthetic: bool,
+    #[serde(flatten)]
+    pub agent: Option<Arc<AgentStamp>>,
 }
 
 /// A raw API event, for hosts that asked for partial messages.
@@ -151,10 +163,18 @@ pub struct TurnResult {
     pub user_message_uuid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_command: Option<String>,
+    /// What opened the turn, when it was not a prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     pub queued_turn_count: usize,
     pub result_index: u64,
     pub fast_mode_state: &'static str,
     pub uuid: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    pub kind: &'static str,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -195,29 +215,24 @@ pub enum SystemBody {
         tool_use_id: String,
         message: String,
         #[serde(skip_serializing_if = "Option::is_none")]
+        agent_id: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         decision_reason_type: Option<&'static str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         decision_reason: Option<String>,
     },
-    TaskStarted {
-        task_id: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tool_use_id: Option<String>,
-        description: String,
-        task_type: &'static str,
-        is_backgrounded: bool,
-    },
+    TaskStarted(Box<TaskStarted>),
+    TaskProgress(Box<TaskProgress>),
     TaskUpdated {
         task_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        run_id: Option<String>,
         patch: TaskPatch,
     },
-    TaskNotification {
-        task_id: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        tool_use_id: Option<String>,
-        status: &'static str,
-        output_file: String,
-        summary: String,
+    TaskNotification(Box<TaskNotification>),
+    /// Everything that runs in the background now.
+    BackgroundTasksChanged {
+        tasks: Vec<BackgroundTask>,
     },
     ThinkingTokens {
         estimated_tokens: u64,
@@ -237,6 +252,70 @@ pub enum SystemBody {
         lost: Vec<&'static str>,
         transcript_session_ids: Vec<String>,
     },
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskStarted {
+    pub task_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<String>,
+    pub description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_type: Option<String>,
+    pub is_backgrounded: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawn_depth: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_task_id: Option<String>,
+    pub task_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskProgress {
+    pub task_id: String,
+    pub run_id: String,
+    pub tool_use_id: String,
+    pub description: String,
+    pub subagent_type: String,
+    pub usage: TaskUsage,
+    pub last_tool_name: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskNotification {
+    pub task_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<String>,
+    pub status: &'static str,
+    pub output_file: String,
+    pub summary: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TaskUsage>,
+}
+
+/// What a task has cost so far. Tokens are those of its last request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TaskUsage {
+    pub total_tokens: u64,
+    pub tool_uses: u64,
+    pub duration_ms: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BackgroundTask {
+    pub task_id: String,
+    pub task_type: &'static str,
+    pub description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_task_id: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -41,6 +41,7 @@ pub(super) async fn deliver(
         tool_use_result: Some(structured),
         is_replay: false,
         is_synthetic: false,
+        agent: None,
     };
     io.host.send(Message::User(Box::new(user))).await;
     report.results.push(Arc::from(block));

@@ -63,6 +63,7 @@ async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
         tool_name: used.name.clone(),
         tool_use_id: used.id.clone(),
         message: refusal.message.clone(),
+        agent_id: None,
         decision_reason_type: Some(refusal.reason.kind()),
         decision_reason: Some(refusal.reason.describe()),
     };

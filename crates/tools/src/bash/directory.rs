@@ -46,6 +46,10 @@ pub(super) async fn settle(cx: &CallCx, scratch: Vec<PathBuf>) -> Option<String>
         changed.then(|| (inside(&now, &workspace), now))
     });
     let (inside, now) = ended_in.await.ok()??;
+    // An agent's shell starts where the agent did, every time.
+    if cx.state.facts.agent_id.is_some() {
+        return None;
+    }
     let project = &cx.workspace.project;
     if cx.state.facts.env.is_on("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR") {
         set(cx, project.clone());

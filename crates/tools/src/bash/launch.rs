@@ -187,6 +187,7 @@ mod tests {
             effort: Some("high".into()),
             secret_vars: vec!["ANTHROPIC_API_KEY".into()],
             documents: false,
+            agent_id: None,
         }
     }
 

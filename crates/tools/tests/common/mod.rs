@@ -43,6 +43,7 @@ impl Bench {
             effort: None,
             secret_vars: Vec::new(),
             documents: true,
+            agent_id: None,
         };
         Self {
             temp,

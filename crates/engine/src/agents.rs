@@ -1,0 +1,3 @@
+//! Subagents: sessions inside the session.
+
+pub(crate) mod voice;

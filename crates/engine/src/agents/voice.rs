@@ -1,0 +1,177 @@
+//! How an agent's messages reach the host of its session: marked with who speaks and for which call, and only those a
+//! host wants to see. Its text and thinking stay with it unless they were asked for; its turns are nobody's turns.
+
+use serde_json::value::RawValue;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use wire::block::BlockHead;
+use wire::entry::MessageHead;
+use wire::sdk::{AgentStamp, Assistant, Message, SystemBody, TaskProgress, TaskUsage, User};
+use wire::usage::Usage;
+
+/// Whether a host gets what an agent writes, besides its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forward {
+    Calls,
+    Text,
+}
+
+#[derive(Debug)]
+pub(crate) struct Voice {
+    stamp: Arc<AgentStamp>,
+    /// The call that started the agent.
+    tool_use_id: String,
+    run_id: String,
+    forward: Forward,
+    since: Instant,
+    tally: Mutex<Tally>,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    tool_uses: u64,
+    total_tokens: u64,
+}
+
+/// What goes to the host for one message.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    pub progress: Option<SystemBody>,
+    pub message: Option<Message>,
+}
+
+impl Voice {
+    pub(crate) fn new(stamp: AgentStamp, tool_use_id: String, forward: Forward) -> Self {
+        Self {
+            stamp: Arc::new(stamp),
+            tool_use_id,
+            run_id: sys::id::uuid(),
+            forward,
+            since: Instant::now(),
+            tally: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn agent_id(&self) -> &str {
+        &self.stamp.agent_id
+    }
+
+    pub(crate) fn stamp(&self) -> &AgentStamp {
+        &self.stamp
+    }
+
+    pub(crate) fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    pub(crate) fn tool_use_id(&self) -> &str {
+        &self.tool_use_id
+    }
+
+    /// What the agent has used so far.
+    pub(crate) fn usage(&self) -> TaskUsage {
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let duration_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        TaskUsage { total_tokens: tally.total_tokens, tool_uses: tally.tool_uses, duration_ms }
+    }
+
+    /// The final usage of a response.
+    pub(crate) fn count(&self, usage: &Usage) {
+        let total = usage.total_input() + usage.output_tokens;
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner).total_tokens = total;
+    }
+
+    pub(crate) fn carry(&self, message: Message) -> Carried {
+        match message {
+            Message::Assistant(said) => self.assistant(said),
+            Message::User(user) => self.user(user),
+            Message::System(mut system) => {
+                let wanted = match &mut system.body {
+                    SystemBody::PermissionDenied { agent_id, .. } => {
+                        *agent_id = Some(self.stamp.agent_id.clone());
+                        true
+                    }
+                    SystemBody::TaskStarted(_)
+                    | SystemBody::TaskProgress(_)
+                    | SystemBody::TaskUpdated { .. }
+                    | SystemBody::TaskNotification(_)
+                    | SystemBody::BackgroundTasksChanged { .. }
+                    | SystemBody::Informational { .. }
+                    | SystemBody::SessionWritesLost { .. } => true,
+                    SystemBody::Status { .. }
+                    | SystemBody::ApiRetry { .. }
+                    | SystemBody::ThinkingTokens { .. }
+                    | SystemBody::SessionStateChanged { .. } => false,
+                };
+                Carried { progress: None, message: wanted.then_some(Message::System(system)) }
+            }
+            Message::ToolProgress(mut progress) => {
+                progress.parent_tool_use_id = Some(self.tool_use_id.clone());
+                Carried { progress: None, message: Some(Message::ToolProgress(progress)) }
+            }
+            Message::Init(_) | Message::Result(_) | Message::StreamEvent(_) => Carried::default(),
+        }
+    }
+
+    /// A call is told with the agent's progress before it; text only when the host asked for it.
+    fn assistant(&self, mut said: Box<Assistant>) -> Carried {
+        let head = Said::read(&said.message);
+        let progress = head.tool.map(|tool| self.progress(tool, head.tokens));
+        if progress.is_none() && (self.forward == Forward::Calls || said.is_api_error_message) {
+            return Carried::default();
+        }
+        said.parent_tool_use_id = Some(self.tool_use_id.clone());
+        said.agent = Some(Arc::clone(&self.stamp));
+        Carried { progress, message: Some(Message::Assistant(said)) }
+    }
+
+    /// Its prompt and the results of its calls.
+    fn user(&self, mut user: Box<User>) -> Carried {
+        if user.is_synthetic && self.forward == Forward::Calls {
+            return Carried::default();
+        }
+        user.parent_tool_use_id = Some(self.tool_use_id.clone());
+        user.agent = Some(Arc::clone(&self.stamp));
+        Carried { progress: None, message: Some(Message::User(user)) }
+    }
+
+    fn progress(&self, tool: String, tokens: u64) -> SystemBody {
+        {
+            let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+            tally.tool_uses += 1;
+            tally.total_tokens = tally.total_tokens.max(tokens);
+        }
+        SystemBody::TaskProgress(Box::new(TaskProgress {
+            task_id: self.stamp.agent_id.clone(),
+            run_id: self.run_id.clone(),
+            tool_use_id: self.tool_use_id.clone(),
+            description: self.stamp.task_description.clone(),
+            subagent_type: self.stamp.subagent_type.clone(),
+            usage: self.usage(),
+            last_tool_name: tool,
+        }))
+    }
+}
+
+/// What an assistant message says, as far as it matters here.
+#[derive(Default)]
+struct Said {
+    tool: Option<String>,
+    tokens: u64,
+}
+
+impl Said {
+    fn read(message: &RawValue) -> Self {
+        let Some(head) = MessageHead::read(message) else { return Self::default() };
+        let blocks = head.blocks().unwrap_or_default();
+        let tool = blocks.iter().find_map(|block| match BlockHead::read(block)? {
+            BlockHead::ToolUse { name, .. } => Some(name.into_owned()),
+            _ => None,
+        });
+        let mut usage = Usage::default();
+        if let Some(raw) = head.usage {
+            usage.absorb(raw);
+        }
+        Self { tool, tokens: usage.total_input() + usage.output_tokens }
+    }
+}
