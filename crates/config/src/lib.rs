@@ -3,18 +3,26 @@
 //! writers never damage a file; and nothing that a repository says widens access before its folder is trusted.
 
 pub mod activation;
+pub mod agents;
 pub mod credentials;
 pub mod edit;
 pub mod environment;
+pub mod frontmatter;
 pub mod helper;
 pub mod join;
 pub mod layer;
 pub mod memory;
 mod merge;
+pub mod nested;
 pub mod places;
 pub mod project;
+pub mod roots;
+pub mod rules;
+mod scan;
+pub mod skills;
 mod stamp;
 pub mod state;
+pub mod styles;
 mod tracked;
 pub mod trust;
 pub mod validate;
