@@ -149,6 +149,9 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("system-prompt", One, "text", Model, "Replace the system prompt", Set(|a, v| a.options.system_prompt = last(v))),
     row("system-prompt-file", One, "path", Model, "Replace the system prompt with a file", Set(|a, v| a.system_prompt_file = path(v))),
     row("append-system-prompt", One, "text", Model, "Add to the system prompt", Set(|a, v| a.options.append_system_prompt = last(v))),
+    row("agent", One, "name", Model, "Run the session as this agent", Set(|a, v| a.options.agent = last(v))),
+    row("agents", One, "json", Model, "More agent types, as a JSON object by name", Check(agents)),
+    row("append-subagent-system-prompt", One, "text", Hidden, "", Set(|a, v| a.options.append_subagent_prompt = last(v))),
     row("append-system-prompt-file", One, "path", Model, "Add a file to the system prompt", Set(|a, v| a.append_system_prompt_file = path(v))),
 
     row("allowedTools", Greedy, "rules", Tools, "Allow rules, e.g. \"Bash(git log *)\" Edit", Set(|a, v| a.options.allowed_tools = rules(&v))).alias(&["allowed-tools"]),
@@ -173,13 +176,10 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("debug-file", One, "path", Diagnosis, "Write the debug log to this file", Set(|a, v| { a.debug.on = true; a.debug.file = path(v); })),
     row("debug-to-stderr", Switch, "", Hidden, "", Set(|a, _| { a.debug.on = true; a.debug.to_stderr = true; })),
 
-    row("forward-subagent-text", Switch, "", Hidden, "", Set(|a, _| a.forward_subagent_text = true)),
+    row("forward-subagent-text", Switch, "", Hidden, "", Set(|a, _| { a.forward_subagent_text = true; a.options.forward_subagent_text = true; })),
     row("bg", Switch, "", Hidden, "", Set(|a, _| a.background = true)).alias(&["background"]),
 
     ignored("advisor", One),
-    ignored("agent", One),
-    ignored("agents", One),
-    ignored("append-subagent-system-prompt", One),
     ignored("autocompact", One),
     ignored("await-initialize", Switch),
     ignored("ax-screen-reader", Switch),
@@ -263,6 +263,11 @@ fn max_budget(args: &mut Args, values: Vec<String>) -> Result<(), String> {
 fn drops_turn(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     let id = last(values).filter(|v| sys::id::is_uuid(v));
     args.options.resume_drops_turn = Some(id.ok_or("It must be a UUID.")?);
+    Ok(())
+}
+
+fn agents(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    args.options.agents = config::agents::from_json(&last(values).unwrap_or_default())?;
     Ok(())
 }
 

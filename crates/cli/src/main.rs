@@ -1,6 +1,7 @@
 //! The gimlet binary: dispatch only. `--version` is answered before anything is built; everything else goes through the
 //! flag table, and no thread, runtime or file exists before the command line has been understood.
 
+mod agents;
 mod args;
 mod auth;
 mod config_command;
@@ -62,6 +63,7 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Auth => answer(auth::run(rest, &Env::snapshot())),
         Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
         Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
+        Subcommand::Agents => answer(agents::run(rest, &Env::snapshot())),
         Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
         Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
             Ok((text, code)) => print(&text).max(code),

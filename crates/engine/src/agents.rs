@@ -1,3 +1,239 @@
-//! Subagents: sessions inside the session.
+//! Subagents: sessions inside the session. Each has its own history, transcript, read state and tools, and no host: what
+//! it says goes up marked as its, what it asks goes to the root. One table knows all of them, whoever started them; an
+//! agent ends with the one that started it, and its result is delivered exactly once.
 
+mod builtin;
+mod child;
+mod limits;
+mod report;
+pub(crate) mod recover;
+mod run;
+mod send_message;
+mod tool;
+mod toolset;
 pub(crate) mod voice;
+mod worktree;
+
+pub(crate) use child::Kit;
+pub(crate) use send_message::SendMessage;
+pub(crate) use tool::AgentTool;
+pub(crate) use worktree::Fence;
+
+use crate::command::Commands;
+use crate::link::Link;
+use crate::reload::Watch;
+use crate::session::Io;
+use config::agents::Definition;
+use config::roots::Roots;
+use limits::Limits;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+use wire::mode::PermissionMode;
+
+/// What a call without a type gets.
+pub(crate) const DEFAULT_TYPE: &str = "general-purpose";
+
+/// The agents of one session, and what they are made from.
+pub(crate) struct Agents {
+    pub(crate) kit: Kit,
+    limits: Limits,
+    definitions: Mutex<Definitions>,
+    rows: Mutex<Vec<Row>>,
+}
+
+/// Declared agent types, read again when their files change.
+struct Definitions {
+    roots: Option<Roots>,
+    given: Vec<Definition>,
+    declared: Arc<config::agents::Agents>,
+}
+
+/// One agent that was started in this process.
+struct Row {
+    id: String,
+    name: Option<String>,
+    agent_type: String,
+    description: String,
+    /// The way to a running one.
+    commands: Option<Commands>,
+    stop: CancellationToken,
+    stopped_by_user: bool,
+}
+
+/// Why no agent starts. The text goes to the model.
+pub(crate) type Refused = String;
+
+impl Agents {
+    /// `roots` is `None` when nothing of the disk counts.
+    pub(crate) fn new(kit: Kit, roots: Option<Roots>, given: Vec<Definition>) -> Self {
+        let declared = match &roots {
+            Some(roots) => config::agents::Agents::load(roots, &given),
+            None => config::agents::Agents { all: given.clone(), ..Default::default() },
+        };
+        let limits = Limits::from_env(&kit.env);
+        let definitions = Mutex::new(Definitions { roots, given, declared: Arc::new(declared) });
+        Self { kit, limits, definitions, rows: Mutex::default() }
+    }
+
+    fn rows(&self) -> MutexGuard<'_, Vec<Row>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is declared now.
+    fn declared(&self) -> Arc<config::agents::Agents> {
+        let mut known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(roots) = &known.roots
+            && !known.declared.are_current()
+        {
+            let fresh = config::agents::Agents::load(roots, &known.given);
+            known.declared = Arc::new(fresh);
+        }
+        Arc::clone(&known.declared)
+    }
+
+    /// The type of that name: a declared one goes before a built-in one.
+    pub(crate) fn find(&self, name: &str) -> Option<Definition> {
+        let declared = self.declared();
+        declared.find(name).cloned().or_else(|| builtin::all(&self.kit.env).into_iter().find(|d| d.name == name))
+    }
+
+    /// Every type, built-in ones first.
+    pub(crate) fn all(&self) -> Vec<Definition> {
+        let declared = self.declared();
+        let mut all = builtin::all(&self.kit.env);
+        all.retain(|built_in| declared.find(&built_in.name).is_none());
+        all.extend(declared.all.iter().cloned());
+        all
+    }
+
+    /// What to say about a type nobody declared.
+    fn unknown(&self, name: &str) -> Refused {
+        let names: Vec<String> = self.all().into_iter().map(|d| d.name).collect();
+        let mut text = format!("Agent type '{name}' not found. Available agents: {}", names.join(", "));
+        for skipped in &self.declared().skipped {
+            text.push_str(&format!("\nNot loaded: {}:{}: {}", skipped.path.display(), skipped.line, skipped.reason));
+        }
+        text
+    }
+
+    /// Takes a place among the running ones.
+    fn admit(self: &Arc<Self>, row: Row, room: Room) -> Result<Seat, Refused> {
+        let mut rows = self.rows();
+        let running = rows.iter().filter(|row| row.commands.is_some()).count();
+        if room == Room::Needed && running >= self.limits.concurrent {
+            return Err(format!(
+                "Concurrent subagent limit reached ({running} of {} are running). Do not retry; wait until one has \
+                 finished, or do the work yourself.",
+                self.limits.concurrent
+            ));
+        }
+        let id = row.id.clone();
+        rows.retain(|known| known.id != id);
+        rows.push(row);
+        Ok(Seat { agents: Arc::clone(self), id })
+    }
+
+    /// Ends a task, an agent with everything it started, because a person wants it to. `false` when none of that id runs.
+    pub(crate) fn stop_for_user(&self, id: &str) -> bool {
+        let in_background = self.kit.state.tasks.cancel_for_user(id);
+        let mut rows = self.rows();
+        let Some(row) = rows.iter_mut().find(|row| row.id == id && row.commands.is_some()) else {
+            return in_background;
+        };
+        row.stopped_by_user = true;
+        row.stop.cancel();
+        true
+    }
+
+    /// An interrupt ends the agents in the background too.
+    pub(crate) async fn stop_all_for_user(&self) {
+        let tasks = &self.kit.state.tasks;
+        for task in tasks.running().into_iter().filter(tools::tasks::Task::is_agent) {
+            self.stop_for_user(&task.id);
+            tasks.stop(&task.id).await;
+        }
+    }
+
+    fn is_stopped_by_user(&self, id: &str) -> bool {
+        self.rows().iter().any(|row| row.id == id && row.stopped_by_user)
+    }
+}
+
+/// Whether a limit holds for a new agent; one that is taken up again is let in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Needed,
+    Granted,
+}
+
+/// A running agent's place; given back when dropped.
+struct Seat {
+    agents: Arc<Agents>,
+    id: String,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if let Some(row) = self.agents.rows().iter_mut().find(|row| row.id == self.id) {
+            row.commands = None;
+        }
+    }
+}
+
+/// One session's side of it: the main thread or an agent, as the one who starts agents.
+pub(crate) struct Spawner {
+    pub(crate) agents: Arc<Agents>,
+    /// The agent this session is; `None` for the main thread.
+    id: Option<String>,
+    depth: u32,
+    /// What its background agents end with.
+    scope: CancellationToken,
+    live: Mutex<Option<Live>>,
+}
+
+/// How the session stands when a call is made.
+#[derive(Clone)]
+struct Live {
+    watch: Watch,
+    mode: PermissionMode,
+    model: String,
+    link: Link,
+    /// Where its agents start.
+    place: PathBuf,
+    fence: Option<Arc<Fence>>,
+}
+
+impl Spawner {
+    pub(crate) fn new(agents: Arc<Agents>, id: Option<String>, depth: u32, scope: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { agents, id, depth, scope, live: Mutex::default() })
+    }
+
+    /// Told before calls run, so that an agent starts from what holds now.
+    pub(crate) fn publish(&self, io: &Io, model: &str) {
+        let live = Live {
+            watch: io.watch.clone(),
+            mode: io.mode,
+            model: model.to_owned(),
+            link: io.link.clone(),
+            place: io.directories.project.clone(),
+            fence: io.fence.clone(),
+        };
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
+    }
+
+    fn live(&self) -> Result<Live, Refused> {
+        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        live.ok_or_else(|| "No agent can be started before the first request was made.".into())
+    }
+
+    /// Whether an agent of this session could start agents itself.
+    fn may_nest(&self) -> bool {
+        self.depth + 1 < self.agents.limits.depth
+    }
+}
+
+/// Whether a batch of calls needs `Spawner::publish`.
+pub(crate) fn are_concerned<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
+    names.any(|name| matches!(wire::names::canonical(name), tool::NAME | send_message::NAME | "Skill"))
+}

@@ -4,6 +4,7 @@
 mod finalize;
 mod prepare;
 
+use crate::agents::recover::OwedResult;
 use crate::session::Io;
 use prepare::{Prepared, prepare};
 use serde_json::value::RawValue;
@@ -66,6 +67,12 @@ pub(crate) async fn refuse(uses: Vec<ToolUse>, io: &mut Io, why: &str) -> Result
         finalize::deliver(used, Outcome::failed(why), io, &mut report).await?;
     }
     Ok(report)
+}
+
+/// Records the result of a call that another process made; the block for the history. Nobody is told: the host never saw
+/// the call.
+pub(crate) fn record_owed(io: &mut Io, owed: OwedResult) -> Result<Option<Arc<RawValue>>, StoreError> {
+    finalize::record(io, &owed.tool_use_id, &owed.assistant_uuid, owed.outcome)
 }
 
 /// A call that was parsed but not started.

@@ -62,6 +62,7 @@ impl Models {
 }
 
 /// The parts of a request that the user chose.
+#[derive(Clone)]
 pub(crate) struct RequestSettings {
     pub env: Env,
     pub effort: Option<String>,
@@ -270,5 +271,6 @@ fn scope_name(scope: config::MemoryScope) -> &'static str {
         config::MemoryScope::User => "user",
         config::MemoryScope::Project => "project",
         config::MemoryScope::Local => "project, private to the user",
+        config::MemoryScope::Auto => "notes of earlier sessions",
     }
 }

@@ -1,19 +1,23 @@
 //! The host's side of the session: the only place commands are handled. It owns the queue of prompts and the turn's
 //! cancellation, and borrows nothing of the phases it runs beside.
 
+use crate::agents::Agents;
 use crate::command::{Command, Event, Prompt};
 use crate::host::Host;
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::future::Future;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use wire::control::ControlResponse;
+use wire::control::{ControlResponse, ResponseBody};
 
 pub(crate) struct Control {
     commands: mpsc::Receiver<Command>,
     queue: VecDeque<Prompt>,
     host: Host,
+    /// Ends tasks at the host's wish; agents have no host.
+    agents: Option<Arc<Agents>>,
     /// Cancelled when whoever started this session wants it to end.
     scope: CancellationToken,
     turn: CancellationToken,
@@ -38,6 +42,7 @@ impl Control {
             commands,
             queue: VecDeque::new(),
             host,
+            agents: None,
             scope: CancellationToken::new(),
             turn: CancellationToken::new(),
             interrupted: false,
@@ -45,6 +50,11 @@ impl Control {
             hung_up: false,
             shutdown: false,
         }
+    }
+
+    /// Lets the host stop tasks.
+    pub(crate) fn over(self, agents: Arc<Agents>) -> Self {
+        Self { agents: Some(agents), ..self }
     }
 
     /// Ends with `scope`, as a session inside another does.
@@ -57,8 +67,16 @@ impl Control {
     }
 
     /// The next prompt that waits, without waiting for one.
-    pub(crate) fn next_queued(&mut self) -> Option<Prompt> {
+    pub(crate) async fn next_queued(&mut self) -> Option<Prompt> {
+        while let Ok(command) = self.commands.try_recv() {
+            self.handle(Some(command)).await;
+        }
         self.queue.pop_front()
+    }
+
+    /// Takes no more commands; those sent before still count.
+    pub(crate) fn hang_up(&mut self) {
+        self.commands.close();
     }
 
     /// A fresh token for a new turn; an interrupt that came between turns is forgotten.
@@ -134,16 +152,36 @@ impl Control {
                 self.interrupt();
             }
             Some(Command::Control { request_id, request }) => {
-                let line = answer(&request_id, request.get());
+                let line = self.stop_task(&request_id, request.get());
+                let line = line.unwrap_or_else(|| answer(&request_id, request.get()));
                 self.host.event(Event::Control(line)).await;
             }
         }
+    }
+
+    /// `None` when the request is another one.
+    fn stop_task(&self, request_id: &str, request: &str) -> Option<String> {
+        let asked = serde_json::from_str::<StopTask>(request).ok().filter(|asked| asked.subtype == "stop_task")?;
+        let stopped = self.agents.as_ref().is_some_and(|agents| agents.stop_for_user(&asked.task_id));
+        let response = if stopped {
+            ResponseBody::Success { request_id, response: Some(serde_json::json!({})) }
+        } else {
+            let error = format!("No task with the id {} is running", asked.task_id);
+            ResponseBody::Error { request_id, error, error_code: None }
+        };
+        wire::raw::to_line(&ControlResponse { kind: "control_response", response }).ok()
     }
 
     fn interrupt(&mut self) {
         self.interrupted = true;
         self.turn.cancel();
     }
+}
+
+#[derive(Deserialize)]
+struct StopTask {
+    subtype: String,
+    task_id: String,
 }
 
 #[derive(Deserialize)]

@@ -30,6 +30,13 @@ impl Host {
         self.voice.as_ref().map(|voice| voice.agent_id())
     }
 
+    /// The final usage of a response, for the agent's progress.
+    pub(crate) fn count(&self, usage: &wire::usage::Usage) {
+        if let Some(voice) = &self.voice {
+            voice.count(usage);
+        }
+    }
+
     pub(crate) async fn send(&self, message: Message) {
         let Some(voice) = &self.voice else { return self.event(Event::Message(message)).await };
         let carried = voice.carry(message);

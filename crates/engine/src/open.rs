@@ -1,11 +1,14 @@
 //! Opens a session: reads what was declared, chooses the conversation, puts the parts together. Nothing is written and
 //! nothing is sent before the first prompt.
 
+mod agent;
 mod cassette;
 mod conversation;
 mod prompt;
 mod toolbox;
 
+use crate::agents::recover::{self, Owed};
+use crate::agents::{Agents, Spawner};
 use crate::command::{COMMAND_QUEUE, Commands, EVENT_QUEUE, Event, Events};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
 use crate::control::Control;
@@ -19,6 +22,8 @@ use crate::scribe::Scribe;
 use crate::session::{HostFlags, InitFacts, Io, Session, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
+use config::agents::Definition;
+use config::roots::Roots;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
 use conversation::Conversation;
@@ -32,6 +37,7 @@ use store::registry::{Facts as LiveFacts, LiveRecord};
 use store::{Layout, Persist, Transcript};
 use sys::Env;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tools::Workspace;
 use tools::state::{SessionFacts, ToolState};
 use wire::entry::Tail;
@@ -75,6 +81,12 @@ struct Opening {
     catalog: Arc<Catalog>,
     model: String,
     credential: Result<Credential, NoCredential>,
+    /// Where agents and skills are declared; `None` when nothing of the disk counts.
+    roots: Option<Roots>,
+    /// The definition the main thread runs as.
+    agent: Option<Definition>,
+    /// Said about it before anything else.
+    agent_notice: Option<String>,
 }
 
 impl Opening {
@@ -90,9 +102,11 @@ impl Opening {
         let env = loaded.env.clone();
         let layout = Layout::new(&boot.env);
         let conversation = Conversation::choose(&options, &layout, &cwd)?;
-        let mode = mode(&options, &loaded, &conversation, &env)?;
+        let roots = agent::roots(&options, &cwd, &env, &selection, &loaded);
+        let main = agent::main(&options, &loaded, &conversation, roots.as_ref())?;
+        let mode = mode(&options, &loaded, &conversation, main.definition.as_ref(), &env)?;
         let catalog = Arc::new(Catalog::default());
-        let model = main_model(&options, &loaded, &conversation, &catalog, &env);
+        let model = main_model(&options, &loaded, &conversation, main.definition.as_ref(), (&catalog, &env));
         let wanted = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
         let credential = config::credentials::resolve(&env, &loaded, wanted);
         Ok(Self {
@@ -109,12 +123,16 @@ impl Opening {
             catalog,
             model,
             credential,
+            roots,
+            agent: main.definition,
+            agent_notice: main.notice,
         })
     }
 
     fn notices(&self) -> Vec<String> {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
+        all.extend(self.agent_notice.clone());
         if !self.catalog.lookup(&self.model).known {
             let model = wire::raw::to_line(&self.model).unwrap_or_default();
             all.push(format!("[claude-code:unrecognized_model] {{\"model\":{model}}}"));
@@ -133,19 +151,36 @@ impl Opening {
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
         let structured = self.structured()?;
-        let registry = Arc::new(toolbox::registry(&self, &policy, structured.clone()));
+        let mut registry = toolbox::registry(&self, &policy, structured.clone());
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
+        let files = self.memory();
+        let state = Arc::new(self.tool_state());
+        let ledger = Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served());
+        let kit = agent::kit(&self, &registry, agent::Shared {
+            host: &host,
+            identity: &identity,
+            state: &state,
+            ledger: &ledger,
+            files: &files,
+        });
+        let agents = Arc::new(Agents::new(kit, self.roots.clone(), self.options.agents.clone()));
+        let spawner = Spawner::new(agents, None, 0, CancellationToken::new());
+        toolbox::add_agents(&mut registry, &self, &policy, &spawner);
+        let registry = Arc::new(registry);
         let io = Io {
             scribe: self.scribe(),
             link: self.link(transport),
             side: Arc::new(Side::new(Arc::clone(&identity), self.small_model())),
             mode: self.mode,
-            state: Arc::new(self.tool_state()),
+            state,
             directories: self.workspace(),
-            ledger: Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served()),
+            ledger,
             denials: Vec::new(),
-            concurrency: self.env.number("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY").unwrap_or(CONCURRENCY).max(1),
+            concurrency: self.concurrency(),
+            spawner,
+            fence: None,
+            owed: Vec::new(),
             live: self.live_record(),
             flags: self.host_flags(),
             facts: self.init_facts(),
@@ -157,9 +192,15 @@ impl Opening {
             registry: Arc::clone(&registry),
             structured,
         };
-        let context = self.context(identity, registry.tool_fragments().into_iter().map(Fragment::new).collect());
-        let start = self.conversation.start(self.options.name, self.mode);
-        Ok(Session { control: Control::new(commands, host), context, io, start })
+        let owed = self.owed();
+        let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
+        let context = self.context(identity, tools, files);
+        let agent = self.agent.as_ref().map(|agent| agent.name.clone());
+        let mut start = self.conversation.start(self.options.name, self.mode);
+        start.agent = agent;
+        start.owed = owed;
+        let control = Control::new(commands, host).over(Arc::clone(&io.spawner.agents));
+        Ok(Session { control, context, io, start })
     }
 
     /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.
@@ -193,7 +234,11 @@ impl Opening {
             cwd: self.cwd.clone(),
             home: self.env.home(),
             roots: [self.cwd.clone()].into_iter().chain(self.additional()).collect(),
-            readable: vec![self.session_dir().join("tool-results"), self.tasks_dir()],
+            readable: vec![
+                self.session_dir().join("tool-results"),
+                store::agents::folder(&self.session_dir()),
+                self.tasks_dir(),
+            ],
             plan_file: None,
         };
         Watch {
@@ -255,21 +300,79 @@ impl Opening {
     fn scribe(&self) -> Scribe {
         let path = self.layout.transcript(&self.cwd, &self.conversation.session_id);
         let path = self.conversation.path.clone().unwrap_or(path);
-        let skip = self.env.is_on("CLAUDE_CODE_SKIP_PROMPT_HISTORY");
-        let persist = if self.options.persist && !skip { Persist::Yes } else { Persist::No };
+        let persist = self.persist();
         let transcript = Transcript::open(path, persist);
         if let Some(loaded) = &self.conversation.loaded {
             transcript.remember(&loaded.sticky);
         }
-        let tail = Tail {
+        Scribe::new(transcript, persist, self.tail(), self.conversation.leaf())
+    }
+
+    fn persist(&self) -> Persist {
+        let skip = self.env.is_on("CLAUDE_CODE_SKIP_PROMPT_HISTORY");
+        if self.options.persist && !skip { Persist::Yes } else { Persist::No }
+    }
+
+    fn tail(&self) -> Tail {
+        Tail {
             user_type: "external",
             entrypoint: self.options.entrypoint.clone(),
             cwd: self.cwd.display().to_string(),
             session_id: self.conversation.session_id.clone(),
             version: wire::version::COMPAT,
             git_branch: recorded_branch(&self.cwd),
+        }
+    }
+
+    fn concurrency(&self) -> usize {
+        self.env.number("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY").unwrap_or(CONCURRENCY).max(1)
+    }
+
+    /// What agents of a continued conversation still have to deliver. A fork has agents of its own.
+    fn owed(&self) -> Owed {
+        match &self.conversation.loaded {
+            Some(loaded) if !self.conversation.is_fork => recover::owed(loaded, &self.session_dir(), None),
+            Some(_) | None => Owed::default(),
+        }
+    }
+
+    fn memory(&self) -> Vec<config::MemoryFile> {
+        if self.options.bare || self.options.safe_mode {
+            return Vec::new();
+        }
+        let query = config::memory::Query {
+            cwd: &self.cwd,
+            env: &self.env,
+            selection: &self.selection,
+            loaded: &self.loaded,
+            added: &[],
+            notes: None,
         };
-        Scribe::new(transcript, persist, tail, self.conversation.leaf())
+        config::memory::load(&query).files
+    }
+
+    fn request_settings(&self, identity: Arc<Identity>) -> RequestSettings {
+        let of_agent = self.agent.as_ref().and_then(|agent| agent.effort.clone());
+        let effort = self.options.effort.clone().or(of_agent);
+        RequestSettings {
+            env: self.env.clone(),
+            effort: effort.or_else(|| self.loaded.settings.effort_level.clone()),
+            thinking: thinking(self.options.thinking),
+            thinking_display: self.options.thinking_display.clone(),
+            task_budget: self.options.task_budget,
+            betas: self.options.betas.clone(),
+            identity,
+            user_id: None,
+        }
+    }
+
+    fn fallback_chain(&self) -> Vec<String> {
+        let named = if self.options.fallback_models.is_empty() {
+            self.loaded.settings.fallback_model.clone().unwrap_or_default()
+        } else {
+            self.options.fallback_models.clone()
+        };
+        self.fallbacks(named)
     }
 
     fn link(&self, transport: Transport) -> Link {
@@ -325,39 +428,20 @@ impl Opening {
         }
     }
 
-    fn context(&mut self, identity: Arc<Identity>, tools: Vec<Fragment>) -> Context {
+    fn context(&mut self, identity: Arc<Identity>, tools: Vec<Fragment>, files: Vec<config::MemoryFile>) -> Context {
         let restored = self.conversation.loaded.as_mut().map(resume::restore);
         let (history, told_date, context_told) =
             restored.map_or((Vec::new(), None, false), |r| (r.history, r.told_date, r.context_told));
-        let files = if self.options.bare || self.options.safe_mode {
-            Vec::new()
-        } else {
-            config::memory::discover(&self.cwd, &self.env, &self.selection, &self.loaded)
-        };
-        let fallbacks = if self.options.fallback_models.is_empty() {
-            self.loaded.settings.fallback_model.clone().unwrap_or_default()
-        } else {
-            self.options.fallback_models.clone()
-        };
         Context::new(Parts {
             catalog: Arc::clone(&self.catalog),
             history,
-            models: Models::new(self.model.clone(), self.fallbacks(fallbacks)),
-            settings: RequestSettings {
-                env: self.env.clone(),
-                effort: self.options.effort.clone().or_else(|| self.loaded.settings.effort_level.clone()),
-                thinking: thinking(self.options.thinking),
-                thinking_display: self.options.thinking_display.clone(),
-                task_budget: self.options.task_budget,
-                betas: self.options.betas.clone(),
-                identity,
-                user_id: None,
-            },
+            models: Models::new(self.model.clone(), self.fallback_chain()),
+            settings: self.request_settings(identity),
             tools,
             system: prompt::system(self),
             reminders: Reminders { files, told_date, context_told },
             limits: Limits {
-                max_turns: self.options.max_turns,
+                max_turns: self.options.max_turns.or_else(|| self.agent.as_ref()?.max_turns),
                 max_budget_usd: self.options.max_budget_usd,
                 output_retries: self.env.number("MAX_STRUCTURED_OUTPUT_RETRIES").unwrap_or(OUTPUT_RETRIES),
             },
@@ -413,6 +497,7 @@ fn mode(
     options: &Options,
     loaded: &Loaded,
     conversation: &Conversation,
+    agent: Option<&Definition>,
     env: &Env,
 ) -> Result<PermissionMode, StartError> {
     let resumed = conversation
@@ -420,7 +505,8 @@ fn mode(
         .as_ref()
         .and_then(|l| PermissionMode::parse(l.permission_mode.as_deref()?))
         .filter(|m| !matches!(m, PermissionMode::Plan | PermissionMode::BypassPermissions));
-    let mode = options.permission_mode.or(resumed).or(loaded.default_mode).unwrap_or_default();
+    let of_agent = agent.and_then(|agent| agent.permission_mode).filter(|m| *m != PermissionMode::BypassPermissions);
+    let mode = options.permission_mode.or(resumed).or(of_agent).or(loaded.default_mode).unwrap_or_default();
     if mode != PermissionMode::BypassPermissions {
         return Ok(mode);
     }
@@ -441,12 +527,19 @@ fn mode(
     Ok(mode)
 }
 
-/// `--model`, `ANTHROPIC_MODEL`, the resumed conversation's, settings, `ANTHROPIC_DEFAULT_MODEL`, the default.
-fn main_model(options: &Options, loaded: &Loaded, conversation: &Conversation, catalog: &Catalog, env: &Env) -> String {
+/// `--model`, `ANTHROPIC_MODEL`, the resumed conversation's, the agent's, settings, `ANTHROPIC_DEFAULT_MODEL`, the default.
+fn main_model(
+    options: &Options,
+    loaded: &Loaded,
+    conversation: &Conversation,
+    agent: Option<&Definition>,
+    (catalog, env): (&Catalog, &Env),
+) -> String {
     let launched = options.model.as_deref().or_else(|| env.non_empty("ANTHROPIC_MODEL"));
     let resumed = conversation.loaded.as_ref().and_then(|l| l.model.as_deref());
     let name = launched
         .or(resumed)
+        .or(agent.and_then(|agent| agent.model.as_deref()))
         .or(loaded.settings.model.as_deref())
         .or_else(|| env.non_empty("ANTHROPIC_DEFAULT_MODEL"))
         .unwrap_or("default");

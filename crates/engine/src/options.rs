@@ -26,6 +26,13 @@ pub struct Options {
     /// `Some("")` means: no system prompt text at all.
     pub system_prompt: Option<String>,
     pub append_system_prompt: Option<String>,
+    /// `--agent`: the definition the main thread runs as.
+    pub agent: Option<String>,
+    /// `--agents`
+    pub agents: Vec<config::agents::Definition>,
+    pub append_subagent_prompt: Option<String>,
+    /// Hosts get the text and thinking of subagents too.
+    pub forward_subagent_text: bool,
     /// `None` = the default set, `Some([])` = none.
     pub tools: Option<Vec<String>>,
     /// Rules, already split.
@@ -76,6 +83,10 @@ impl Default for Options {
             task_budget: None,
             system_prompt: None,
             append_system_prompt: None,
+            agent: None,
+            agents: Vec::new(),
+            append_subagent_prompt: None,
+            forward_subagent_text: false,
             tools: None,
             allowed_tools: Vec::new(),
             disallowed_tools: Vec::new(),

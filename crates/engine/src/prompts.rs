@@ -2,6 +2,7 @@
 //! one of them is byte-stable.
 
 use std::fmt::Write;
+use wire::sdk::TaskUsage;
 
 /// The built-in system prompt.
 pub(crate) const SYSTEM: &str = include_str!("prompts/system.md");
@@ -75,12 +76,33 @@ pub(crate) struct TaskNotice<'a> {
     pub output_file: &'a str,
     pub status: &'a str,
     pub summary: &'a str,
+    /// What an agent reported.
+    pub result: Option<&'a str>,
+    pub usage: Option<TaskUsage>,
+    /// Where an agent's transcript is.
+    pub transcript: Option<&'a str>,
 }
 
 pub(crate) fn task_notice(n: &TaskNotice<'_>) -> String {
-    format!(
-        "<task-notification>\n<task-id>{}</task-id>\n<tool-use-id>{}</tool-use-id>\n<output-file>{}</output-file>\n\
-         <status>{}</status>\n<summary>{}</summary>\n</task-notification>",
-        n.task_id, n.tool_use_id, n.output_file, n.status, n.summary
-    )
+    let mut text = format!(
+        "<task-notification>\n<task-id>{}</task-id>\n<tool-use-id>{}</tool-use-id>\n",
+        n.task_id, n.tool_use_id
+    );
+    if !n.output_file.is_empty() {
+        writeln!(text, "<output-file>{}</output-file>", n.output_file).ok();
+    }
+    write!(text, "<status>{}</status>\n<summary>{}</summary>\n", n.status, n.summary).ok();
+    if let Some(result) = n.result {
+        writeln!(text, "<result>{result}</result>").ok();
+    }
+    if let Some(used) = n.usage {
+        let TaskUsage { total_tokens, tool_uses, duration_ms } = used;
+        let lines = format!("total_tokens: {total_tokens}\ntool_uses: {tool_uses}\nduration_ms: {duration_ms}");
+        writeln!(text, "<usage>{lines}</usage>").ok();
+    }
+    text.push_str("</task-notification>");
+    if let Some(path) = n.transcript {
+        write!(text, "\nFull transcript available at: {path}").ok();
+    }
+    text
 }

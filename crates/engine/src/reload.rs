@@ -8,6 +8,7 @@ use sys::Env;
 use wire::mode::PermissionMode;
 use wire::settings::RuleText;
 
+#[derive(Clone)]
 pub(crate) struct Watch {
     pub cwd: PathBuf,
     /// As the process got it, without the settings' own variables.

@@ -30,7 +30,7 @@ pub(crate) fn init(session: &Session) -> Init {
         api_key_source: io.facts.api_key_source,
         claude_code_version: wire::version::COMPAT,
         output_style: io.facts.output_style.clone(),
-        agents: Vec::new(),
+        agents: io.spawner.agents.all().into_iter().map(|agent| agent.name).collect(),
         skills: Vec::new(),
         plugins: Vec::new(),
         betas: io.facts.betas.clone(),
@@ -113,6 +113,9 @@ fn synthetic_message(text: &str) -> Box<RawValue> {
 
 /// Records the leaf, makes everything durable, tells the result.
 pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReason) {
+    if session.io.host.agent_id().is_some() {
+        return conclude_agent(session).await;
+    }
     let meta = MetaEntry::LastPrompt {
         last_prompt: Some(shorten(&session.context.last_prompt)),
         leaf_uuid: session.io.scribe.leaf().map(str::to_owned),
@@ -130,7 +133,19 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
     session.io.results += 1;
     session.io.host.send(Message::Result(Box::new(result))).await;
     session.context.end_turn();
-    session.set_state("idle", LiveStatus::Idle).await;
+    // While an agent works, a turn is still owed.
+    if !session.io.state.tasks.owes_agents(None) {
+        session.set_state("idle", LiveStatus::Idle).await;
+    }
+}
+
+/// An agent's turn has no result: whoever started it reads its end.
+async fn conclude_agent(session: &mut Session) {
+    if let Err(error) = session.io.scribe.flush().await {
+        tracing::warn!(%error, "the agent's turn is not on disk");
+    }
+    session.tell_disk().await;
+    session.context.end_turn();
 }
 
 /// Listings show one line of it.

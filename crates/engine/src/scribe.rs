@@ -38,6 +38,8 @@ pub(crate) struct UserLine<'a> {
 pub(crate) enum PromptSource {
     /// Submitted by the host: opens a new prompt group.
     Host,
+    /// What an agent was asked to do: opens a new prompt group in its own file.
+    Task,
     /// Written by us, part of the running turn, hidden from people.
     Meta,
     /// A background task has ended. Nobody's consent to anything.
@@ -103,7 +105,7 @@ impl Scribe {
 
     pub(crate) fn user(&mut self, line: UserLine<'_>) -> Result<Written, StoreError> {
         let is_prompt = *line.source == PromptSource::Host;
-        if is_prompt {
+        if is_prompt || *line.source == PromptSource::Task {
             self.prompt_id = Some(id::uuid());
         }
         let entry = UserEntry {

@@ -1,5 +1,8 @@
 //! One conversation: who owns what, and what happens between turns.
 
+use crate::agents::recover::Owed;
+use crate::agents::{Fence, Spawner};
+use crate::calls;
 use crate::command::{Event, Prompt};
 use crate::context::Context;
 use crate::control::{Control, Wake};
@@ -15,14 +18,19 @@ use crate::turn::{self, Opener};
 use permission::Policy;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use std::time::Duration;
 use store::StoreError;
 use store::registry::{LiveRecord, Status as LiveStatus};
 use sys::Env;
 use tools::state::ToolState;
+use tools::tasks::TaskEvent;
 use tools::{Registry, Workspace};
 use wire::entry::MetaEntry;
 use wire::mode::PermissionMode;
 use wire::sdk::{Message, PermissionDenial, SystemBody, User};
+
+/// How long a run without further input waits for its agents.
+const WAIT_CEILING_MS: u64 = 600_000;
 
 /// Disjoint parts with one owner each, so that a phase and the command channel never fight over a borrow.
 pub(crate) struct Session {
@@ -41,6 +49,10 @@ pub(crate) struct Start {
     pub name: Option<String>,
     /// The mode, when it is not the one the resumed conversation was left in.
     pub new_mode: Option<PermissionMode>,
+    /// The definition the main thread runs as, when the file does not say so yet.
+    pub agent: Option<String>,
+    /// What agents left for a conversation that is taken up again.
+    pub owed: Owed,
 }
 
 /// Everything a phase needs to act.
@@ -65,6 +77,12 @@ pub(crate) struct Io {
     pub flags: HostFlags,
     pub facts: InitFacts,
     pub results: u64,
+    /// Starts agents for this session.
+    pub spawner: Arc<Spawner>,
+    /// What keeps an agent with a worktree of its own inside it.
+    pub fence: Option<Arc<Fence>>,
+    /// Notices for the next request.
+    pub owed: Vec<String>,
 }
 
 /// What the host asked to be told.
@@ -107,20 +125,52 @@ impl Session {
                     }
                 }
                 Wake::Event(event) => {
-                    if let Some(notice) = tasks::tell(event, &self.io).await {
-                        turn::run(&mut self, Opener::Notice(notice)).await;
-                    }
+                    self.hear(event).await;
                 }
                 Wake::Closed => break,
             }
         }
+        self.await_agents().await;
         self.close().await;
+    }
+
+    /// Something ended while the session was idle: the model hears of it in a turn of its own, unless a person ended it.
+    async fn hear(&mut self, event: TaskEvent) {
+        match tasks::tell(event, &self.io).await {
+            Some(notice) if notice.wakes => {
+                turn::run(self, Opener::Notice(notice.text)).await;
+            }
+            Some(notice) => self.io.owed.push(notice.text),
+            None => {}
+        }
+    }
+
+    /// No more input comes, but agents still work: their ends are waited for, within a limit.
+    async fn await_agents(&mut self) {
+        let ceiling = self.io.env.number("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS").unwrap_or(WAIT_CEILING_MS);
+        let deadline = (ceiling > 0).then(|| tokio::time::Instant::now() + Duration::from_millis(ceiling));
+        let tasks = Arc::clone(&self.io.state.tasks);
+        while tasks.owes_agents(None) && !self.control.is_shut_down() {
+            let next = async {
+                match deadline {
+                    Some(deadline) => tokio::time::timeout_at(deadline, tasks.next_event(None)).await.ok(),
+                    None => Some(tasks.next_event(None).await),
+                }
+            };
+            let Some(Some(event)) = self.control.during(next).await else { break };
+            if event.task().is_agent() {
+                self.hear(event).await;
+            } else {
+                tasks::tell(event, &self.io).await;
+            }
+        }
     }
 
     /// Accepts what opens a turn: records it, tells the host that the turn begins.
     pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<(), StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
         match opener {
+            Opener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.take_task(prompt).await?,
             Opener::Prompt(prompt) => {
                 let recorded = self.record_prompt(prompt);
                 self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
@@ -144,6 +194,10 @@ impl Session {
         if let Some(source) = start.fork_of {
             self.io.scribe.fork(&source, &session_id)?;
         }
+        self.settle_owed(start.owed)?;
+        if let Some(agent_setting) = start.agent {
+            self.io.scribe.meta(MetaEntry::AgentSetting { agent_setting, session_id: session_id.clone() })?;
+        }
         if let Some(mode) = start.new_mode {
             let permission_mode = mode.as_str().to_owned();
             self.io.scribe.meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
@@ -151,6 +205,31 @@ impl Session {
         if let Some(custom_title) = start.name {
             self.io.scribe.meta(MetaEntry::CustomTitle { custom_title, session_id })?;
         }
+        Ok(())
+    }
+
+    /// Answers the calls whose agents ended unheard; the other ends are told with the next request.
+    fn settle_owed(&mut self, owed: Owed) -> Result<(), StoreError> {
+        let session_dir = self.io.state.facts.session_dir.clone();
+        for result in owed.results {
+            result.settle(&session_dir);
+            let block = calls::record_owed(&mut self.io, result)?;
+            self.context.push_results(block.into_iter().collect());
+        }
+        self.io.owed.extend(owed.notices);
+        Ok(())
+    }
+
+    /// An agent is told what to do.
+    async fn take_task(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
+        let owed = std::mem::take(&mut self.start.owed);
+        self.settle_owed(owed)?;
+        let message = user_message(&prompt.content);
+        let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &PromptSource::Task };
+        let written = self.io.scribe.user(line)?;
+        self.context.push_prompt(&prompt.content);
+        let user = User { is_replay: false, ..echo(prompt, &written, &self.io.host) };
+        self.io.host.send(Message::User(Box::new(user))).await;
         Ok(())
     }
 
@@ -226,7 +305,9 @@ impl Session {
 
     /// Background tasks that ended since the last request are told to the host and to the model.
     pub(crate) async fn deliver_notices(&mut self) {
-        for notice in tasks::settled(&mut self.io).await {
+        let mut notices = std::mem::take(&mut self.io.owed);
+        notices.extend(tasks::settled(&mut self.io).await);
+        for notice in notices {
             if let Err(error) = self.inject(&notice, PromptSource::Notice).await {
                 tracing::warn!(%error, "a task notification could not be recorded");
             }

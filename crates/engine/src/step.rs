@@ -126,6 +126,7 @@ async fn keep(
     reception.settle(io).await?;
     let model = reception.model(context.model());
     io.ledger.main(&catalog::counted_as(context.model(), &model), &reception.assembly.usage);
+    io.host.count(&reception.assembly.usage);
     let stop = stop_of(reception.assembly.stop_reason.as_deref());
     turn.stop_reason.clone_from(&reception.assembly.stop_reason);
     let text = reception.text();

@@ -1,44 +1,71 @@
-//! Background tasks as the session tells them: frames for the host, one notification for the model.
+//! Background tasks as the session tells them: frames for the host, one notification for the model. The frames of an agent
+//! are its own; here its end is only told to the model.
 
+use crate::host::Host;
 use crate::prompts::{TaskNotice, task_notice};
 use crate::session::Io;
 use std::time::Duration;
-use tools::tasks::{Task, TaskEvent, TaskStatus};
-use wire::sdk::{SystemBody, TaskNotification, TaskPatch, TaskStarted};
+use tools::tasks::{Task, TaskEvent, TaskStatus, Tasks};
+use wire::sdk::{BackgroundTask, SystemBody, TaskNotification, TaskPatch, TaskStarted};
 
 /// How long shells may go on after the last result of a run.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// What the model is told of a task that ended.
+pub(crate) struct Notice {
+    pub text: String,
+    /// Worth a turn of its own. What a person ended can wait for the next one.
+    pub wakes: bool,
+}
+
 /// Tells the host what happened since the last call; returns a notification for each task that ended.
 pub(crate) async fn settled(io: &mut Io) -> Vec<String> {
-    let mut notices = Vec::new();
     let owner = io.host.agent_id().map(str::to_owned);
+    let mut notices = Vec::new();
     for event in io.state.tasks.take_events(owner.as_deref()) {
-        notices.extend(tell(event, io).await);
+        notices.extend(tell(event, io).await.map(|notice| notice.text));
     }
     notices
 }
 
 /// Tells one event; the notification when a task ended.
-pub(crate) async fn tell(event: TaskEvent, io: &Io) -> Option<String> {
-    match event {
+pub(crate) async fn tell(event: TaskEvent, io: &Io) -> Option<Notice> {
+    let notice = match event {
         TaskEvent::Started(task) => {
             io.host.system(started(&task)).await;
             None
         }
         TaskEvent::Settled(task) => {
-            let patch = TaskPatch { status: task.status.as_str(), end_time: task.ended_at_ms };
-            io.host.system(SystemBody::TaskUpdated { task_id: task.id.clone(), run_id: None, patch }).await;
-            io.host.system(notification(&task)).await;
-            Some(notice(&task))
+            if !task.is_agent() {
+                let patch = TaskPatch { status: task.status.as_str(), end_time: task.ended_at_ms };
+                io.host.system(SystemBody::TaskUpdated { task_id: task.id.clone(), run_id: None, patch }).await;
+                io.host.system(notification(&task)).await;
+            }
+            let wakes = !task.agent.as_ref().is_some_and(|agent| agent.stopped_by_user);
+            Some(Notice { text: notice(&task), wakes })
         }
-    }
+    };
+    tell_running(&io.host, &io.state.tasks).await;
+    notice
+}
+
+/// Everything that runs in the background now: it takes the place of what was told before.
+pub(crate) async fn tell_running(host: &Host, tasks: &Tasks) {
+    let row = |task: Task| BackgroundTask {
+        task_id: task.id,
+        task_type: task.kind,
+        description: task.description,
+        subagent_type: task.agent.map(|agent| agent.agent_type),
+        parent_task_id: task.owner,
+    };
+    let tasks = tasks.running().into_iter().map(row).collect();
+    host.system(SystemBody::BackgroundTasksChanged { tasks }).await;
 }
 
 /// After the last result: a short wait, then whatever still runs is killed.
 pub(crate) async fn wait_briefly(io: &mut Io) {
     let deadline = tokio::time::Instant::now() + GRACE;
-    while !io.state.tasks.running().is_empty() {
+    while io.state.tasks.running().iter().any(|task| !task.is_agent()) {
         let Ok(event) = tokio::time::timeout_at(deadline, io.state.tasks.next_event(None)).await else { break };
         tell(event, io).await;
     }
@@ -61,16 +88,30 @@ fn started(task: &Task) -> SystemBody {
     }))
 }
 
+/// The protocol's word for how a task ended.
+pub(crate) fn told_status(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Running | TaskStatus::Completed => "completed",
+        TaskStatus::Failed => "failed",
+        TaskStatus::Killed => "stopped",
+    }
+}
+
+pub(crate) fn agent_summary(description: &str, status: TaskStatus) -> String {
+    let ending = match status {
+        TaskStatus::Running | TaskStatus::Completed => "completed",
+        TaskStatus::Failed => "failed",
+        TaskStatus::Killed => "was stopped",
+    };
+    format!("Agent \"{description}\" {ending}")
+}
+
 fn notification(task: &Task) -> SystemBody {
     SystemBody::TaskNotification(Box::new(TaskNotification {
         task_id: task.id.clone(),
         run_id: None,
         tool_use_id: Some(task.tool_use_id.clone()),
-        status: match task.status {
-            TaskStatus::Running | TaskStatus::Completed => "completed",
-            TaskStatus::Failed => "failed",
-            TaskStatus::Killed => "stopped",
-        },
+        status: told_status(task.status),
         output_file: task.output.display().to_string(),
         summary: summary(task),
         usage: None,
@@ -78,6 +119,9 @@ fn notification(task: &Task) -> SystemBody {
 }
 
 fn summary(task: &Task) -> String {
+    if task.is_agent() {
+        return agent_summary(&task.description, task.status);
+    }
     let name = &task.description;
     let ending = match (task.status, task.exit_code, &task.note) {
         (TaskStatus::Killed, _, Some(note)) => format!("was stopped ({note})"),
@@ -90,11 +134,16 @@ fn summary(task: &Task) -> String {
 }
 
 fn notice(task: &Task) -> String {
+    let agent = task.agent.as_deref();
+    let transcript = agent.map(|agent| agent.transcript.display().to_string());
     task_notice(&TaskNotice {
         task_id: &task.id,
         tool_use_id: &task.tool_use_id,
         output_file: &task.output.display().to_string(),
         status: task.status.as_str(),
         summary: &summary(task),
+        result: agent.and_then(|agent| agent.report.as_deref().or(task.note.as_deref())),
+        usage: agent.map(|agent| agent.usage),
+        transcript: transcript.as_deref(),
     })
 }

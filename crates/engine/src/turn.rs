@@ -1,6 +1,7 @@
 //! One turn: from a prompt being accepted to the session going idle again. The loop only asks `decide` and carries out
 //! its answer; every exit leaves through `finish`, with every started call answered.
 
+use crate::agents;
 use crate::calls::{self, Report, ToolUse};
 use crate::command::Prompt;
 use crate::decide::{Answer, EndReason, Failure, Last, Next, Structured, TurnFacts, decide};
@@ -180,6 +181,9 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let uses = std::mem::take(&mut turn.calls);
     let token = turn.token.clone();
     let Session { control, context, io, .. } = session;
+    if agents::are_concerned(uses.iter().map(|used| used.name.as_str())) {
+        io.spawner.publish(io, context.model());
+    }
     let phase = async {
         // The lines that ask for an effect are in the file before the effect starts.
         io.scribe.flush().await?;
@@ -221,6 +225,10 @@ async fn nudge(session: &mut Session, turn: &mut Turn, text: &str) {
 async fn finish(session: &mut Session, mut turn: Turn, reason: EndReason) -> Ended {
     if let Err(error) = settle(session, &mut turn, reason).await {
         tracing::warn!(%error, "the end of the turn could not be recorded");
+    }
+    let interrupted = matches!(reason, EndReason::AbortedStreaming | EndReason::AbortedTools);
+    if interrupted && session.io.host.agent_id().is_none() {
+        session.io.spawner.agents.stop_all_for_user().await;
     }
     let (text, error) = (turn.text.clone(), turn.error.as_ref().map(|error| error.text.clone()));
     result::conclude(session, turn, reason).await;

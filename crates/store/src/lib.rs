@@ -1,6 +1,7 @@
 //! Sessions on disk. Guarantees: whole lines only, in order, never rewritten; what was written by others is kept; what
 //! is read is bounded by what is live. Refuses: policy, network, and any opinion on what a message means.
 
+pub mod agents;
 mod backward;
 pub mod error;
 pub mod find;

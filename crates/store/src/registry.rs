@@ -133,6 +133,12 @@ pub struct Owner {
     #[serde(default)]
     pub cwd: String,
     #[serde(default)]
+    pub status: Option<String>,
+    #[serde(default)]
+    pub name: Option<String>,
+    #[serde(default)]
+    pub started_at: u64,
+    #[serde(default)]
     proc_start: Option<String>,
 }
 
@@ -144,6 +150,12 @@ impl Owner {
         };
         same && sys::is_alive(self.pid)
     }
+}
+
+/// Every process that has a session open now, this one included.
+pub fn live(layout: &Layout) -> Vec<Owner> {
+    let found = records(&layout.sessions_dir()).into_iter().filter_map(|(_, owner)| owner);
+    found.filter(Owner::is_live).collect()
 }
 
 /// Another process that has this session open now.

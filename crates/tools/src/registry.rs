@@ -34,6 +34,11 @@ impl Registry {
         self.rows.iter().map(|row| &row.tool).find(|tool| tool.spec().name == name)
     }
 
+    /// Every name, offered or only callable.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(|row| &*row.tool.spec().name)
+    }
+
     /// What the model is offered, in order.
     pub fn specs(&self) -> impl Iterator<Item = &Spec> {
         self.rows.iter().filter(|row| row.offered).map(|row| row.tool.spec())

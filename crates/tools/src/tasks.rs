@@ -262,15 +262,16 @@ impl Tasks {
         });
     }
 
-    /// Notes that a person wants the task to end, then ends it.
-    pub async fn stop_for_user(&self, id: &str) -> Option<Task> {
-        let mark = |row: &mut Row| {
-            if let Some(agent) = &mut row.task.agent {
-                agent.stopped_by_user = true;
-            }
-        };
-        self.shared.lock().rows.iter_mut().filter(|row| row.task.id == id).for_each(mark);
-        self.stop(id).await
+    /// A person wants the task to end. Does not wait for that; `false` when no such task runs.
+    pub fn cancel_for_user(&self, id: &str) -> bool {
+        let mut table = self.shared.lock();
+        let running = |row: &&mut Row| row.task.id == id && row.task.status == TaskStatus::Running;
+        let Some(row) = table.rows.iter_mut().find(running) else { return false };
+        if let Some(agent) = &mut row.task.agent {
+            agent.stopped_by_user = true;
+        }
+        row.stop.cancel();
+        true
     }
 
     /// Ends the running tasks that `which` picks and waits for that.

@@ -48,6 +48,20 @@ pub(super) async fn deliver(
     Ok(())
 }
 
+/// Only the line and the block.
+pub(super) fn record(
+    io: &mut Io,
+    tool_use_id: &str,
+    assistant_uuid: &str,
+    outcome: Outcome,
+) -> Result<Option<Arc<RawValue>>, StoreError> {
+    let structured = outcome.structured.unwrap_or_else(|| failure(&outcome.content));
+    let Ok(block) = tool_result(tool_use_id, &outcome.content, outcome.is_error) else { return Ok(None) };
+    let line = ResultLine { message: message(&block), structured, assistant_uuid: assistant_uuid.to_owned() };
+    io.scribe.result(line)?;
+    Ok(Some(Arc::from(block)))
+}
+
 fn message(block: &RawValue) -> Box<RawValue> {
     let text = format!(r#"{{"role":"user","content":[{}]}}"#, block.get());
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())

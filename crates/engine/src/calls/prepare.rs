@@ -34,6 +34,9 @@ pub(super) fn parse(used: &ToolUse, io: &Io) -> Result<Box<dyn Call>, Outcome> {
 pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, cancel: CancellationToken) -> Prepared {
     let workspace = io.workspace();
     let accesses = call.access(&workspace);
+    if let Some(why) = io.fence.as_ref().and_then(|fence| fence.refuses(&accesses)) {
+        return Prepared::Settled(Outcome::failed(why));
+    }
     match judge(used, &accesses, &workspace, io) {
         Decision::Allow(reason) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");

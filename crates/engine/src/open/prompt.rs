@@ -8,10 +8,18 @@ pub(super) fn system(opening: &Opening) -> Vec<Fragment> {
     let options = &opening.options;
     let mut parts: Vec<String> = match &options.system_prompt {
         Some(own) => vec![own.clone()],
-        None => vec![prompts::SYSTEM.trim_end().to_owned(), environment(opening)],
+        None => vec![base(opening), environment(opening)],
     };
     parts.extend(options.append_system_prompt.clone());
     parts.iter().filter(|text| !text.trim().is_empty()).map(|text| Fragment::text(text)).collect()
+}
+
+/// The prompt of the agent the session runs as, or the built-in one.
+fn base(opening: &Opening) -> String {
+    let of_agent = opening.agent.as_ref().and_then(|agent| {
+        agent.prompt.read().inspect_err(|error| tracing::warn!(error, "the agent's prompt cannot be read")).ok()
+    });
+    of_agent.unwrap_or_else(|| prompts::SYSTEM.trim_end().to_owned())
 }
 
 fn environment(opening: &Opening) -> String {

@@ -1,6 +1,7 @@
 //! Which tools a session offers.
 
 use super::Opening;
+use crate::agents::{AgentTool, SendMessage, Spawner};
 use crate::structured::StructuredOutput;
 use permission::Policy;
 use std::sync::Arc;
@@ -11,11 +12,40 @@ use tools::task_list::offer::Lists;
 const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
 pub(super) fn registry(opening: &Opening, policy: &Policy, structured: Option<Arc<StructuredOutput>>) -> Registry {
     let lists = lists(opening);
-    let mut registry = Registry::new(|name| is_wanted(name, opening, lists) && !policy.removes(name));
+    let mut registry = Registry::new(|name| {
+        is_wanted(name, opening, lists) && of_agent(opening, name) && !policy.removes(name)
+    });
     if let Some(tool) = structured {
         registry.add(tool);
     }
     registry
+}
+
+/// The tools that start agents and reach them, behind all others.
+pub(super) fn add_agents(registry: &mut Registry, opening: &Opening, policy: &Policy, spawner: &Arc<Spawner>) {
+    let wanted = |name: &str| {
+        let listed = match chosen(opening) {
+            Some(list) => names(list, name),
+            None => !opening.options.bare,
+        };
+        listed && of_agent(opening, name) && !policy.removes(name)
+    };
+    if wanted("Agent") {
+        registry.add(Arc::new(AgentTool::new(Arc::clone(spawner), policy)));
+    }
+    if wanted("SendMessage") && registry.find("Agent").is_some() {
+        registry.add(Arc::new(SendMessage::new(Arc::clone(spawner))));
+    }
+}
+
+/// What the definition of the main thread leaves.
+fn of_agent(opening: &Opening, name: &str) -> bool {
+    let Some(agent) = &opening.agent else { return true };
+    let names = |list: &[String]| {
+        let tool = |entry: &str| entry.split_once('(').map_or(entry.trim(), |(tool, _)| tool.trim()).to_owned();
+        list.iter().any(|entry| matches!(wire::names::canonical(&tool(entry)), n if n == name || n == "*"))
+    };
+    agent.tools.as_deref().is_none_or(names) && !names(&agent.disallowed_tools)
 }
 
 fn is_wanted(name: &str, opening: &Opening, lists: Lists) -> bool {

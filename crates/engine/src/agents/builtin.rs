@@ -1,0 +1,78 @@
+//! The agent types every session has. A declared type of the same name takes their place.
+
+use config::agents::{Definition, Prompt};
+use config::roots::Scope;
+use sys::Env;
+
+/// They answer once: nobody continues them.
+const ONE_SHOT: [&str; 2] = ["Explore", "Plan"];
+/// What a type that only reads does without.
+const WRITERS: [&str; 4] = ["Edit", "Write", "NotebookEdit", "Agent"];
+
+pub(super) fn all(env: &Env) -> Vec<Definition> {
+    if env.is_on("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS") {
+        return Vec::new();
+    }
+    let mut all = vec![general()];
+    if !env.is_on("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS") {
+        all.extend([explore(), plan()]);
+    }
+    all
+}
+
+/// Whether an agent of this type has no id to be continued by.
+pub(super) fn is_one_shot(definition: &Definition) -> bool {
+    definition.path.is_none() && definition.scope == Scope::Managed && ONE_SHOT.contains(&definition.name.as_str())
+}
+
+fn built_in(name: &str, description: &str, prompt: &str) -> Definition {
+    // Nobody on disk or on the command line vouches for them: they are the program's own.
+    Definition::new(name, description, Prompt::Text(prompt.trim_end().to_owned()), Scope::Managed)
+}
+
+fn general() -> Definition {
+    built_in(
+        super::DEFAULT_TYPE,
+        "Researches questions and carries out tasks of several steps. Use it when a search may take many attempts, or \
+         for a piece of work that can be described completely.",
+        include_str!("../prompts/agents/general.md"),
+    )
+}
+
+fn reading(definition: Definition) -> Definition {
+    let disallowed_tools = WRITERS.iter().map(|name| (*name).to_owned()).collect();
+    Definition { disallowed_tools, omit_claude_md: true, ..definition }
+}
+
+fn explore() -> Definition {
+    reading(built_in(
+        "Explore",
+        "Finds files, code and answers in a code base quickly, without changing anything. Say how thorough it should \
+         be: quick, medium or very thorough.",
+        include_str!("../prompts/agents/explore.md"),
+    ))
+}
+
+fn plan() -> Definition {
+    reading(built_in(
+        "Plan",
+        "Works out how to make a change: reads the code and returns a plan with steps, files and risks. Changes nothing.",
+        include_str!("../prompts/agents/plan.md"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_types_can_be_switched_off() {
+        let names = |pairs: &[(&str, &str)]| {
+            let env = Env::default().with(pairs.iter().copied());
+            all(&env).into_iter().map(|d| d.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&[]), ["general-purpose", "Explore", "Plan"]);
+        assert_eq!(names(&[("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS", "1")]), ["general-purpose"]);
+        assert!(names(&[("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS", "1")]).is_empty());
+    }
+}

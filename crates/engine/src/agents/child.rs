@@ -1,0 +1,319 @@
+//! Makes the session an agent is: its own history, transcript, tools, rules and read state, from what all agents of the
+//! session share. Nothing is written and nothing is sent here.
+
+use super::voice::{Forward, Voice};
+use super::worktree::Worktree;
+use super::{AgentTool, Agents, Live, Refused, SendMessage, Spawner, send_message, tool, toolset};
+use crate::command::{COMMAND_QUEUE, Commands};
+use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
+use crate::control::Control;
+use crate::host::Host;
+use crate::ledger::Ledger;
+use crate::prompts::{self, Environment};
+use crate::resume;
+use crate::scribe::Scribe;
+use crate::session::{HostFlags, InitFacts, Io, Session, Start};
+use crate::side::Side;
+use config::agents::{AgentMemory, Definition};
+use permission::Policy;
+use model::{Catalog, Fragment, Identity};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::{Persist, Transcript};
+use sys::Env;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tools::state::{SessionFacts, ToolState};
+use tools::{Registry, Workspace};
+use wire::entry::Tail;
+use wire::mode::PermissionMode;
+use wire::sdk::AgentStamp;
+
+/// What of an agent's notes it is told at start.
+const NOTES_LINES: usize = 200;
+const NOTES_BYTES: usize = 25 * 1024;
+
+/// What every agent of a session is made from.
+pub(crate) struct Kit {
+    pub env: Env,
+    /// The main thread's.
+    pub host: Host,
+    pub catalog: Arc<Catalog>,
+    pub identity: Arc<Identity>,
+    pub small_model: String,
+    pub tail: Tail,
+    pub persist: Persist,
+    pub session_dir: PathBuf,
+    pub state: Arc<ToolState>,
+    pub directories: Workspace,
+    /// Shares its totals with the main thread's.
+    pub ledger: Ledger,
+    pub request: RequestSettings,
+    pub fallbacks: Vec<String>,
+    /// Where skills are declared; `None` when nothing of the disk counts.
+    pub roots: Option<config::roots::Roots>,
+    /// Instruction files, without the notes of earlier sessions.
+    pub memory: Vec<config::MemoryFile>,
+    /// Names of the session's tools, those that start agents included.
+    pub tools: Vec<String>,
+    pub concurrency: usize,
+    pub forward: Forward,
+    /// `--append-subagent-system-prompt`
+    pub append_prompt: Option<String>,
+    pub max_budget_usd: Option<f64>,
+    pub facts: InitFacts,
+}
+
+/// What one agent is.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    pub(super) id: String,
+    pub(super) definition: Definition,
+    pub(super) description: String,
+    pub(super) name: Option<String>,
+    /// The call that started it.
+    pub(super) tool_use_id: String,
+    pub(super) model: String,
+    pub(super) mode: PermissionMode,
+    pub(super) effort: Option<String>,
+    pub(super) background: bool,
+    pub(super) depth: u32,
+    /// The agent that started it.
+    pub(super) parent: Option<String>,
+    pub(super) place: PathBuf,
+    pub(super) worktree: Option<Worktree>,
+}
+
+/// A session that waits for its first prompt.
+pub(super) struct Child {
+    pub(super) session: Session,
+    pub(super) commands: Commands,
+    pub(super) voice: Arc<Voice>,
+}
+
+/// `past` is the conversation of an agent that is taken up again.
+pub(super) fn build(
+    spawner: &Spawner,
+    live: Live,
+    sheet: &Sheet,
+    past: Option<store::Loaded>,
+    scope: CancellationToken,
+) -> Result<Child, Refused> {
+    let agents = &spawner.agents;
+    let kit = &agents.kit;
+    let stamp = AgentStamp {
+        agent_id: sheet.id.clone(),
+        subagent_type: sheet.definition.name.clone(),
+        task_description: sheet.description.clone(),
+    };
+    let voice = Arc::new(Voice::new(stamp, sheet.tool_use_id.clone(), kit.forward));
+    let host = kit.host.for_agent(Arc::clone(&voice));
+    let own = Spawner::new(Arc::clone(agents), Some(sheet.id.clone()), sheet.depth, scope.clone());
+    let shape = toolset::Shape { background: sheet.background, may_nest: spawner.may_nest(), mode: sheet.mode };
+    let names = toolset::choose(&kit.tools, &sheet.definition, shape)?;
+    let mut watch = live.watch;
+    if sheet.worktree.is_some() {
+        watch.place.cwd.clone_from(&sheet.place);
+        if let Some(first) = watch.place.roots.first_mut() {
+            first.clone_from(&sheet.place);
+        }
+    }
+    let policy = watch.policy(sheet.mode);
+    let registry = Arc::new(registry(&names, &own, &policy));
+    let identity = Arc::new(Identity {
+        agent_id: Some(sheet.id.clone()),
+        parent_agent_id: sheet.parent.clone(),
+        ..(*kit.identity).clone()
+    });
+    let mut start = Start::default();
+    let mut past = past;
+    if let Some(loaded) = &past {
+        start.owed = super::recover::owed(loaded, &kit.session_dir, Some(&sheet.id));
+    }
+    let leaf = past.as_ref().and_then(|loaded| loaded.leaf_uuid.as_deref().map(str::to_owned));
+    let context = context(kit, sheet, &registry, Arc::clone(&identity), past.as_mut())?;
+    let (commands, receiver) = mpsc::channel(COMMAND_QUEUE);
+    let io = Io {
+        env: kit.env.clone(),
+        scribe: scribe(kit, sheet, leaf),
+        link: live.link,
+        side: Arc::new(Side::new(identity, kit.small_model.clone())),
+        policy: Arc::new(policy),
+        watch,
+        mode: sheet.mode,
+        registry,
+        state: Arc::new(tool_state(kit, sheet)),
+        directories: directories(kit, sheet),
+        structured: None,
+        ledger: kit.ledger.for_agent(),
+        denials: Vec::new(),
+        concurrency: kit.concurrency,
+        live: None,
+        flags: HostFlags { partial_messages: false, replay_user_messages: false, session_state: None },
+        facts: kit.facts.clone(),
+        results: 0,
+        spawner: own,
+        fence: sheet.worktree.as_ref().map(Worktree::fence).or(live.fence),
+        owed: Vec::new(),
+        host: host.clone(),
+    };
+    let control = Control::new(receiver, host).within(scope);
+    Ok(Child { session: Session { control, context, io, start }, commands, voice })
+}
+
+fn registry(names: &BTreeSet<String>, own: &Arc<Spawner>, policy: &Policy) -> Registry {
+    let mut registry = Registry::new(|name| names.contains(name) && !policy.removes(name));
+    if names.contains(tool::NAME) {
+        registry.add(Arc::new(AgentTool::new(Arc::clone(own), policy)));
+    }
+    if names.contains(send_message::NAME) {
+        registry.add(Arc::new(SendMessage::new(Arc::clone(own))));
+    }
+    registry
+}
+
+fn scribe(kit: &Kit, sheet: &Sheet, leaf: Option<String>) -> Scribe {
+    let path = store::agents::transcript_path(&kit.session_dir, &sheet.id);
+    let tail = Tail { cwd: sheet.place.display().to_string(), ..kit.tail.clone() };
+    Scribe::new(Transcript::open(path, kit.persist), kit.persist, tail, leaf).for_agent(&sheet.id)
+}
+
+fn tool_state(kit: &Kit, sheet: &Sheet) -> ToolState {
+    let facts = kit.catalog.lookup(&sheet.model);
+    let session = SessionFacts {
+        agent_id: Some(sheet.id.clone()),
+        read_before_edit: facts.read_before_edit,
+        documents: facts.known,
+        effort: sheet.effort.clone().or_else(|| kit.state.facts.effort.clone()),
+        ..kit.state.facts.clone()
+    };
+    kit.state.for_agent(session, sheet.place.clone())
+}
+
+fn directories(kit: &Kit, sheet: &Sheet) -> Workspace {
+    Workspace { cwd: sheet.place.clone(), project: sheet.place.clone(), ..kit.directories.clone() }
+}
+
+fn context(
+    kit: &Kit,
+    sheet: &Sheet,
+    registry: &Registry,
+    identity: Arc<Identity>,
+    past: Option<&mut store::Loaded>,
+) -> Result<Context, Refused> {
+    let restored = past.map(resume::restore);
+    let (history, told_date, context_told) =
+        restored.map_or((Vec::new(), None, false), |r| (r.history, r.told_date, r.context_told));
+    let files = if sheet.definition.omit_claude_md { Vec::new() } else { kit.memory.clone() };
+    let fallbacks = kit.fallbacks.iter().filter(|name| **name != sheet.model).cloned().collect();
+    Ok(Context::new(Parts {
+        catalog: Arc::clone(&kit.catalog),
+        history,
+        models: Models::new(sheet.model.clone(), fallbacks),
+        settings: RequestSettings {
+            effort: sheet.effort.clone().or_else(|| kit.request.effort.clone()),
+            identity,
+            ..kit.request.clone()
+        },
+        tools: registry.tool_fragments().into_iter().map(Fragment::new).collect(),
+        system: system(kit, sheet)?.iter().map(|text| Fragment::text(text)).collect(),
+        reminders: Reminders { files, told_date, context_told },
+        limits: Limits {
+            max_turns: sheet.definition.max_turns,
+            max_budget_usd: kit.max_budget_usd,
+            output_retries: 0,
+        },
+    }))
+}
+
+/// Its own prompt, what it needs to know of the machine, its skills and notes, and what is appended to every agent's.
+fn system(kit: &Kit, sheet: &Sheet) -> Result<Vec<String>, Refused> {
+    let prompt = sheet.definition.prompt.read()?;
+    let mut parts = vec![prompt, environment(kit, sheet)];
+    parts.extend(skills(kit, &sheet.definition));
+    parts.extend(sheet.definition.memory.map(|memory| notes(kit, sheet, memory)));
+    parts.extend(kit.append_prompt.clone());
+    parts.retain(|text| !text.trim().is_empty());
+    Ok(parts)
+}
+
+fn environment(kit: &Kit, sheet: &Sheet) -> String {
+    let additional: Vec<String> = kit.directories.additional.iter().map(|d| d.display().to_string()).collect();
+    let shell = kit.env.non_empty("SHELL").unwrap_or("bash");
+    let branch = sys::git::branch(&sheet.place);
+    let mut text = prompts::environment(&Environment {
+        cwd: &sheet.place.display().to_string(),
+        additional: &additional,
+        branch: Some(branch.as_str()).filter(|b| !b.is_empty()),
+        platform: std::env::consts::OS,
+        os: sys::machine::os_version(),
+        shell: shell.rsplit('/').next().unwrap_or(shell),
+        model: &sheet.model,
+    });
+    text.push_str("\n- Every shell command starts in the working directory: use absolute paths instead of cd.");
+    if let Some(worktree) = &sheet.worktree {
+        text.push_str(&worktree.describe());
+    }
+    text
+}
+
+/// The bodies of the skills the definition names. One that does not exist is only logged.
+fn skills(kit: &Kit, definition: &Definition) -> Vec<String> {
+    if definition.skills.is_empty() {
+        return Vec::new();
+    }
+    let Some(known) = kit.skills() else { return Vec::new() };
+    let body = |name: &String| {
+        let Some(skill) = known.find(name) else {
+            tracing::warn!(skill = name, agent = definition.name, "the agent names a skill that does not exist");
+            return None;
+        };
+        match skill.body() {
+            Ok(body) => Some(format!("# Skill: {name}\nIts files are in {}.\n\n{body}", skill.dir.display())),
+            Err(error) => {
+                tracing::warn!(%error, agent = definition.name, "a skill of the agent cannot be read");
+                None
+            }
+        }
+    };
+    definition.skills.iter().filter_map(body).collect()
+}
+
+impl Kit {
+    fn skills(&self) -> Option<config::skills::Skills> {
+        let roots = self.roots.as_ref()?;
+        Some(config::skills::Skills::load(roots, &[], &std::collections::BTreeMap::new()))
+    }
+}
+
+/// Where the agent keeps notes, and the beginning of those it has.
+fn notes(kit: &Kit, sheet: &Sheet, memory: AgentMemory) -> String {
+    let project = &kit.directories.project;
+    let (base, folder) = match memory {
+        AgentMemory::User => (kit.state.facts.config_home.clone(), "agent-memory"),
+        AgentMemory::Project => (project.join(".claude"), "agent-memory"),
+        AgentMemory::Local => (project.join(".claude"), "agent-memory-local"),
+    };
+    let dir = base.join(folder).join(&sheet.definition.name);
+    if let Err(error) = std::fs::create_dir_all(&dir) {
+        tracing::warn!(%error, dir = %dir.display(), "the agent's notes have no folder");
+    }
+    let index = dir.join("MEMORY.md");
+    let read = sys::fs::read_limited(&index, NOTES_BYTES).ok();
+    let text = read.map(|read| String::from_utf8_lossy(&read.bytes).into_owned()).unwrap_or_default();
+    let kept: String = text.split_inclusive('\n').take(NOTES_LINES).collect();
+    format!(
+        "# Your notes\nYou keep notes between tasks in {}. Put what is worth knowing next time into files there and list \
+         them in MEMORY.md; correct what turned out wrong.\n\nMEMORY.md now:\n{}",
+        dir.display(),
+        if kept.trim().is_empty() { "(empty)" } else { kept.trim_end() }
+    )
+}
+
+impl Agents {
+    /// Whether the session has spent what it may.
+    pub(super) fn is_over_budget(&self) -> bool {
+        self.kit.max_budget_usd.is_some_and(|max| self.kit.ledger.cost() >= max)
+    }
+}

@@ -1,0 +1,209 @@
+//! What a conversation is still owed by its agents when it is taken up again: results of calls that were never recorded,
+//! and ends of background agents that were never told. Each is delivered once: what the transcript already holds is not
+//! said again.
+
+use super::report;
+use crate::prompts::{TaskNotice, task_notice};
+use serde_json::json;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use store::Loaded;
+use store::agents::{Outcome as Ending, Sidecar, Stored, Summary, summarise};
+use store::resume::EntryKind;
+use tools::Outcome;
+use wire::block::{Block, Content};
+use wire::sdk::TaskUsage;
+
+/// To be recorded before anything else of the new run.
+#[derive(Debug, Default)]
+pub(crate) struct Owed {
+    pub results: Vec<OwedResult>,
+    /// Told to the model with the next request.
+    pub notices: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct OwedResult {
+    pub tool_use_id: String,
+    pub assistant_uuid: String,
+    pub outcome: Outcome,
+    agent: Stored,
+}
+
+impl OwedResult {
+    /// The call is answered by this result: no notice will follow it.
+    pub(crate) fn settle(&self, session_dir: &Path) {
+        let sidecar = Sidecar { is_backgrounded: false, ..self.agent.sidecar.clone() };
+        if let Err(error) = sidecar.write(session_dir, &self.agent.id) {
+            tracing::warn!(%error, "an agent's sidecar could not be written");
+        }
+    }
+}
+
+/// `agent` is the one whose conversation this is; `None` for the main thread.
+pub(crate) fn owed(loaded: &Loaded, session_dir: &Path, agent: Option<&str>) -> Owed {
+    let mut owed = Owed::default();
+    let own = |stored: &Stored| stored.sidecar.parent_agent_id.as_deref() == agent;
+    let children: Vec<Stored> = store::agents::list(session_dir).into_iter().filter(own).collect();
+    if children.is_empty() {
+        return owed;
+    }
+    let calls = Calls::of(loaded);
+    for child in children {
+        let call = call_of(&child.sidecar).to_owned();
+        if let Some(assistant_uuid) = calls.open.get(call.as_str()) {
+            let outcome = Record::of(&child).outcome(&child);
+            let assistant_uuid = assistant_uuid.clone();
+            owed.results.push(OwedResult { tool_use_id: call, assistant_uuid, outcome, agent: child });
+        } else if child.sidecar.is_backgrounded && calls.is_answered(&call, loaded) && !is_told(loaded, &child) {
+            owed.notices.push(Record::of(&child).notice(&child));
+        }
+    }
+    // In the order the model made the calls.
+    owed.results.sort_by_key(|result| calls.order.iter().position(|call| *call == result.tool_use_id));
+    owed
+}
+
+/// The call whose answer, or notice, the agent's last run is.
+fn call_of(sidecar: &Sidecar) -> &str {
+    let resumed = sidecar.other.get("resumeToolUseId").and_then(|call| call.as_str());
+    resumed.unwrap_or(&sidecar.tool_use_id)
+}
+
+/// The calls of the conversation, as far as it was loaded.
+struct Calls {
+    /// Calls of the last response without a result, with the line that makes each.
+    open: HashMap<String, String>,
+    order: Vec<String>,
+    answered: HashSet<String>,
+}
+
+impl Calls {
+    fn of(loaded: &Loaded) -> Self {
+        let mut this = Self { open: HashMap::new(), order: Vec::new(), answered: HashSet::new() };
+        let mut response: Option<&str> = None;
+        for entry in &loaded.entries {
+            match entry.kind {
+                EntryKind::Assistant => {
+                    if response != entry.message_id.as_deref() {
+                        response = entry.message_id.as_deref();
+                        this.open.clear();
+                        this.order.clear();
+                    }
+                    for call in &entry.calls {
+                        this.open.insert(call.to_string(), entry.uuid.to_string());
+                        this.order.push(call.to_string());
+                    }
+                }
+                EntryKind::User if entry.is_tool_result() => {
+                    for call in &entry.calls {
+                        this.open.remove(&**call);
+                        this.answered.insert(call.to_string());
+                    }
+                }
+                // The conversation went on without the results: it is too late for them.
+                EntryKind::User => this.open.clear(),
+                EntryKind::System | EntryKind::Attachment => {}
+            }
+        }
+        this
+    }
+
+    /// Calls from before a compaction were answered there.
+    fn is_answered(&self, call: &str, loaded: &Loaded) -> bool {
+        self.answered.contains(call) || loaded.boundary.is_some()
+    }
+}
+
+/// Whether the end of the agent's last run stands in the conversation, or stood in what was compacted.
+fn is_told(loaded: &Loaded, child: &Stored) -> bool {
+    let mark = format!("<task-id>{}</task-id>\\n<tool-use-id>{}</tool-use-id>", child.id, call_of(&child.sidecar));
+    let in_conversation = |body: &Option<Box<str>>| body.as_deref().is_some_and(|body| body.contains(&mark));
+    if loaded.entries.iter().any(|entry| entry.kind == EntryKind::User && in_conversation(&entry.body)) {
+        return true;
+    }
+    loaded.boundary.is_some() && std::fs::read_to_string(&loaded.path).is_ok_and(|text| answered_after(&text, &mark))
+}
+
+/// The model has said something after the mark, so it has read it.
+fn answered_after(text: &str, mark: &str) -> bool {
+    let Some(at) = text.find(mark) else { return false };
+    text[at..].lines().skip(1).any(|line| line.contains("\"type\":\"assistant\""))
+}
+
+/// What is left of an agent.
+struct Record {
+    status: Ending,
+    report: String,
+    usage: TaskUsage,
+    summary: Summary,
+}
+
+impl Record {
+    fn of(child: &Stored) -> Self {
+        let summary = summarise(&child.transcript).unwrap_or_default();
+        let ending = child.sidecar.status.or_else(|| {
+            let failed = if summary.is_api_error { Ending::Failed } else { Ending::Completed };
+            summary.is_final.then_some(failed)
+        });
+        let text = summary.text.trim();
+        let cut = "[The agent was cut off when gimlet ended. What it did is kept.]";
+        let report = match (ending, text.is_empty()) {
+            (Some(_), false) => report::scan(text),
+            (Some(_), true) => "(The agent ended without a report.)".to_owned(),
+            (None, false) => format!("{}\n\n{cut}", report::scan(text)),
+            (None, true) => cut.to_owned(),
+        };
+        let usage = TaskUsage {
+            total_tokens: summary.total_tokens(),
+            tool_uses: summary.tool_uses,
+            duration_ms: summary.duration_ms(),
+        };
+        Self { status: ending.unwrap_or(Ending::Stopped), report, usage, summary }
+    }
+
+    fn outcome(&self, child: &Stored) -> Outcome {
+        let TaskUsage { total_tokens, tool_uses, duration_ms } = self.usage;
+        let trailer = format!(
+            "agentId: {0} (to continue this agent, use SendMessage with to: \"{0}\")\n<usage>total_tokens: \
+             {total_tokens}\ntool_uses: {tool_uses}\nduration_ms: {duration_ms}</usage>",
+            child.id
+        );
+        if self.status != Ending::Completed {
+            return Outcome::failed(format!("{}\n{trailer}", self.report));
+        }
+        let structured = json!({
+            "status": "completed",
+            "agentId": child.id,
+            "agentType": child.sidecar.agent_type,
+            "content": [{"type": "text", "text": self.report}],
+            "totalToolUseCount": tool_uses,
+            "totalDurationMs": duration_ms,
+            "totalTokens": total_tokens,
+            "usage": self.summary.last,
+        });
+        Outcome {
+            content: Content::Blocks(vec![Block::text(self.report.clone()), Block::text(trailer)]),
+            is_error: false,
+            structured: wire::raw::to_raw(&structured).ok(),
+        }
+    }
+
+    fn notice(&self, child: &Stored) -> String {
+        let (status, ending) = match self.status {
+            Ending::Completed => ("completed", "completed"),
+            Ending::Failed => ("failed", "failed"),
+            Ending::Stopped => ("killed", "was cut off when gimlet ended"),
+        };
+        task_notice(&TaskNotice {
+            task_id: &child.id,
+            tool_use_id: call_of(&child.sidecar),
+            output_file: "",
+            status,
+            summary: &format!("Agent \"{}\" {ending}", child.sidecar.description),
+            result: Some(&self.report),
+            usage: Some(self.usage),
+            transcript: Some(&child.transcript.display().to_string()),
+        })
+    }
+}

@@ -1,0 +1,340 @@
+//! The Agent tool: starts an agent, and waits for it or does not.
+
+use super::child::{self, Sheet};
+use super::run::{self, Running};
+use super::worktree::Worktree;
+use super::{DEFAULT_TYPE, Live, Refused, Room, Row, Spawner, builtin, report};
+use config::agents::{Definition, Isolation};
+use config::roots::Scope;
+use futures_util::future::BoxFuture;
+use permission::{Access, Decision, Facts, Policy, Request};
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use store::agents::Sidecar;
+use tokio_util::sync::CancellationToken;
+use tools::input::Input;
+use tools::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use wire::mode::PermissionMode;
+
+pub(super) const NAME: &str = "Agent";
+const DESCRIPTION: &str = include_str!("agent.md");
+const SCHEMA: &str = include_str!("agent.schema.json");
+
+pub(crate) struct AgentTool {
+    spec: Spec,
+    spawner: Arc<Spawner>,
+}
+
+impl AgentTool {
+    /// Types that the rules deny are not listed.
+    pub(crate) fn new(spawner: Arc<Spawner>, policy: &Policy) -> Self {
+        let mut description = DESCRIPTION.trim_end().to_owned();
+        for definition in spawner.agents.all().iter().filter(|d| is_allowed(policy, &d.name)) {
+            description.push_str(&format!("\n- {}: {}", definition.name, definition.description));
+        }
+        let spec = Spec { name: NAME.into(), description: description.into(), schema: SCHEMA.trim_end().into() };
+        Self { spec, spawner }
+    }
+}
+
+/// Whether the rules let an agent of this type be started at all.
+fn is_allowed(policy: &Policy, agent_type: &str) -> bool {
+    let input = json!({"subagent_type": agent_type}).to_string();
+    let request = Request::new(NAME, &[Access::Harmless]).with_input(&input);
+    !matches!(policy.decide(&request, &Facts::default()), Decision::Deny(_))
+}
+
+impl Tool for AgentTool {
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+        let input = Input::of(NAME, input)?;
+        if input.opt_string("isolation")?.is_some_and(|isolation| isolation == "remote") {
+            return Err(input.refuse("isolation", "there are no hosted sessions; use worktree or leave it out"));
+        }
+        Ok(Box::new(AgentCall {
+            description: input.string("description")?,
+            prompt: input.string("prompt")?,
+            agent_type: input.opt_string("subagent_type")?.filter(|kind| !kind.is_empty()),
+            model: input.opt_string("model")?.filter(|model| !model.is_empty()),
+            effort: input.opt_string("effort")?.filter(|effort| !effort.is_empty()),
+            background: input.opt_bool("run_in_background")?,
+            name: input.opt_string("name")?.filter(|name| !name.is_empty()),
+            isolated: input.opt_choice("isolation", &["worktree"])?.is_some(),
+            spawner: Arc::clone(&self.spawner),
+        }))
+    }
+}
+
+struct AgentCall {
+    description: String,
+    prompt: String,
+    agent_type: Option<String>,
+    model: Option<String>,
+    effort: Option<String>,
+    background: Option<bool>,
+    name: Option<String>,
+    isolated: bool,
+    spawner: Arc<Spawner>,
+}
+
+impl Call for AgentCall {
+    fn access(&self, _at: &Workspace) -> Vec<Access> {
+        vec![Access::Harmless]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Shared
+    }
+
+    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+        Box::pin(async move { self.start(cx).await.unwrap_or_else(Outcome::failed) })
+    }
+}
+
+impl AgentCall {
+    async fn start(&self, cx: CallCx) -> Result<Outcome, Refused> {
+        let spawner = &self.spawner;
+        let live = spawner.live()?;
+        let definition = self.definition()?;
+        if spawner.agents.is_over_budget() {
+            return Err("Budget limit reached: no further agent is started.".into());
+        }
+        let background = self.is_background(&definition);
+        let scope = if background { spawner.scope.child_token() } else { cx.cancel.child_token() };
+        let sheet = self.sheet(&cx, &live, definition, background).await?;
+        let sidecar = sidecar_of(&sheet);
+        let running = admit(spawner, live, sheet, sidecar, scope.clone(), Room::Needed, None);
+        let running = match running {
+            Admitted::Running(running) => running,
+            Admitted::Refused(worktree, why) => {
+                if let Some(worktree) = worktree {
+                    worktree.settle().await;
+                }
+                return Err(why);
+            }
+        };
+        run::write_sidecar(&spawner.agents, &running.sheet.id, running.sidecar.clone()).await;
+        running.announce(&self.prompt).await;
+        if background { Ok(self.detach(*running, &scope, &cx).await) } else { Ok(self.wait(*running).await) }
+    }
+
+    fn definition(&self) -> Result<Definition, Refused> {
+        let agents = &self.spawner.agents;
+        match &self.agent_type {
+            Some(name) => agents.find(name).ok_or_else(|| agents.unknown(name)),
+            None => agents.find(DEFAULT_TYPE).ok_or_else(|| "subagent_type is required".to_owned()),
+        }
+    }
+
+    fn is_background(&self, definition: &Definition) -> bool {
+        if self.spawner.agents.kit.env.is_on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") {
+            return false;
+        }
+        definition.background || self.background.unwrap_or(true)
+    }
+
+    async fn sheet(
+        &self,
+        cx: &CallCx,
+        live: &Live,
+        definition: Definition,
+        background: bool,
+    ) -> Result<Sheet, Refused> {
+        let kit = &self.spawner.agents.kit;
+        let id = store::agents::new_id();
+        let isolated = self.isolated || definition.isolation == Isolation::Worktree;
+        let worktree = if isolated {
+            let base_ref = live.watch.loaded.settings.worktree.base_ref.as_deref();
+            Some(Worktree::create(&live.place, &id, base_ref, &kit.env).await?)
+        } else {
+            None
+        };
+        let (model, blocked) = model_of(self.model.as_deref(), &definition, live, kit);
+        if let Some(blocked) = blocked {
+            let text = format!("Warning: model {blocked} is not among availableModels; the agent uses {model}");
+            kit.host.notice(text).await;
+        }
+        Ok(Sheet {
+            mode: mode_of(&definition, live, &kit.env),
+            effort: self.effort.clone().or_else(|| definition.effort.clone()),
+            place: worktree.as_ref().map_or_else(|| live.place.clone(), |worktree| worktree.path.clone()),
+            description: self.description.clone(),
+            name: self.name.clone(),
+            tool_use_id: cx.id.clone(),
+            depth: self.spawner.depth + 1,
+            parent: self.spawner.id.clone(),
+            id,
+            definition,
+            model,
+            background,
+            worktree,
+        })
+    }
+
+    async fn wait(&self, running: Running) -> Outcome {
+        let Ok(content) = wire::raw::to_raw(&self.prompt) else { return Outcome::failed("The prompt is not text.") };
+        report::outcome(&running.to_end(content).await, &self.prompt)
+    }
+
+    async fn detach(&self, running: Running, scope: &CancellationToken, cx: &CallCx) -> Outcome {
+        let Ok(content) = wire::raw::to_raw(&self.prompt) else { return Outcome::failed("The prompt is not text.") };
+        let task = launch(running, scope, content, cx).await;
+        let id = &task.id;
+        let output = task.output.display().to_string();
+        let text = format!(
+            "The agent runs in the background.\nagentId: {id} (to tell it something, use SendMessage with to: \
+             \"{id}\")\noutput_file: {output}\nYou will be told when it has ended. Do not wait for it and do not report \
+             its result before that; go on with other work or end your turn."
+        );
+        let structured = json!({
+            "isAsync": true,
+            "status": "async_launched",
+            "agentId": id,
+            "description": self.description,
+            "prompt": self.prompt,
+            "outputFile": output,
+            "canReadOutputFile": true,
+        });
+        Outcome::text(text, wire::raw::to_raw(&structured).ok())
+    }
+}
+
+/// Hands an agent to the session's tasks.
+pub(super) async fn launch(
+    running: Running,
+    scope: &CancellationToken,
+    content: Box<RawValue>,
+    cx: &CallCx,
+) -> tools::tasks::Task {
+    let task = running.task();
+    run::link_output(&task).await;
+    let shown = task.clone();
+    // The token of the task hangs below the agent's scope, so stopping the task has to reach the scope.
+    let host = &running.agents.kit.host.clone();
+    let scope_of_agent = running.session.control.scope().clone();
+    cx.state.tasks.spawn(task, scope, move |stop| {
+        Box::pin(async move {
+            let work = running.to_end(content);
+            tokio::pin!(work);
+            tokio::select! {
+                done = &mut work => done.into_end(),
+                () = stop.cancelled() => {
+                    scope_of_agent.cancel();
+                    work.await.into_end()
+                }
+            }
+        })
+    });
+    crate::tasks::tell_running(host, &cx.state.tasks).await;
+    shown
+}
+
+/// A place was found, or it was not and the worktree is given back.
+pub(super) enum Admitted {
+    Running(Box<Running>),
+    Refused(Option<Worktree>, Refused),
+}
+
+/// Makes the session and takes a place for it.
+pub(super) fn admit(
+    spawner: &Spawner,
+    live: Live,
+    sheet: Sheet,
+    sidecar: Sidecar,
+    scope: CancellationToken,
+    room: Room,
+    past: Option<store::Loaded>,
+) -> Admitted {
+    let child = match child::build(spawner, live, &sheet, past, scope.clone()) {
+        Ok(child) => child,
+        Err(why) => return Admitted::Refused(sheet.worktree, why),
+    };
+    let row = Row {
+        id: sheet.id.clone(),
+        name: sheet.name.clone(),
+        agent_type: sheet.definition.name.clone(),
+        description: sheet.description.clone(),
+        commands: Some(child.commands.clone()),
+        stop: scope,
+        stopped_by_user: false,
+    };
+    match spawner.agents.admit(row, room) {
+        Ok(seat) => {
+            let agents = Arc::clone(&spawner.agents);
+            Admitted::Running(Box::new(Running::new(agents, child, sheet, sidecar, seat)))
+        }
+        Err(why) => Admitted::Refused(sheet.worktree, why),
+    }
+}
+
+fn sidecar_of(sheet: &Sheet) -> Sidecar {
+    let worktree = sheet.worktree.as_ref();
+    let mut other = serde_json::Map::new();
+    if let Some(worktree) = worktree {
+        other.insert("worktreeBaseCommit".into(), worktree.commit().into());
+    }
+    Sidecar {
+        agent_type: sheet.definition.name.clone(),
+        description: sheet.description.clone(),
+        tool_use_id: sheet.tool_use_id.clone(),
+        parent_agent_id: sheet.parent.clone(),
+        name: sheet.name.clone(),
+        spawn_depth: Some(sheet.depth),
+        worktree_path: worktree.map(|w| w.path.clone()),
+        worktree_branch: worktree.map(|w| w.branch.clone()),
+        color: sheet.definition.color.map(str::to_owned),
+        model: Some(sheet.model.clone()),
+        permission_mode: Some(sheet.mode.as_str().to_owned()),
+        is_backgrounded: sheet.background,
+        status: None,
+        stopped_by_user: false,
+        other,
+    }
+}
+
+/// The environment, the call, the definition, the parent; with the one that the organisation's list refused.
+fn model_of(
+    asked: Option<&str>,
+    definition: &Definition,
+    live: &Live,
+    kit: &super::Kit,
+) -> (String, Option<String>) {
+    let forced = kit.env.non_empty("CLAUDE_CODE_SUBAGENT_MODEL").filter(|name| *name != "inherit");
+    let named = forced.or(asked).or(definition.model.as_deref()).filter(|name| *name != "inherit");
+    let Some(named) = named else { return (live.model.clone(), None) };
+    let id = kit.catalog.resolve(named, &kit.env);
+    let permitted = |list: &Vec<String>| {
+        list.iter().any(|entry| entry == named || kit.catalog.resolve(entry, &kit.env) == id || id.starts_with(entry))
+    };
+    match &live.watch.loaded.settings.available_models {
+        Some(list) if !permitted(list) => (live.model.clone(), Some(named.to_owned())),
+        Some(_) | None => (id, None),
+    }
+}
+
+/// A parent that may do more keeps its mode for its agents; otherwise the definition chooses, below what policy allows.
+pub(super) fn mode_of(definition: &Definition, live: &Live, env: &sys::Env) -> PermissionMode {
+    use PermissionMode::{AcceptEdits, Auto, BypassPermissions, Default, DontAsk, Plan};
+    match (live.mode, definition.permission_mode) {
+        (AcceptEdits | Auto | BypassPermissions, _) | (Default | DontAsk | Plan, None) => live.mode,
+        (Default | DontAsk | Plan, Some(BypassPermissions)) => {
+            let loaded = &live.watch.loaded;
+            let vouched = match definition.scope {
+                Scope::Managed | Scope::CommandLine | Scope::User => true,
+                Scope::Project | Scope::Added | Scope::Nested => loaded.trusted,
+            };
+            let root = sys::is_root() && !env.is_on("IS_SANDBOX");
+            if vouched && !loaded.bypass_disabled && !root { BypassPermissions } else { live.mode }
+        }
+        (Default | DontAsk | Plan, Some(chosen)) => chosen,
+    }
+}
+
+/// Whether this definition's agents can be continued.
+pub(super) fn is_continuable(definition: &Definition) -> bool {
+    !builtin::is_one_shot(definition)
+}

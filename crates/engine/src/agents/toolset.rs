@@ -1,0 +1,158 @@
+//! Which tools an agent has: those of the session, less what no agent has, less what its definition takes away, and of
+//! the rest what its definition names.
+
+use config::agents::Definition;
+use std::collections::BTreeSet;
+use wire::mode::PermissionMode;
+
+/// They need the person at the terminal, or the main thread.
+const NEVER: [&str; 8] = [
+    "AskUserQuestion",
+    "EndConversation",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "ScheduleWakeup",
+    "TaskOutput",
+    "WaitForMcpServers",
+    "Workflow",
+];
+
+/// What an agent in the background may have, besides the tools of servers.
+const BACKGROUND: [&str; 22] = [
+    "Agent",
+    "Artifact",
+    "Bash",
+    "Edit",
+    "EnterWorktree",
+    "ExitPlanMode",
+    "ExitWorktree",
+    "Glob",
+    "Grep",
+    "Monitor",
+    "MultiEdit",
+    "NotebookEdit",
+    "PowerShell",
+    "Read",
+    "SendMessage",
+    "Skill",
+    "TaskStop",
+    "TodoWrite",
+    "ToolSearch",
+    "WebFetch",
+    "WebSearch",
+    "Write",
+];
+
+/// What an agent with notes of its own needs for them.
+const NOTES: [&str; 3] = ["Read", "Write", "Edit"];
+
+/// How the agent runs, as far as its tools depend on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) background: bool,
+    pub(super) may_nest: bool,
+    pub(super) mode: PermissionMode,
+}
+
+/// The names of its tools. An error names the entries none of which led to a tool.
+pub(super) fn choose(base: &[String], definition: &Definition, shape: Shape) -> Result<BTreeSet<String>, String> {
+    let mut left: BTreeSet<&str> = base.iter().map(String::as_str).filter(|name| may_have(name, shape)).collect();
+    for entry in &definition.disallowed_tools {
+        left.retain(|name| !covers(entry, name));
+    }
+    let Some(entries) = &definition.tools else { return Ok(owned(left)) };
+    let named = |name: &&str| entries.iter().any(|entry| covers(entry, name));
+    let mut chosen: BTreeSet<&str> = left.iter().copied().filter(named).collect();
+    if chosen.is_empty() && !entries.is_empty() {
+        return Err(format!(
+            "Agent '{}' has no tools: none of its `tools` entries leads to one ({}). Correct the definition or leave \
+             `tools` out.",
+            definition.name,
+            entries.join(", ")
+        ));
+    }
+    if definition.memory.is_some() {
+        chosen.extend(left.iter().copied().filter(|name| NOTES.contains(name)));
+    }
+    Ok(owned(chosen))
+}
+
+fn owned(names: BTreeSet<&str>) -> BTreeSet<String> {
+    names.into_iter().map(str::to_owned).collect()
+}
+
+fn may_have(name: &str, shape: Shape) -> bool {
+    let plan = name == "ExitPlanMode" && shape.mode == PermissionMode::Plan;
+    if NEVER.contains(&name) && !plan {
+        return false;
+    }
+    if name == super::tool::NAME && !shape.may_nest {
+        return false;
+    }
+    !shape.background || name.starts_with("mcp__") || BACKGROUND.contains(&name)
+}
+
+/// `Read`, `Task`, `Bash(git *)`, `mcp__server`, `mcp__server__*`, `*`.
+fn covers(entry: &str, name: &str) -> bool {
+    let entry = entry.trim();
+    let entry = entry.split_once('(').map_or(entry, |(tool, _)| tool.trim_end());
+    if entry == "*" || wire::names::canonical(entry) == name {
+        return true;
+    }
+    match entry.strip_suffix('*') {
+        Some(prefix) => prefix.starts_with("mcp__") && name.starts_with(prefix),
+        None => entry.starts_with("mcp__") && name.strip_prefix(entry).is_some_and(|rest| rest.starts_with("__")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use config::agents::Prompt;
+    use config::roots::Scope;
+
+    const FOREGROUND: Shape = Shape { background: false, may_nest: true, mode: PermissionMode::Default };
+
+    fn definition(tools: Option<&[&str]>, disallowed: &[&str]) -> Definition {
+        Definition {
+            tools: tools.map(|list| list.iter().map(|t| (*t).to_owned()).collect()),
+            disallowed_tools: disallowed.iter().map(|t| (*t).to_owned()).collect(),
+            ..Definition::new("a", "d", Prompt::Text("p".into()), Scope::User)
+        }
+    }
+
+    fn chosen(definition: &Definition, shape: Shape) -> Vec<String> {
+        let base: Vec<String> =
+            ["Agent", "Bash", "Read", "TaskCreate", "TaskOutput", "Write", "mcp__s__t"].map(str::to_owned).into();
+        choose(&base, definition, shape).unwrap().into_iter().collect()
+    }
+
+    // [EXT-160] [TST-91]
+    #[test]
+    fn what_is_taken_away_goes_first() {
+        let all = ["Agent", "Bash", "Read", "TaskCreate", "Write", "mcp__s__t"];
+        assert_eq!(chosen(&definition(None, &[]), FOREGROUND), all);
+        assert_eq!(chosen(&definition(Some(&["Read", "Write", "Nope"]), &["Write"]), FOREGROUND), ["Read"]);
+        assert_eq!(chosen(&definition(Some(&["Bash(git *)", "Task", "mcp__s"]), &[]), FOREGROUND), [
+            "Agent",
+            "Bash",
+            "mcp__s__t"
+        ]);
+        assert_eq!(chosen(&definition(Some(&["*"]), &["mcp__*", "Bash"]), FOREGROUND), [
+            "Agent",
+            "Read",
+            "TaskCreate",
+            "Write"
+        ]);
+        let background = Shape { background: true, may_nest: false, ..FOREGROUND };
+        assert_eq!(chosen(&definition(None, &[]), background), ["Bash", "Read", "Write", "mcp__s__t"]);
+    }
+
+    // [EXT-161]
+    #[test]
+    fn a_list_that_leads_nowhere_is_an_error() {
+        let lost = choose(&["Read".to_owned()], &definition(Some(&["Reed", "LS"]), &[]), FOREGROUND).unwrap_err();
+        assert!(lost.contains("Reed, LS"), "{lost}");
+        assert!(choose(&["Read".to_owned()], &definition(Some(&[]), &[]), FOREGROUND).unwrap().is_empty());
+    }
+}
