@@ -69,7 +69,7 @@ impl Agents {
     pub(crate) fn new(kit: Kit, roots: Option<Roots>, given: Vec<Definition>) -> Self {
         let declared = match &roots {
             Some(roots) => config::agents::Agents::load(roots, &given),
-            None => config::agents::Agents { all: given.clone(), ..Default::default() },
+            None => config::agents::Agents::load(&Roots::default(), &given),
         };
         let limits = Limits::from_env(&kit.env);
         let definitions = Mutex::new(Definitions { roots, given, declared: Arc::new(declared) });

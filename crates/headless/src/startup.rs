@@ -41,6 +41,7 @@ fn failure(session_id: &str, message: &str, reason: Option<&'static str>) -> Tur
         startup_failure_reason: reason,
         user_message_uuid: None,
         local_command: None,
+        origin: None,
         queued_turn_count: 0,
         result_index: 0,
         fast_mode_state: "off",

@@ -56,16 +56,8 @@ impl Voice {
         &self.stamp.agent_id
     }
 
-    pub(crate) fn stamp(&self) -> &AgentStamp {
-        &self.stamp
-    }
-
     pub(crate) fn run_id(&self) -> &str {
         &self.run_id
-    }
-
-    pub(crate) fn tool_use_id(&self) -> &str {
-        &self.tool_use_id
     }
 
     /// What the agent has used so far.

@@ -52,7 +52,7 @@ pub(super) fn main(
     let Some(name) = named.filter(|name| !name.is_empty()) else { return Ok(Main::default()) };
     let declared = match roots {
         Some(roots) => Agents::load(roots, &options.agents),
-        None => Agents { all: options.agents.clone(), ..Agents::default() },
+        None => Agents::load(&Roots::default(), &options.agents),
     };
     if let Some(definition) = declared.find(&name) {
         return Ok(Main { definition: Some(definition.clone()), notice: None });

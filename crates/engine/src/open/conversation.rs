@@ -42,7 +42,7 @@ impl Conversation {
         let recorded = self.loaded.as_ref().and_then(|l| l.permission_mode.as_deref());
         let new_mode = recorded.is_some_and(|r| r != mode.as_str()).then_some(mode);
         let fork_of = if self.is_fork { self.loaded } else { None };
-        Start { fork_of, name, new_mode }
+        Start { fork_of, name, new_mode, ..Start::default() }
     }
 }
 
