@@ -73,7 +73,10 @@ fn a_foreground_agent_from_start_to_end() {
             Reply::text("All known."),
         ],
         |request| match request.tool_uses().len() {
-            0 => Reply::message(vec![Block::text("Reading."), Block::tool_with_id("toolu_read", "Read", &json!({"file_path": "notes.txt"}))]),
+            0 => Reply::message(vec![
+                Block::text("Reading."),
+                Block::tool_with_id("toolu_read", "Read", &json!({"file_path": "notes.txt"})),
+            ]),
             _ => Reply::text("The notes say hello.").tokens(100, 7),
         },
     );
@@ -81,21 +84,24 @@ fn a_foreground_agent_from_start_to_end() {
     sandbox.write("notes.txt", "hello\n");
     sandbox.write("CLAUDE.md", "Project rule: be brief.\n");
     let lines = stream(&sandbox, "what do the notes say?", &[]);
-    assert_eq!(kinds(&lines), [
-        "system/init",
-        "assistant",
-        "assistant",
-        "system/task_started",
-        "user",
-        "system/task_progress",
-        "assistant",
-        "user",
-        "system/task_updated",
-        "system/task_notification",
-        "user",
-        "assistant",
-        "result/success",
-    ]);
+    assert_eq!(
+        kinds(&lines),
+        [
+            "system/init",
+            "assistant",
+            "assistant",
+            "system/task_started",
+            "user",
+            "system/task_progress",
+            "assistant",
+            "user",
+            "system/task_updated",
+            "system/task_notification",
+            "user",
+            "assistant",
+            "result/success",
+        ]
+    );
     let started = &lines[3];
     let id = started["task_id"].as_str().unwrap().to_owned();
     assert!(id.len() == 17 && id.starts_with('a'), "{id}");
@@ -180,7 +186,10 @@ fn a_background_agent_is_told_once() {
     let lines = run.finish().expect_clean().lines();
     let results = of_kind(&lines, "result");
     assert_eq!(results.len(), 2);
-    assert_eq!((&results[1]["result"], &results[1]["origin"]["kind"]), (&json!("It has ended."), &json!("task-notification")));
+    assert_eq!(
+        (&results[1]["result"], &results[1]["origin"]["kind"]),
+        (&json!("It has ended."), &json!("task-notification"))
+    );
     assert_eq!(of_kind(&lines, "system/init").len(), 2);
     let launched = of_kind(&lines, "user").into_iter().find(|l| l["parent_tool_use_id"].is_null()).unwrap();
     let result = &launched["tool_use_result"];
@@ -191,11 +200,15 @@ fn a_background_agent_is_told_once() {
     assert_eq!(changed[0]["tasks"][0]["task_id"], id);
     assert_eq!(changed.last().unwrap()["tasks"], json!([]));
     // Idle is said once, at the very end.
-    let states: Vec<&str> = of_kind(&lines, "system/session_state_changed").iter().map(|l| l["state"].as_str().unwrap()).collect();
+    let states: Vec<&str> =
+        of_kind(&lines, "system/session_state_changed").iter().map(|l| l["state"].as_str().unwrap()).collect();
     assert_eq!(states.iter().filter(|s| **s == "idle").count(), 1, "{states:?}");
     let text = server.last_request().all_text();
     assert_eq!(text.matches("<task-notification>").count(), 1);
-    assert!(text.contains(&format!("<task-id>{id}</task-id>")) && text.contains("<result>Background report.</result>"), "{text}");
+    assert!(
+        text.contains(&format!("<task-id>{id}</task-id>")) && text.contains("<result>Background report.</result>"),
+        "{text}"
+    );
     assert!(text.contains("Full transcript available at: "));
     let line = sandbox.transcript().into_iter().find(|l| l.to_string().contains("<task-notification>")).unwrap();
     assert_eq!((&line["origin"]["kind"], &line["isMeta"]), (&json!("task-notification"), &json!(true)));
@@ -216,7 +229,10 @@ fn an_unknown_type_lists_the_known_ones() {
     sandbox.write(".claude/agents/bad.md", "---\ndescription: has no name\n---\nx\n");
     let lines = stream(&sandbox, "go", &[]);
     let read = server.last_request().tool_result_text("toolu_x");
-    assert!(read.contains("Agent type 'nobody' not found. Available agents: general-purpose, Explore, Plan, good"), "{read}");
+    assert!(
+        read.contains("Agent type 'nobody' not found. Available agents: general-purpose, Explore, Plan, good"),
+        "{read}"
+    );
     assert!(read.contains("bad.md"), "{read}");
     assert_eq!(lines[0]["agents"], json!(["general-purpose", "Explore", "Plan", "good"]));
     // [EXT-155] [TST-13]
@@ -231,7 +247,10 @@ fn an_unknown_type_lists_the_known_ones() {
 fn a_definition_decides_prompt_tools_and_model() {
     let server = server(
         vec![
-            Reply::tool("Task", json!({"description": "d", "prompt": "go", "subagent_type": "reader", "run_in_background": false})),
+            Reply::tool(
+                "Task",
+                json!({"description": "d", "prompt": "go", "subagent_type": "reader", "run_in_background": false}),
+            ),
             Reply::text("done"),
         ],
         |_| Reply::text("read"),
@@ -264,7 +283,8 @@ fn a_definition_decides_prompt_tools_and_model() {
 fn the_main_thread_can_run_as_an_agent() {
     let server = ModelServer::script([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let file = sandbox.write(".claude/agents/boss.md", "---\nname: boss\ndescription: rules\ntools: Read\n---\nYou are the boss.\n");
+    let file = sandbox
+        .write(".claude/agents/boss.md", "---\nname: boss\ndescription: rules\ntools: Read\n---\nYou are the boss.\n");
     let session = session_of(&stream(&sandbox, "go", &["--agent", "boss"]));
     assert!(server.request(0).system_text().starts_with("You are the boss."));
     assert_eq!(server.request(0).tool_names(), ["Read"]);
@@ -297,9 +317,11 @@ fn rules_hold_inside_agents() {
                         Block::tool_with_id("toolu_w", "Write", &json!({"file_path": "secret/x", "content": "x"})),
                         agent_call("toolu_n", "inner", &json!({})),
                     ]),
-                    (true, 0) => Reply::message(vec![
-                        Block::tool_with_id("toolu_b", "Bash", &json!({"command": "touch made"})),
-                    ]),
+                    (true, 0) => Reply::message(vec![Block::tool_with_id(
+                        "toolu_b",
+                        "Bash",
+                        &json!({"command": "python3 -c 'open(1)' > made"}),
+                    )]),
                     _ => Reply::text("refused"),
                 }
             },
@@ -322,7 +344,11 @@ fn a_denied_type_does_not_start() {
         vec![
             Reply::message(vec![
                 agent_call("toolu_1", "go", &json!({"subagent_type": "Explore"})),
-                Block::tool_with_id("toolu_2", "Task", &json!({"description": "d", "prompt": "p", "subagent_type": "Explore"})),
+                Block::tool_with_id(
+                    "toolu_2",
+                    "Task",
+                    &json!({"description": "d", "prompt": "p", "subagent_type": "Explore"}),
+                ),
             ]),
             Reply::text("no"),
         ],
@@ -363,13 +389,11 @@ fn modes_follow_parent_and_policy() {
 #[test]
 fn depth_is_limited() {
     for (limit, layers) in [(None, 3), (Some("1"), 1)] {
-        let server = server(
-            vec![Reply::message(vec![agent_call("t", "go", &json!({}))]), Reply::text("done")],
-            |request| {
+        let server =
+            server(vec![Reply::message(vec![agent_call("t", "go", &json!({}))]), Reply::text("done")], |request| {
                 let deeper = request.tool_names().contains(&"Agent".to_owned()) && request.tool_uses().is_empty();
                 if deeper { Reply::message(vec![agent_call("t", "go", &json!({}))]) } else { Reply::text("bottom") }
-            },
-        );
+            });
         let mut sandbox = Sandbox::with_server(EXE, &server);
         if let Some(limit) = limit {
             sandbox.set("CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH", limit);
@@ -394,9 +418,10 @@ fn agents_at_once_are_limited() {
     let gate = Gate::new();
     let held = gate.clone();
     let calls = (0..3).map(|n| agent_call(&format!("toolu_{n}"), "go", &json!({"run_in_background": true}))).collect();
-    let server = server(vec![Reply::message(calls), Reply::text("launched"), Reply::text("a"), Reply::text("b")], move |_| {
-        Reply::text("x").gate(&held)
-    });
+    let server =
+        server(vec![Reply::message(calls), Reply::text("launched"), Reply::text("a"), Reply::text("b")], move |_| {
+            Reply::text("x").gate(&held)
+        });
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS", "2");
     let mut run = print(&sandbox, "go", &[]).spawn();
@@ -454,7 +479,11 @@ fn a_finished_agent_can_be_continued() {
                 let text = request.tool_result_text("toolu_a");
                 let found = text.split("agentId: ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
                 *id.lock().unwrap() = Some(found);
-                Reply::message(vec![Block::tool_with_id("toolu_s", "SendMessage", &json!({"to": "helper", "message": "and then?"}))])
+                Reply::message(vec![Block::tool_with_id(
+                    "toolu_s",
+                    "SendMessage",
+                    &json!({"to": "helper", "message": "and then?"}),
+                )])
             }
             3 => Reply::text("asked"),
             _ => Reply::text("heard"),
@@ -495,7 +524,11 @@ fn an_agent_is_stopped_with_its_children() {
                 let text = request.all_text();
                 stopped = text.split("<task-id>").nth(1).map(|t| t.split('<').next().unwrap().to_owned());
                 let to = stopped.clone().unwrap_or_default();
-                Reply::message(vec![Block::tool_with_id("toolu_s", "SendMessage", &json!({"to": to, "message": "go on"}))])
+                Reply::message(vec![Block::tool_with_id(
+                    "toolu_s",
+                    "SendMessage",
+                    &json!({"to": to, "message": "go on"}),
+                )])
             }
             _ => Reply::text("done"),
         }
@@ -505,15 +538,16 @@ fn an_agent_is_stopped_with_its_children() {
     run.send_user("go");
     run.wait_for("result");
     inner.wait_until_reached(1);
-    let outer = loop {
-        let line: Value = serde_json::from_str(&run.next_line().unwrap_or_default()).unwrap_or_default();
-        if line["subtype"] == "task_started" && line["spawn_depth"] == 2 {
-            break line["parent_task_id"].as_str().unwrap().to_owned();
-        }
-    };
-    run.send_json(&json!({"type": "control_request", "request_id": "r1", "request": {"subtype": "stop_task", "task_id": outer}}));
+    let session = sandbox.transcript_paths()[0].file_stem().unwrap().to_str().unwrap().to_owned();
+    let files = agent_files(&sandbox, &session);
+    let outer = files.keys().find(|id| sidecar(&sandbox, &session, id)["spawnDepth"] == 1).unwrap().clone();
+    run.send_json(
+        &json!({"type": "control_request", "request_id": "r1", "request": {"subtype": "stop_task", "task_id": outer}}),
+    );
     assert_eq!(run.wait_for("control_response")["response"]["subtype"], "success");
-    run.send_json(&json!({"type": "control_request", "request_id": "r2", "request": {"subtype": "stop_task", "task_id": "nope"}}));
+    run.send_json(
+        &json!({"type": "control_request", "request_id": "r2", "request": {"subtype": "stop_task", "task_id": "nope"}}),
+    );
     assert_eq!(run.wait_for("control_response")["response"]["subtype"], "error");
     run.send_user("and now?");
     assert_eq!(run.wait_for("result")["result"], "done");
@@ -548,8 +582,10 @@ fn an_interrupt_ends_agents() {
     run.close_stdin();
     let lines = run.finish().lines();
     assert_eq!(of_kind(&lines, "system/task_updated").len(), 2, "{:?}", kinds(&lines));
-    let answered: Vec<&Value> =
-        of_kind(&lines, "user").into_iter().filter(|l| l["parent_tool_use_id"].is_null() && l["tool_use_result"] != Value::Null).collect();
+    let answered: Vec<&Value> = of_kind(&lines, "user")
+        .into_iter()
+        .filter(|l| l["parent_tool_use_id"].is_null() && l["tool_use_result"] != Value::Null)
+        .collect();
     assert_eq!(answered.len(), 2);
 }
 
@@ -565,7 +601,9 @@ fn a_directory_change_stays_in_its_call() {
         |request| match request.tool_uses().len() {
             0 => Reply::message(vec![Block::tool_with_id("toolu_1", "Bash", &json!({"command": "cd sub && pwd"}))]),
             1 => Reply::message(vec![Block::tool_with_id("toolu_2", "Bash", &json!({"command": "pwd"}))]),
-            _ => Reply::text(format!("{} {}", request.tool_result_text("toolu_1"), request.tool_result_text("toolu_2"))),
+            _ => {
+                Reply::text(format!("{} {}", request.tool_result_text("toolu_1"), request.tool_result_text("toolu_2")))
+            }
         },
     );
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -580,15 +618,18 @@ fn a_directory_change_stays_in_its_call() {
 // [CLI-23] Usage of agents is in the totals and not in the turn's; the budget covers them.
 #[test]
 fn usage_and_cost_are_rolled_up() {
-    let replies = || vec![
-        Reply::message(vec![agent_call("toolu_a", "go", &json!({}))]).tokens(1000, 100),
-        Reply::text("done").tokens(1000, 100),
-    ];
+    let replies = || {
+        vec![
+            Reply::message(vec![agent_call("toolu_a", "go", &json!({}))]).tokens(1000, 100),
+            Reply::text("done").tokens(1000, 100),
+        ]
+    };
     let server = server(replies(), |_| Reply::text("x").tokens(5000, 500));
     let sandbox = Sandbox::with_server(EXE, &server);
     let result = print(&sandbox, "go", &[]).run().expect_clean().result();
     assert_eq!(result["usage"]["input_tokens"], 2000);
-    let totals: Vec<u64> = result["modelUsage"].as_object().unwrap().values().map(|m| m["inputTokens"].as_u64().unwrap()).collect();
+    let totals: Vec<u64> =
+        result["modelUsage"].as_object().unwrap().values().map(|m| m["inputTokens"].as_u64().unwrap()).collect();
     assert_eq!(totals.iter().sum::<u64>(), 7000);
     let limited = self::server(
         vec![Reply::message(vec![
@@ -624,7 +665,10 @@ fn git(sandbox: &Sandbox, args: &[&str]) -> String {
 fn an_isolated_agent_works_in_its_own_worktree() {
     for changes in [false, true] {
         let server = server(
-            vec![Reply::message(vec![agent_call("toolu_a", "go", &json!({"isolation": "worktree"}))]), Reply::text("done")],
+            vec![
+                Reply::message(vec![agent_call("toolu_a", "go", &json!({"isolation": "worktree"}))]),
+                Reply::text("done"),
+            ],
             move |request| match (request.tool_uses().len(), changes) {
                 (0, true) => Reply::message(vec![
                     Block::tool_with_id("toolu_1", "Bash", &json!({"command": "cat local.env && echo new > made.txt"})),
@@ -647,9 +691,15 @@ fn an_isolated_agent_works_in_its_own_worktree() {
         assert!(!sandbox.project().join("stray.txt").exists() && !sandbox.project().join("made.txt").exists());
         let read = server.last_request().tool_result_text("toolu_a");
         let folder = sandbox.project().join(".claude/worktrees");
-        let left: Vec<PathBuf> = std::fs::read_dir(&folder).map(|d| d.map(|e| e.unwrap().path()).collect()).unwrap_or_default();
+        let left: Vec<PathBuf> =
+            std::fs::read_dir(&folder).map(|d| d.map(|e| e.unwrap().path()).collect()).unwrap_or_default();
         if changes {
-            assert!(read.contains("KEY=1") && read.contains("worktreePath: ") && read.contains("worktreeBranch: worktree-agent-"), "{read}");
+            assert!(
+                read.contains("KEY=1")
+                    && read.contains("worktreePath: ")
+                    && read.contains("worktreeBranch: worktree-agent-"),
+                "{read}"
+            );
             assert!(left[0].join("made.txt").exists() && !left[0].join("other.env").exists());
             assert!(git(&sandbox, &["branch"]).contains("worktree-agent-"));
         } else {
@@ -689,7 +739,8 @@ fn a_worktree_is_never_made_through_a_link() {
 fn twenty_agents_with_ten_calls_each() {
     const AGENTS: usize = 20;
     const CALLS: usize = 10;
-    let calls = (0..AGENTS).map(|n| agent_call(&format!("toolu_{n}"), &format!("job {n}."), &json!({"run_in_background": n % 2 == 0})));
+    let calls = (0..AGENTS)
+        .map(|n| agent_call(&format!("toolu_{n}"), &format!("job {n}."), &json!({"run_in_background": n % 2 == 0})));
     let calls: Vec<Block> = calls.collect();
     let mut first = true;
     let server = ModelServer::with_handler(move |request| {
@@ -718,7 +769,11 @@ fn twenty_agents_with_ten_calls_each() {
     for n in 0..AGENTS {
         let expected: String = (0..CALLS).map(|c| format!("{c}\n")).collect();
         assert_eq!(sandbox.read(&format!("out-{n}")), expected);
-        let told = if n % 2 == 0 { format!("<result>report of job {n}.</result>") } else { format!("\"text\":\"report of job {n}.\"}},{{\"type\":\"text\",\"text\":\"agentId") };
+        let told = if n % 2 == 0 {
+            format!("<result>report of job {n}.</result>")
+        } else {
+            format!("\"text\":\"report of job {n}.\"}},{{\"type\":\"text\",\"text\":\"agentId")
+        };
         assert_eq!(text.matches(&told).count(), 1, "job {n}");
     }
 }

@@ -5,8 +5,8 @@
 mod builtin;
 mod child;
 mod limits;
-mod report;
 pub(crate) mod recover;
+mod report;
 mod run;
 mod send_message;
 mod tool;

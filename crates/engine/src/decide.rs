@@ -167,6 +167,10 @@ fn after_calls(facts: &TurnFacts) -> Next {
     if facts.structured == Structured::Delivered {
         return Next::StopHooks;
     }
+    // Agents may have spent it.
+    if facts.over_budget {
+        return Next::End(EndReason::Budget);
+    }
     if let Structured::Missing { retries_left: 0 } = facts.structured {
         return Next::End(EndReason::StructuredRetries);
     }

@@ -59,12 +59,7 @@ impl Host {
     }
 
     fn frame(&self, body: SystemBody) -> Message {
-        Message::System(System {
-            kind: "system",
-            body,
-            session_id: self.session_id.clone(),
-            uuid: sys::id::uuid(),
-        })
+        Message::System(System { kind: "system", body, session_id: self.session_id.clone(), uuid: sys::id::uuid() })
     }
 
     /// A line for the person at the terminal, beside the protocol.

@@ -198,6 +198,7 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
         Some(Err(error)) => turn.unrecorded(&error),
         None => {}
     }
+    turn.facts.over_budget = session.is_over_budget();
 }
 
 async fn wait(session: &mut Session, turn: &mut Turn, delay: std::time::Duration) {

@@ -237,7 +237,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = sidecar_path(dir.path(), "a1");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, r#"{"agentType":"Explore","toolUseId":"t","parentAgentId":"a0","taskKind":"x"}"#).unwrap();
+        std::fs::write(&path, r#"{"agentType":"Explore","toolUseId":"t","parentAgentId":"a0","taskKind":"x"}"#)
+            .unwrap();
         let mut sidecar = Sidecar::read(&path).unwrap();
         assert_eq!(sidecar.parent_agent_id.as_deref(), Some("a0"));
         sidecar.status = Some(Outcome::Completed);
@@ -260,7 +261,8 @@ mod tests {
         let call = r#"{"type":"tool_use","id":"t","name":"Read","input":{}}"#;
         let text = r#"{"type":"text","text":"done"}"#;
         let mut lines = vec![
-            r#"{"type":"user","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"go"}}"#.to_owned(),
+            r#"{"type":"user","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"go"}}"#
+                .to_owned(),
             line("m1", text, "null", "2026-01-01T00:00:01.000Z"),
             line("m1", call, "\"tool_use\"", "2026-01-01T00:00:01.000Z"),
         ];
@@ -269,7 +271,9 @@ mod tests {
         let open = summarise(&path).unwrap();
         assert!(!open.is_final);
         assert_eq!((open.tool_uses, open.models["m"].output_tokens), (1, 5));
-        lines.push(r#"{"type":"user","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"user","content":[]}}"#.into());
+        lines.push(
+            r#"{"type":"user","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"user","content":[]}}"#.into(),
+        );
         lines.push(line("m2", text, "\"end_turn\"", "2026-01-01T00:00:03.000Z"));
         write(&lines);
         let done = summarise(&path).unwrap();

@@ -15,8 +15,8 @@ use crate::scribe::Scribe;
 use crate::session::{HostFlags, InitFacts, Io, Session, Start};
 use crate::side::Side;
 use config::agents::{AgentMemory, Definition};
-use permission::Policy;
 use model::{Catalog, Fragment, Identity};
+use permission::Policy;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -219,11 +219,7 @@ fn context(
         tools: registry.tool_fragments().into_iter().map(Fragment::new).collect(),
         system: system(kit, sheet)?.iter().map(|text| Fragment::text(text)).collect(),
         reminders: Reminders { files, told_date, context_told },
-        limits: Limits {
-            max_turns: sheet.definition.max_turns,
-            max_budget_usd: kit.max_budget_usd,
-            output_retries: 0,
-        },
+        limits: Limits { max_turns: sheet.definition.max_turns, max_budget_usd: kit.max_budget_usd, output_retries: 0 },
     }))
 }
 

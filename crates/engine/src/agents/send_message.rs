@@ -92,16 +92,18 @@ impl Message {
     fn addressee(&self) -> Result<Addressee, Refused> {
         let rows = self.spawner.agents.rows();
         if let Some(row) = rows.iter().find(|row| row.id == self.to) {
-            return Ok(row.commands.clone().map_or(Addressee::Ended(row.id.clone()), |commands| {
-                Addressee::Running(commands, row.id.clone())
-            }));
+            return Ok(row
+                .commands
+                .clone()
+                .map_or(Addressee::Ended(row.id.clone()), |commands| Addressee::Running(commands, row.id.clone())));
         }
         let named: Vec<_> = rows.iter().filter(|row| row.name.as_deref() == Some(self.to.as_str())).collect();
         match named.as_slice() {
             [] => Ok(Addressee::Ended(self.to.clone())),
-            [row] => Ok(row.commands.clone().map_or(Addressee::Ended(row.id.clone()), |commands| {
-                Addressee::Running(commands, row.id.clone())
-            })),
+            [row] => Ok(row
+                .commands
+                .clone()
+                .map_or(Addressee::Ended(row.id.clone()), |commands| Addressee::Running(commands, row.id.clone()))),
             several => {
                 let list: Vec<String> =
                     several.iter().map(|row| format!("{} ({}: {})", row.id, row.agent_type, row.description)).collect();
@@ -131,10 +133,8 @@ impl Message {
         if sidecar.stopped_by_user {
             return Err(format!("Agent {id} was stopped by the user and goes on only when the user says so."));
         }
-        let definition = spawner
-            .agents
-            .find(&sidecar.agent_type)
-            .ok_or_else(|| spawner.agents.unknown(&sidecar.agent_type))?;
+        let definition =
+            spawner.agents.find(&sidecar.agent_type).ok_or_else(|| spawner.agents.unknown(&sidecar.agent_type))?;
         if !tool::is_continuable(&definition) {
             return Err(format!("Agents of type {} answer once and cannot be continued.", definition.name));
         }

@@ -297,12 +297,7 @@ fn sidecar_of(sheet: &Sheet) -> Sidecar {
 }
 
 /// The environment, the call, the definition, the parent; with the one that the organisation's list refused.
-fn model_of(
-    asked: Option<&str>,
-    definition: &Definition,
-    live: &Live,
-    kit: &super::Kit,
-) -> (String, Option<String>) {
+fn model_of(asked: Option<&str>, definition: &Definition, live: &Live, kit: &super::Kit) -> (String, Option<String>) {
     let forced = kit.env.non_empty("CLAUDE_CODE_SUBAGENT_MODEL").filter(|name| *name != "inherit");
     let named = forced.or(asked).or(definition.model.as_deref()).filter(|name| *name != "inherit");
     let Some(named) = named else { return (live.model.clone(), None) };

@@ -133,17 +133,14 @@ mod tests {
         let all = ["Agent", "Bash", "Read", "TaskCreate", "Write", "mcp__s__t"];
         assert_eq!(chosen(&definition(None, &[]), FOREGROUND), all);
         assert_eq!(chosen(&definition(Some(&["Read", "Write", "Nope"]), &["Write"]), FOREGROUND), ["Read"]);
-        assert_eq!(chosen(&definition(Some(&["Bash(git *)", "Task", "mcp__s"]), &[]), FOREGROUND), [
-            "Agent",
-            "Bash",
-            "mcp__s__t"
-        ]);
-        assert_eq!(chosen(&definition(Some(&["*"]), &["mcp__*", "Bash"]), FOREGROUND), [
-            "Agent",
-            "Read",
-            "TaskCreate",
-            "Write"
-        ]);
+        assert_eq!(
+            chosen(&definition(Some(&["Bash(git *)", "Task", "mcp__s"]), &[]), FOREGROUND),
+            ["Agent", "Bash", "mcp__s__t"]
+        );
+        assert_eq!(
+            chosen(&definition(Some(&["*"]), &["mcp__*", "Bash"]), FOREGROUND),
+            ["Agent", "Read", "TaskCreate", "Write"]
+        );
         let background = Shape { background: true, may_nest: false, ..FOREGROUND };
         assert_eq!(chosen(&definition(None, &[]), background), ["Bash", "Read", "Write", "mcp__s__t"]);
     }

@@ -36,14 +36,10 @@ pub(super) struct Kept {
 
 impl Worktree {
     /// `base_ref` is the setting `worktree.baseRef`.
-    pub(super) async fn create(
-        project: &Path,
-        id: &str,
-        base_ref: Option<&str>,
-        env: &Env,
-    ) -> Result<Self, String> {
-        let root = sys::git::root(project)
-            .ok_or_else(|| format!("isolation: worktree needs a git repository, and {} is in none.", project.display()))?;
+    pub(super) async fn create(project: &Path, id: &str, base_ref: Option<&str>, env: &Env) -> Result<Self, String> {
+        let root = sys::git::root(project).ok_or_else(|| {
+            format!("isolation: worktree needs a git repository, and {} is in none.", project.display())
+        })?;
         let main = sys::git::main_checkout(&root).unwrap_or_else(|| root.clone());
         let path = main.join(".claude/worktrees").join(format!("agent-{id}"));
         refuse_links(&main, &path)?;

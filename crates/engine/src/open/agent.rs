@@ -19,13 +19,7 @@ use tools::Registry;
 use tools::state::ToolState;
 
 /// Where agents and skills are declared.
-pub(super) fn roots(
-    options: &Options,
-    cwd: &Path,
-    env: &Env,
-    selection: &Selection,
-    loaded: &Loaded,
-) -> Option<Roots> {
+pub(super) fn roots(options: &Options, cwd: &Path, env: &Env, selection: &Selection, loaded: &Loaded) -> Option<Roots> {
     if options.bare || options.safe_mode {
         return None;
     }
@@ -58,7 +52,8 @@ pub(super) fn main(
         return Ok(Main { definition: Some(definition.clone()), notice: None });
     }
     let names: Vec<&str> = declared.all.iter().map(|agent| agent.name.as_str()).collect();
-    let known = if names.is_empty() { "none is declared".to_owned() } else { format!("there are {}", names.join(", ")) };
+    let known =
+        if names.is_empty() { "none is declared".to_owned() } else { format!("there are {}", names.join(", ")) };
     if options.agent.is_some() {
         return Err(StartError::new(format!("Error: there is no agent \"{name}\"; {known}")));
     }

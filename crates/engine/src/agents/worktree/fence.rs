@@ -66,7 +66,8 @@ impl Fence {
 
 /// Words without quotes and operators: enough to find paths, not to run anything.
 fn words(command: &str) -> Vec<String> {
-    let separators = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')' | '<' | '>' | '{' | '}' | ',');
+    let separators =
+        |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')' | '<' | '>' | '{' | '}' | ',');
     let plain: String = command.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     plain.split(separators).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
@@ -95,7 +96,9 @@ mod tests {
         let fence = Fence::new(Path::new("/r"), Path::new("/r/.claude/worktrees/agent-1"));
         let run = |command: &str| fence.refuses(&[Access::Run(command.into())]).is_some();
         let write = |path: &str| fence.refuses(&[Access::WritePath(path.into())]).is_some();
-        assert!(write("/r/a.txt") && write("/r/.claude/worktrees/agent-2/a") && write("/r/.claude/worktrees/agent-1/../x"));
+        assert!(
+            write("/r/a.txt") && write("/r/.claude/worktrees/agent-2/a") && write("/r/.claude/worktrees/agent-1/../x")
+        );
         assert!(!write("/r/.claude/worktrees/agent-1/a.txt") && !write("/tmp/x"));
         for bad in [
             "cd /r && make",
@@ -110,7 +113,9 @@ mod tests {
         ] {
             assert!(run(bad), "{bad}");
         }
-        for good in ["make test", "git commit -m done", "cat /etc/hosts", "cd src && ls", "ls src/../docs", "echo a > b"] {
+        for good in
+            ["make test", "git commit -m done", "cat /etc/hosts", "cd src && ls", "ls src/../docs", "echo a > b"]
+        {
             assert!(!run(good), "{good}");
         }
     }
