@@ -4,6 +4,7 @@
 use crate::calls::{self, Report, ToolUse};
 use crate::command::Prompt;
 use crate::decide::{Answer, EndReason, Failure, Last, Next, Structured, TurnFacts, decide};
+use crate::lore;
 use crate::prompts;
 use crate::result;
 use crate::scribe::PromptSource;
@@ -39,6 +40,8 @@ pub(crate) struct Turn {
     /// The host's id for the prompt.
     pub prompt_uuid: Option<String>,
     pub attempts: step::Attempts,
+    /// A typed command could not be loaded; nothing was sent.
+    pub command_failed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -74,6 +77,7 @@ impl Turn {
             error: None,
             prompt_uuid,
             attempts: step::Attempts::new(&session.io.env),
+            command_failed: false,
         }
     }
 
@@ -113,8 +117,15 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
     let mut turn = Turn::new(session, prompt_uuid);
     session.io.ledger.start_turn();
     session.io.denials.clear();
-    if let Err(error) = session.open_turn(&opener).await {
-        turn.unrecorded(&error);
+    let opened = session.open_turn(&opener).await;
+    match session.load_typed(opened, &turn.token).await {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => {
+            turn.text = why;
+            turn.command_failed = true;
+            return finish(session, turn, EndReason::Completed).await;
+        }
+        Err(error) => turn.unrecorded(&error),
     }
     loop {
         turn.facts.interrupted = session.control.is_interrupted();
@@ -126,6 +137,7 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
             Next::RunCalls => {
                 if let Some(policy) = session.io.watch.refresh(session.io.mode) {
                     session.io.policy = std::sync::Arc::new(policy);
+                    session.io.regrant();
                 }
                 run_calls(session, &mut turn).await;
             }
@@ -147,6 +159,9 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
 
 async fn call_model(session: &mut Session, turn: &mut Turn) {
     session.deliver_notices().await;
+    if let Err(error) = session.tell_lore().await {
+        return turn.unrecorded(&error);
+    }
     let Session { control, context, io, .. } = session;
     let phase = step::run(context, io, turn);
     match control.during(phase).await {
@@ -164,6 +179,8 @@ async fn call_model(session: &mut Session, turn: &mut Turn) {
 async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let uses = std::mem::take(&mut turn.calls);
     let token = turn.token.clone();
+    let touching = lore::touching(&uses);
+    session.io.lore.share(&session.io.policy);
     let Session { control, context, io, .. } = session;
     let phase = async {
         // The lines that ask for an effect are in the file before the effect starts.
@@ -174,7 +191,11 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
         Some(Ok(report)) => {
             let delivered = io.structured.as_ref().is_some_and(|s| s.is_delivered());
             turn.after_calls(&report, delivered);
+            let touched = lore::touched(touching, &report.results, &io.workspace());
             context.push_results(report.results);
+            if let Err(error) = session.after_calls(&touched).await {
+                turn.unrecorded(&error);
+            }
         }
         Some(Err(error)) => turn.unrecorded(&error),
         None => {}

@@ -47,6 +47,11 @@ pub fn render(skill: &Skill, body: &str, values: &Values<'_>) -> Vec<Piece> {
     pieces
 }
 
+/// The files that a text mentions as `@path`, outside code.
+pub fn mentions(text: &str) -> Vec<String> {
+    if text.contains('@') { crate::memory::markdown::imports(text) } else { Vec::new() }
+}
+
 /// Arguments as a shell would take them apart; quotes that never close are ordinary characters.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
