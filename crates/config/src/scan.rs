@@ -36,8 +36,10 @@ pub(crate) fn heads(files: &[PathBuf]) -> Vec<Option<Result<Head, String>>> {
     }
     let share = files.len().div_ceil(threads);
     std::thread::scope(|scope| {
-        let work: Vec<_> =
-            files.chunks(share).map(|part| scope.spawn(|| part.iter().map(|file| head(file)).collect::<Vec<_>>())).collect();
+        let work: Vec<_> = files
+            .chunks(share)
+            .map(|part| scope.spawn(|| part.iter().map(|file| head(file)).collect::<Vec<_>>()))
+            .collect();
         work.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     })
 }

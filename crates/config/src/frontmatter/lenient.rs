@@ -90,7 +90,9 @@ fn pieces(head: &str, first_line: usize) -> (Vec<Piece<'_>>, Vec<Defect>) {
                 }
             },
             (None, None) if line.is_empty() || line.starts_with('#') => {}
-            (None, None) => defects.push(Defect { line: number, message: "this line is no field and is ignored".into() }),
+            (None, None) => {
+                defects.push(Defect { line: number, message: "this line is no field and is ignored".into() })
+            }
         }
     }
     for piece in &mut pieces {
@@ -166,9 +168,7 @@ fn value(text: &str) -> Node {
     }
     let listed = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).filter(|inner| !inner.contains(['[', ']']));
     match listed {
-        Some(inner) => Node::List(
-            inner.split(',').map(str::trim).filter(|item| !item.is_empty()).map(value).collect(),
-        ),
+        Some(inner) => Node::List(inner.split(',').map(str::trim).filter(|item| !item.is_empty()).map(value).collect()),
         None => Node::Plain(text.to_owned()),
     }
 }

@@ -62,7 +62,9 @@ pub(crate) async fn invoke(skill: Skill, arguments: &str, scene: &Scene) -> Resu
                 attach(&words, &policy, scene, &mut files).await;
                 text.push_str(&words);
             }
-            Piece::Command { command, pattern } => text.push_str(&run(&skill, &command, &pattern, (&policy, scene)).await?),
+            Piece::Command { command, pattern } => {
+                text.push_str(&run(&skill, &command, &pattern, (&policy, scene)).await?)
+            }
         }
     }
     Ok(Invocation { skill, text, files, rules, tool_use_id: None })
@@ -108,7 +110,12 @@ async fn run(skill: &Skill, command: &str, pattern: &str, at: (&Policy, &Scene))
 }
 
 /// Why the rules do not allow this outright.
-fn refusal(tool: &str, accesses: Vec<Access>, input: &serde_json::Value, (policy, scene): (&Policy, &Scene)) -> Option<String> {
+fn refusal(
+    tool: &str,
+    accesses: Vec<Access>,
+    input: &serde_json::Value,
+    (policy, scene): (&Policy, &Scene),
+) -> Option<String> {
     let input = input.to_string();
     let request = Request::new(tool, &accesses).with_input(&input);
     let cwd = &scene.cx.workspace.cwd;

@@ -86,12 +86,15 @@ fn tagged(names: &[&str], arguments: &str, rest: &[Box<RawValue>]) -> Option<Box
 }
 
 /// Loads what the prompt asked for. `Err` is why nothing was loaded, for the user.
-pub(crate) async fn load(session: &mut Session, plan: Plan, token: &CancellationToken) -> Result<Result<(), String>, StoreError> {
+pub(crate) async fn load(
+    session: &mut Session,
+    plan: Plan,
+    token: &CancellationToken,
+) -> Result<Result<(), String>, StoreError> {
     let mut loaded: Vec<Invocation> = Vec::new();
     for skill in plan.skills {
         let cx = calls::context_for(&session.io, "slash", token.child_token());
-        let scene =
-            Scene { fixed: Arc::clone(&session.io.lore.fixed), policy: Arc::clone(&session.io.policy), cx };
+        let scene = Scene { fixed: Arc::clone(&session.io.lore.fixed), policy: Arc::clone(&session.io.policy), cx };
         let variants: Vec<String> =
             session.io.lore.skills().qualified(&skill.name).map(|other| other.name.clone()).collect();
         let rendering = invoke(skill, &plan.arguments, &scene);
