@@ -94,6 +94,9 @@ impl Opening {
         })?;
         let options = boot.options;
         let selection = selection(&options);
+        if let Some(agents) = &options.agents {
+            config::agents::from_json(agents).map_err(|e| StartError::new(format!("Error: {e}")))?;
+        }
         config::state::check(&boot.env).map_err(|e| StartError::new(format!("Error: {e}")))?;
         let loaded = Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
         let env = loaded.env.clone();
