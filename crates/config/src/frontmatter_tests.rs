@@ -1,4 +1,5 @@
 use super::*;
+use std::fmt::Write as _;
 
 fn text_of(read: &mut FrontMatter, key: &str) -> String {
     read.text(key).unwrap_or_default()
@@ -112,7 +113,7 @@ fn aliases_are_bounded() {
     for level in 1..12 {
         let before = format!("*a{}", level - 1);
         let copies = vec![before; 10].join(",");
-        bomb.push_str(&format!("a{level}: &a{level} [{copies}]\n"));
+        writeln!(bomb, "a{level}: &a{level} [{copies}]").unwrap();
     }
     bomb.push_str("name: x\n---\n");
     let mut read = read(&bomb);

@@ -7,7 +7,7 @@ mod telling;
 pub(crate) mod tool;
 
 use crate::calls::ToolUse;
-use crate::prompts;
+use crate::prompts::{self, Telling};
 use crate::session::{Attachment, Io};
 use config::memory::MemoryFile;
 use config::nested::Lazy;
@@ -174,9 +174,10 @@ impl Lore {
             return None;
         }
         let lines: Vec<&str> = fresh.iter().map(|(_, line)| line.as_str()).collect();
-        let text = prompts::skill_listing(&lines, &gone, known.is_empty());
+        let telling = if known.is_empty() { Telling::First } else { Telling::Again };
+        let text = prompts::skill_listing(&lines, &gone, telling);
         let names: Vec<&str> = fresh.iter().map(|(name, _)| name.as_str()).collect();
-        let attachment = Attachment::skill_listing(text, &names, known.is_empty())?;
+        let attachment = Attachment::skill_listing(&text, &names, telling)?;
         let warning = self.cut_warning(&listing);
         self.told = listing.lines.into_iter().collect();
         Some((attachment, warning))

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::lore::invoke::Attached;
 use crate::lore::slash::{self, Plan};
-use crate::prompts;
+use crate::prompts::{self, Telling};
 use crate::result;
 use crate::scribe::{PromptSource, Scribe, UserLine};
 use crate::side::Side;
@@ -318,11 +318,11 @@ impl Attachment {
         Some(Self { line, text })
     }
 
-    pub(crate) fn skill_listing(text: String, names: &[&str], is_initial: bool) -> Option<Self> {
+    pub(crate) fn skill_listing(text: &str, names: &[&str], telling: Telling) -> Option<Self> {
         let line = serde_json::json!({
-            "type": "skill_listing", "content": text, "isInitial": is_initial, "names": names, "skillCount": names.len(),
+            "type": "skill_listing", "content": text, "isInitial": telling == Telling::First, "names": names, "skillCount": names.len(),
         });
-        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(&text) })
+        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(text) })
     }
 
     pub(crate) fn nested_memory(file: &config::MemoryFile) -> Option<Self> {

@@ -69,7 +69,8 @@ fn first_text(content: &RawValue) -> Option<(String, Vec<Box<RawValue>>)> {
 /// The form that readers of transcripts know.
 fn tagged(names: &[&str], arguments: &str, rest: &[Box<RawValue>]) -> Option<Box<RawValue>> {
     let (first, more) = names.split_first()?;
-    let arguments = more.iter().map(|name| format!("/{name} ")).collect::<String>() + arguments;
+    let stacked: String = more.iter().flat_map(|name| ["/", name, " "]).collect();
+    let arguments = stacked + arguments;
     let mut text = format!("<command-name>/{first}</command-name>\n<command-message>{first}</command-message>");
     if !arguments.is_empty() {
         text.push_str("\n<command-args>");
