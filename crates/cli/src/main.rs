@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod flags;
 mod launch;
+mod memory;
 mod parse;
 mod permissions;
 mod subcommand;
@@ -64,6 +65,7 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
         Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
         Subcommand::Agents => answer(agents::run(rest, &Env::snapshot())),
+        Subcommand::Memory => answer(memory::run(rest, &Env::snapshot())),
         Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
         Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
             Ok((text, code)) => print(&text).max(code),

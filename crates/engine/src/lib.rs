@@ -9,6 +9,7 @@ mod decide;
 mod host;
 mod ledger;
 mod link;
+mod lore;
 mod open;
 pub mod options;
 mod prompts;

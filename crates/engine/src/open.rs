@@ -4,6 +4,7 @@
 mod agent;
 mod cassette;
 mod conversation;
+mod lore;
 mod prompt;
 mod toolbox;
 
@@ -62,6 +63,14 @@ pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     let session = opening.build(command_receiver, event_sender)?;
     tokio::spawn(session.serve());
     Ok((commands, events))
+}
+
+/// What the model is told besides the conversation of this process.
+struct Told {
+    restored: Option<resume::Restored>,
+    files: Vec<config::MemoryFile>,
+    tools: Vec<Fragment>,
+    system: Vec<Fragment>,
 }
 
 /// Everything known before the parts are made.
@@ -151,10 +160,18 @@ impl Opening {
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
         let structured = self.structured()?;
-        let mut registry = toolbox::registry(&self, &policy, structured.clone());
+        let owed = self.owed();
+        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+        let mut memory = self.memory();
+        let files = std::mem::take(&mut memory.files);
+        let roots = self.roots();
+        let style = self.style(&roots);
+        let told = restored.as_ref().map(|r| r.told_skills.clone()).unwrap_or_default();
+        let teaching = self.teaching(roots, memory.lazy);
+        let lore = teaching.begin(told);
+        let mut registry = toolbox::registry(&self, &policy, structured.clone(), &lore);
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
-        let files = self.memory();
         let state = Arc::new(self.tool_state());
         let ledger = Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served());
         let kit = agent::kit(&self, &registry, agent::Shared {
@@ -163,6 +180,7 @@ impl Opening {
             state: &state,
             ledger: &ledger,
             files: &files,
+            teaching,
         });
         let agents = Arc::new(Agents::new(kit, self.roots.clone(), self.options.agents.clone()));
         let spawner = Spawner::new(agents, None, 0, CancellationToken::new());
@@ -184,6 +202,7 @@ impl Opening {
             live: self.live_record(),
             flags: self.host_flags(),
             facts: self.init_facts(),
+            lore,
             results: 0,
             env: self.env.clone(),
             host: host.clone(),
@@ -192,9 +211,9 @@ impl Opening {
             registry: Arc::clone(&registry),
             structured,
         };
-        let owed = self.owed();
         let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
-        let context = self.context(identity, tools, files);
+        let system = prompt::system(&self, style.as_ref());
+        let context = self.context(identity, Told { restored, files, tools, system });
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let mut start = self.conversation.start(self.options.name, self.mode);
         start.agent = agent;
@@ -336,21 +355,6 @@ impl Opening {
         }
     }
 
-    fn memory(&self) -> Vec<config::MemoryFile> {
-        if self.options.bare || self.options.safe_mode {
-            return Vec::new();
-        }
-        let query = config::memory::Query {
-            cwd: &self.cwd,
-            env: &self.env,
-            selection: &self.selection,
-            loaded: &self.loaded,
-            added: &[],
-            notes: None,
-        };
-        config::memory::load(&query).files
-    }
-
     fn request_settings(&self, identity: Arc<Identity>) -> RequestSettings {
         let of_agent = self.agent.as_ref().and_then(|agent| agent.effort.clone());
         let effort = self.options.effort.clone().or(of_agent);
@@ -428,8 +432,8 @@ impl Opening {
         }
     }
 
-    fn context(&mut self, identity: Arc<Identity>, tools: Vec<Fragment>, files: Vec<config::MemoryFile>) -> Context {
-        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+    fn context(&mut self, identity: Arc<Identity>, told: Told) -> Context {
+        let Told { restored, files, tools, system } = told;
         let (history, told_date, context_told) =
             restored.map_or((Vec::new(), None, false), |r| (r.history, r.told_date, r.context_told));
         Context::new(Parts {
@@ -438,7 +442,7 @@ impl Opening {
             models: Models::new(self.model.clone(), self.fallback_chain()),
             settings: self.request_settings(identity),
             tools,
-            system: prompt::system(self),
+            system,
             reminders: Reminders { files, told_date, context_told },
             limits: Limits {
                 max_turns: self.options.max_turns.or_else(|| self.agent.as_ref()?.max_turns),

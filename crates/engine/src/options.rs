@@ -57,6 +57,8 @@ pub struct Options {
     pub resume_drops_turn: Option<String>,
     pub name: Option<String>,
     pub persist: bool,
+    /// `--disable-slash-commands`: no skills, no commands.
+    pub disable_slash_commands: bool,
     pub bare: bool,
     pub safe_mode: bool,
     pub record: Option<PathBuf>,
@@ -105,6 +107,7 @@ impl Default for Options {
             resume_drops_turn: None,
             name: None,
             persist: true,
+            disable_slash_commands: false,
             bare: false,
             safe_mode: false,
             record: None,

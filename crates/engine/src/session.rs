@@ -8,7 +8,9 @@ use crate::context::Context;
 use crate::control::{Control, Wake};
 use crate::host::Host;
 use crate::ledger::Ledger;
-use crate::prompts;
+use crate::lore::invoke::Attached;
+use crate::lore::slash::{self, Plan};
+use crate::prompts::{self, Telling};
 use crate::result;
 use crate::scribe::{PromptSource, Scribe, UserLine};
 use crate::side::Side;
@@ -76,6 +78,7 @@ pub(crate) struct Io {
     pub live: Option<LiveRecord>,
     pub flags: HostFlags,
     pub facts: InitFacts,
+    pub lore: crate::lore::Lore,
     pub results: u64,
     /// Starts agents for this session.
     pub spawner: Arc<Spawner>,
@@ -167,12 +170,16 @@ impl Session {
     }
 
     /// Accepts what opens a turn: records it, tells the host that the turn begins.
-    pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<(), StoreError> {
+    pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<Option<Plan>, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
+        self.io.lore.refresh().await;
+        let mut plan = None;
         match opener {
             Opener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.take_task(prompt).await?,
             Opener::Prompt(prompt) => {
-                let recorded = self.record_prompt(prompt);
+                self.io.end_grants();
+                plan = slash::plan(&self.io.lore.skills(), &prompt.content);
+                let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
                 self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
                 let written = recorded?;
                 if self.io.flags.replay_user_messages {
@@ -184,7 +191,8 @@ impl Session {
                 self.inject(text, PromptSource::Notice).await?;
             }
         }
-        self.add_session_context()
+        self.add_session_context()?;
+        Ok(plan)
     }
 
     /// Before the first line of this process: the copied history of a fork, a changed mode, the name.
@@ -244,6 +252,11 @@ impl Session {
     }
 
     fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
+        self.record_prompt_as(prompt, &prompt.content)
+    }
+
+    /// `content` is how the prompt stands in the conversation.
+    fn record_prompt_as(&mut self, prompt: &Prompt, content: &RawValue) -> Result<crate::scribe::Written, StoreError> {
         self.begin()?;
         let session_id = self.io.host.session_id.clone();
         for operation in ["enqueue", "dequeue"] {
@@ -253,13 +266,13 @@ impl Session {
             self.io.scribe.meta(entry)?;
         }
         let line = UserLine {
-            message: user_message(&prompt.content),
+            message: user_message(content),
             uuid: prompt.uuid.clone(),
             mode: self.io.mode,
             source: &PromptSource::Host,
         };
         let written = self.io.scribe.user(line)?;
-        self.context.push_prompt(&prompt.content);
+        self.context.push_prompt(content);
         self.context.last_prompt = plain_text(&prompt.content);
         Ok(written)
     }
@@ -281,19 +294,7 @@ impl Session {
         let written = self.io.scribe.user(line)?;
         self.context.push_text(text);
         if source == PromptSource::Marker {
-            let user = User {
-                kind: "user",
-                message,
-                parent_tool_use_id: None,
-                session_id: self.io.host.session_id.clone(),
-                uuid: written.uuid,
-                timestamp: written.timestamp,
-                tool_use_result: None,
-                is_replay: false,
-                is_synthetic: true,
-                agent: None,
-            };
-            self.io.host.send(Message::User(Box::new(user))).await;
+            self.io.host.send(Message::User(Box::new(synthetic(message, written, &self.io.host)))).await;
         }
         Ok(())
     }
@@ -338,7 +339,7 @@ impl Session {
 }
 
 /// `{"role":"user","content":…}` around content bytes as they are.
-fn user_message(content: &RawValue) -> Box<RawValue> {
+pub(crate) fn user_message(content: &RawValue) -> Box<RawValue> {
     let text = format!(r#"{{"role":"user","content":{}}}"#, content.get());
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
@@ -357,6 +358,22 @@ fn plain_text(content: &RawValue) -> String {
         })
         .collect();
     texts.join("\n")
+}
+
+/// The host's twin of a message of our own.
+pub(crate) fn synthetic(message: Box<RawValue>, written: crate::scribe::Written, host: &Host) -> User {
+    User {
+        kind: "user",
+        message,
+        parent_tool_use_id: None,
+        session_id: host.session_id.clone(),
+        uuid: written.uuid,
+        timestamp: written.timestamp,
+        tool_use_result: None,
+        is_replay: false,
+        is_synthetic: true,
+        agent: None,
+    }
 }
 
 fn echo(prompt: &Prompt, written: &crate::scribe::Written, host: &Host) -> User {
@@ -384,6 +401,29 @@ impl Attachment {
     pub(crate) fn session_context(text: String) -> Option<Self> {
         let line = wire::raw::to_raw(&serde_json::json!({"type": "x_session_context", "content": text})).ok()?;
         Some(Self { line, text })
+    }
+
+    pub(crate) fn skill_listing(text: &str, names: &[&str], telling: Telling) -> Option<Self> {
+        let line = serde_json::json!({
+            "type": "skill_listing", "content": text, "isInitial": telling == Telling::First, "names": names, "skillCount": names.len(),
+        });
+        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(text) })
+    }
+
+    pub(crate) fn nested_memory(file: &config::MemoryFile) -> Option<Self> {
+        let path = file.path.display().to_string();
+        let line = serde_json::json!({
+            "type": "nested_memory", "path": path, "displayPath": path, "content": file.text,
+        });
+        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::nested_memory(&path, &file.text) })
+    }
+
+    pub(crate) fn file(file: &Attached) -> Option<Self> {
+        let path = file.path.display().to_string();
+        let line = serde_json::json!({
+            "type": "file", "filename": path, "displayPath": file.display, "content": file.content,
+        });
+        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::attached_file(&path, &file.content) })
     }
 
     pub(crate) fn date_change(date: &str) -> Option<Self> {

@@ -5,6 +5,7 @@ use crate::agents;
 use crate::calls::{self, Report, ToolUse};
 use crate::command::Prompt;
 use crate::decide::{Answer, EndReason, Failure, Last, Next, Structured, TurnFacts, decide};
+use crate::lore;
 use crate::prompts;
 use crate::result;
 use crate::scribe::PromptSource;
@@ -42,6 +43,8 @@ pub(crate) struct Turn {
     pub prompt_uuid: Option<String>,
     pub origin: Option<Origin>,
     pub attempts: step::Attempts,
+    /// A typed command could not be loaded; nothing was sent.
+    pub command_failed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -93,6 +96,7 @@ impl Turn {
             prompt_uuid,
             origin,
             attempts: step::Attempts::new(&session.io.env),
+            command_failed: false,
         }
     }
 
@@ -128,8 +132,15 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
     let mut turn = Turn::new(session, &opener);
     session.io.ledger.start_turn();
     session.io.denials.clear();
-    if let Err(error) = session.open_turn(&opener).await {
-        turn.unrecorded(&error);
+    let opened = session.open_turn(&opener).await;
+    match session.load_typed(opened, &turn.token).await {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => {
+            turn.text = why;
+            turn.command_failed = true;
+            return finish(session, turn, EndReason::Completed).await;
+        }
+        Err(error) => turn.unrecorded(&error),
     }
     loop {
         turn.facts.interrupted = session.control.is_interrupted();
@@ -142,6 +153,7 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
             Next::RunCalls => {
                 if let Some(policy) = session.io.watch.refresh(session.io.mode) {
                     session.io.policy = std::sync::Arc::new(policy);
+                    session.io.regrant();
                 }
                 run_calls(session, &mut turn).await;
             }
@@ -163,6 +175,9 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
 
 async fn call_model(session: &mut Session, turn: &mut Turn) {
     session.deliver_notices().await;
+    if let Err(error) = session.tell_lore().await {
+        return turn.unrecorded(&error);
+    }
     let Session { control, context, io, .. } = session;
     let phase = step::run(context, io, turn);
     match control.during(phase).await {
@@ -180,6 +195,8 @@ async fn call_model(session: &mut Session, turn: &mut Turn) {
 async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let uses = std::mem::take(&mut turn.calls);
     let token = turn.token.clone();
+    let touching = lore::touching(&uses);
+    session.io.lore.share(&session.io.policy);
     let Session { control, context, io, .. } = session;
     if agents::are_concerned(uses.iter().map(|used| used.name.as_str())) {
         io.spawner.publish(io, context.model());
@@ -193,7 +210,11 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
         Some(Ok(report)) => {
             let delivered = io.structured.as_ref().is_some_and(|s| s.is_delivered());
             turn.after_calls(&report, delivered);
+            let touched = lore::touched(touching, &report.results, &io.workspace());
             context.push_results(report.results);
+            if let Err(error) = session.after_calls(&touched).await {
+                turn.unrecorded(&error);
+            }
         }
         Some(Err(error)) => turn.unrecorded(&error),
         None => {}

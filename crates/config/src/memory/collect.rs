@@ -55,7 +55,7 @@ pub(crate) struct Waiting {
     pub(crate) patterns: Patterns,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Collector {
     home: Option<PathBuf>,
     /// The repository or starting directory, resolved.
@@ -149,7 +149,9 @@ impl Collector {
         if let Some(patterns) = patterns.clone()
             && found.reason != Reason::PathGlobMatch
         {
-            self.waiting.push(Waiting { path: found.path, scope: found.scope, patterns });
+            if self.waiting.iter().all(|rule| rule.path != found.path) {
+                self.waiting.push(Waiting { path: found.path, scope: found.scope, patterns });
+            }
             return;
         }
         self.seen.insert(real.clone());

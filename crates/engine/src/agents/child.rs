@@ -9,6 +9,7 @@ use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings}
 use crate::control::Control;
 use crate::host::Host;
 use crate::ledger::Ledger;
+use crate::lore::{self, Lore, Teaching};
 use crate::prompts::{self, Environment};
 use crate::resume;
 use crate::scribe::Scribe;
@@ -51,6 +52,7 @@ pub(crate) struct Kit {
     pub ledger: Ledger,
     pub request: RequestSettings,
     pub fallbacks: Vec<String>,
+    pub teaching: Teaching,
     /// Where skills are declared; `None` when nothing of the disk counts.
     pub roots: Option<config::roots::Roots>,
     /// Instruction files, without the notes of earlier sessions.
@@ -120,19 +122,26 @@ pub(super) fn build(
         }
     }
     let policy = watch.policy(sheet.mode);
-    let registry = Arc::new(registry(&names, &own, &policy));
-    let identity = Arc::new(Identity {
-        agent_id: Some(sheet.id.clone()),
-        parent_agent_id: sheet.parent.clone(),
-        ..(*kit.identity).clone()
-    });
     let mut start = Start::default();
     let mut past = past;
     if let Some(loaded) = &past {
         start.owed = super::recover::owed(loaded, &kit.session_dir, Some(&sheet.id));
     }
     let leaf = past.as_ref().and_then(|loaded| loaded.leaf_uuid.as_deref().map(str::to_owned));
-    let context = context(kit, sheet, &registry, Arc::clone(&identity), past.as_mut())?;
+    let restored = past.as_mut().map(resume::restore);
+    let told = restored.as_ref().map(|r| r.told_skills.clone()).unwrap_or_default();
+    let mut teaching = kit.teaching.clone();
+    if sheet.definition.omit_claude_md {
+        teaching.0.lazy = config::nested::Lazy::default();
+    }
+    let lore = teaching.begin(told);
+    let registry = Arc::new(registry(&names, &own, &policy, &lore));
+    let identity = Arc::new(Identity {
+        agent_id: Some(sheet.id.clone()),
+        parent_agent_id: sheet.parent.clone(),
+        ..(*kit.identity).clone()
+    });
+    let context = context(kit, sheet, &registry, Arc::clone(&identity), restored)?;
     let (commands, receiver) = mpsc::channel(COMMAND_QUEUE);
     let io = Io {
         env: kit.env.clone(),
@@ -154,6 +163,7 @@ pub(super) fn build(
         facts: kit.facts.clone(),
         results: 0,
         spawner: own,
+        lore,
         fence: sheet.worktree.as_ref().map(Worktree::fence).or(live.fence),
         owed: Vec::new(),
         host: host.clone(),
@@ -162,8 +172,11 @@ pub(super) fn build(
     Ok(Child { session: Session { control, context, io, start }, commands, voice })
 }
 
-fn registry(names: &BTreeSet<String>, own: &Arc<Spawner>, policy: &Policy) -> Registry {
+fn registry(names: &BTreeSet<String>, own: &Arc<Spawner>, policy: &Policy, lore: &Lore) -> Registry {
     let mut registry = Registry::new(|name| names.contains(name) && !policy.removes(name));
+    if names.contains(lore::tool::NAME) && !policy.removes(lore::tool::NAME) {
+        registry.add(lore.tool());
+    }
     if names.contains(tool::NAME) {
         registry.add(Arc::new(AgentTool::new(Arc::clone(own), policy)));
     }
@@ -200,9 +213,8 @@ fn context(
     sheet: &Sheet,
     registry: &Registry,
     identity: Arc<Identity>,
-    past: Option<&mut store::Loaded>,
+    restored: Option<resume::Restored>,
 ) -> Result<Context, Refused> {
-    let restored = past.map(resume::restore);
     let (history, told_date, context_told) =
         restored.map_or((Vec::new(), None, false), |r| (r.history, r.told_date, r.context_told));
     let files = if sheet.definition.omit_claude_md { Vec::new() } else { kit.memory.clone() };

@@ -6,6 +6,7 @@ use crate::agents::Kit;
 use crate::agents::voice::Forward;
 use crate::host::Host;
 use crate::ledger::Ledger;
+use crate::lore::Teaching;
 use crate::options::{Options, StartError};
 use config::agents::{Agents, Definition};
 use config::roots::Roots;
@@ -81,6 +82,7 @@ pub(super) struct Shared<'a> {
     pub(super) state: &'a Arc<ToolState>,
     pub(super) ledger: &'a Ledger,
     pub(super) files: &'a [MemoryFile],
+    pub(super) teaching: Teaching,
 }
 
 pub(super) fn kit(opening: &Opening, registry: &Registry, shared: Shared<'_>) -> Kit {
@@ -101,6 +103,7 @@ pub(super) fn kit(opening: &Opening, registry: &Registry, shared: Shared<'_>) ->
         ledger: shared.ledger.for_agent(),
         request: opening.request_settings(Arc::clone(shared.identity)),
         fallbacks: opening.fallback_chain(),
+        teaching: shared.teaching,
         roots: opening.roots.clone(),
         memory: shared.files.iter().filter(|file| file.scope != MemoryScope::Auto).cloned().collect(),
         tools: registry.names().map(str::to_owned).chain(own).collect(),

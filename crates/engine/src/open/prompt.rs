@@ -2,24 +2,30 @@
 
 use super::Opening;
 use crate::prompts::{self, Environment};
+use config::styles::{Guidance, Style};
 use model::Fragment;
 
-pub(super) fn system(opening: &Opening) -> Vec<Fragment> {
+pub(super) fn system(opening: &Opening, style: Option<&Style>) -> Vec<Fragment> {
     let options = &opening.options;
     let mut parts: Vec<String> = match &options.system_prompt {
         Some(own) => vec![own.clone()],
-        None => vec![base(opening), environment(opening)],
+        None => vec![base(opening, style).trim_end().to_owned(), environment(opening)],
     };
+    parts.extend(style.map(|style| prompts::output_style(&style.name, &style.text)));
     parts.extend(options.append_system_prompt.clone());
     parts.iter().filter(|text| !text.trim().is_empty()).map(|text| Fragment::text(text)).collect()
 }
 
-/// The prompt of the agent the session runs as, or the built-in one.
-fn base(opening: &Opening) -> String {
+/// The prompt of the agent the session runs as. Otherwise our own; a style of the user's stands in for our guidance unless it
+/// keeps it.
+fn base(opening: &Opening, style: Option<&Style>) -> String {
     let of_agent = opening.agent.as_ref().and_then(|agent| {
         agent.prompt.read().inspect_err(|error| tracing::warn!(error, "the agent's prompt cannot be read")).ok()
     });
-    of_agent.unwrap_or_else(|| prompts::SYSTEM.trim_end().to_owned())
+    of_agent.unwrap_or_else(|| match style.map(|style| style.guidance) {
+        Some(Guidance::Dropped) => prompts::without_guidance(),
+        Some(Guidance::Kept) | None => prompts::SYSTEM.to_owned(),
+    })
 }
 
 fn environment(opening: &Opening) -> String {

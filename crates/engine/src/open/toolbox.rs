@@ -2,6 +2,7 @@
 
 use super::Opening;
 use crate::agents::{AgentTool, SendMessage, Spawner};
+use crate::lore::{Lore, tool as skill_tool};
 use crate::structured::StructuredOutput;
 use permission::Policy;
 use std::sync::Arc;
@@ -10,11 +11,18 @@ use tools::task_list::offer::Lists;
 
 /// What `--bare` leaves.
 const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
-pub(super) fn registry(opening: &Opening, policy: &Policy, structured: Option<Arc<StructuredOutput>>) -> Registry {
+pub(super) fn registry(
+    opening: &Opening,
+    policy: &Policy,
+    structured: Option<Arc<StructuredOutput>>,
+    lore: &Lore,
+) -> Registry {
     let lists = lists(opening);
-    let mut registry = Registry::new(|name| {
-        is_wanted(name, opening, lists) && of_agent(opening, name) && !policy.removes(name)
-    });
+    let wanted = |name: &str| is_wanted(name, opening, lists) && of_agent(opening, name) && !policy.removes(name);
+    let mut registry = Registry::new(wanted);
+    if opening.has_skills() && wanted(skill_tool::NAME) {
+        registry.add(lore.tool());
+    }
     if let Some(tool) = structured {
         registry.add(tool);
     }

@@ -1,0 +1,72 @@
+//! What a session is taught from the start: instruction files, where skills may be, the output style.
+
+use super::{DEFAULT_STYLE, Opening};
+use crate::lore::{self, Teaching};
+use config::memory::Memory;
+use config::roots::Roots;
+use config::styles::Style;
+use std::path::PathBuf;
+
+impl Opening {
+    /// Instruction files that hold from the start.
+    pub(super) fn memory(&self) -> Memory {
+        let root = sys::git::root(&self.cwd);
+        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
+        let notes = self.layout.project_dir(&root).join("memory");
+        let memory = config::memory::load(&config::memory::Query {
+            cwd: &self.cwd,
+            env: &self.env,
+            selection: &self.selection,
+            loaded: &self.loaded,
+            added: &self.options.add_dirs.iter().map(|d| self.cwd.join(d)).collect::<Vec<_>>(),
+            notes: Some(&notes),
+        });
+        for left_out in &memory.skipped {
+            tracing::warn!(file = %left_out.path.display(), reason = left_out.reason, "instructions left out");
+        }
+        for finding in &memory.findings {
+            tracing::warn!("{finding}");
+        }
+        memory
+    }
+
+    pub(super) fn roots(&self) -> Roots {
+        let added: Vec<PathBuf> = self.options.add_dirs.iter().map(|d| self.cwd.join(d)).collect();
+        Roots::find(&self.cwd, &self.env, &self.selection, &self.loaded, &added)
+    }
+
+    /// Whether there may be skills at all.
+    pub(super) fn has_skills(&self) -> bool {
+        let nothing_given = self.options.bare && self.options.add_dirs.is_empty();
+        !(self.options.disable_slash_commands || self.options.safe_mode || nothing_given)
+    }
+
+    pub(super) fn style(&self, roots: &Roots) -> Option<Style> {
+        let name = self.loaded.settings.output_style.as_deref()?;
+        let found = config::styles::find(roots, name);
+        if found.is_none() && !name.eq_ignore_ascii_case(DEFAULT_STYLE) {
+            tracing::warn!(name, "no such output style");
+        }
+        found
+    }
+
+    /// What the main thread and every agent are taught from.
+    pub(super) fn teaching(&self, roots: Roots, lazy: config::nested::Lazy) -> Teaching {
+        let settings = &self.loaded.settings;
+        let window = self.catalog.lookup(&self.model).context_window;
+        Teaching(lore::Parts {
+            fixed: lore::Fixed {
+                env: self.env.clone(),
+                session_id: self.conversation.session_id.clone(),
+                project: self.cwd.clone(),
+                budget: lore::budget(&self.env, settings, window),
+                shell_disabled: settings.disable_skill_shell_execution == Some(true),
+                managed_rules_only: self.loaded.managed_rules_only,
+            },
+            roots: self.has_skills().then_some(roots),
+            overrides: settings.skill_overrides.clone(),
+            lazy,
+            told: Vec::new(),
+        })
+    }
+}
