@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: what a whole process costs, measured from outside, beside a bare process or a named peer in the
 //! same run. Prints one table of medians. A figure over its budget is reported, never an error: machines differ.
 
+mod agents;
 mod corpus;
 mod crowd;
 mod extensions;
@@ -27,7 +28,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, turns, stream, output, resume, crowd, search.";
+start, extensions, turns, stream, output, resume, crowd, agents, search.";
 
 struct Options {
     quick: bool,
@@ -45,7 +46,7 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 9] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("turns", turns::rows),
@@ -53,6 +54,7 @@ const GROUPS: [Group; 8] = [
     ("output", turns::output),
     ("resume", resume::rows),
     ("crowd", crowd::rows),
+    ("agents", agents::rows),
     ("search", search::rows),
 ];
 

@@ -19,7 +19,24 @@ pub(super) fn call(number: usize, tool: &str, input: &Value) -> Arc<Vec<u8>> {
     message(number, &start, [delta], "tool_use")
 }
 
+/// Several calls of one tool in one message.
+pub(super) fn calls(tool: &str, inputs: &[Value]) -> Arc<Vec<u8>> {
+    let blocks: Vec<(Value, Vec<Value>)> = inputs
+        .iter()
+        .enumerate()
+        .map(|(at, input)| {
+            let start = json!({"type": "tool_use", "id": format!("toolu_many_{at}"), "name": tool, "input": {}});
+            (start, vec![json!({"type": "input_json_delta", "partial_json": input.to_string()})])
+        })
+        .collect();
+    blocks_message(0, &blocks, "tool_use")
+}
+
 fn message(number: usize, block: &Value, deltas: impl IntoIterator<Item = Value>, stop_reason: &str) -> Arc<Vec<u8>> {
+    blocks_message(number, &[(block.clone(), deltas.into_iter().collect())], stop_reason)
+}
+
+fn blocks_message(number: usize, blocks: &[(Value, Vec<Value>)], stop_reason: &str) -> Arc<Vec<u8>> {
     let usage = json!({"input_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
                        "output_tokens": 1});
     let mut out = HEAD.as_bytes().to_vec();
@@ -31,11 +48,13 @@ fn message(number: usize, block: &Value, deltas: impl IntoIterator<Item = Value>
     event(&json!({"type": "message_start", "message": {"id": format!("msg_bench_{number}"), "type": "message",
         "role": "assistant", "model": "claude-sonnet-4-5", "content": [], "stop_reason": null, "stop_sequence": null,
         "usage": usage}}));
-    event(&json!({"type": "content_block_start", "index": 0, "content_block": block}));
-    for delta in deltas {
-        event(&json!({"type": "content_block_delta", "index": 0, "delta": delta}));
+    for (index, (block, deltas)) in blocks.iter().enumerate() {
+        event(&json!({"type": "content_block_start", "index": index, "content_block": block}));
+        for delta in deltas {
+            event(&json!({"type": "content_block_delta", "index": index, "delta": delta}));
+        }
+        event(&json!({"type": "content_block_stop", "index": index}));
     }
-    event(&json!({"type": "content_block_stop", "index": 0}));
     event(&json!({"type": "message_delta", "delta": {"stop_reason": stop_reason, "stop_sequence": null},
         "usage": {"output_tokens": 5}}));
     event(&json!({"type": "message_stop"}));

@@ -26,6 +26,8 @@ struct State {
     replies: Vec<Arc<Vec<u8>>>,
     marks: Vec<Mark>,
     held: bool,
+    /// Replies that are not held.
+    free: usize,
     waiting: usize,
 }
 
@@ -75,7 +77,13 @@ impl Server {
 
     /// Keeps every reply back until `release`.
     pub(super) fn hold(&self) {
-        self.shared.lock().held = true;
+        self.hold_after(0);
+    }
+
+    /// The same, but the first `free` replies since `script` go out.
+    pub(super) fn hold_after(&self, free: usize) {
+        let mut state = self.shared.lock();
+        (state.held, state.free) = (true, free);
     }
 
     pub(super) fn release(&self) {
@@ -115,7 +123,10 @@ impl Shared {
         let mut state = self.lock();
         state.waiting += 1;
         self.changed.notify_all();
-        state = self.changed.wait_while(state, |s| s.held).unwrap_or_else(PoisonError::into_inner);
+        state = self
+            .changed
+            .wait_while(state, |s| s.held && s.marks.len() >= s.free)
+            .unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
         let at = state.marks.len().min(state.replies.len().saturating_sub(1));
         let reply = state.replies.get(at).cloned().unwrap_or_default();
