@@ -507,7 +507,6 @@ fn a_finished_agent_can_be_continued() {
 fn an_agent_is_stopped_with_its_children() {
     let inner = Gate::new();
     let held = inner.clone();
-    let mut stopped = None::<String>;
     let mut step = 0;
     let server = ModelServer::with_handler(move |request| {
         if agent_of(request).is_some() {
@@ -522,8 +521,7 @@ fn an_agent_is_stopped_with_its_children() {
             2 => Reply::text("launched"),
             3 => {
                 let text = request.all_text();
-                stopped = text.split("<task-id>").nth(1).map(|t| t.split('<').next().unwrap().to_owned());
-                let to = stopped.clone().unwrap_or_default();
+                let to = text.split("<task-id>").nth(1).map(|t| t.split('<').next().unwrap().to_owned());
                 Reply::message(vec![Block::tool_with_id(
                     "toolu_s",
                     "SendMessage",
@@ -549,6 +547,7 @@ fn an_agent_is_stopped_with_its_children() {
         &json!({"type": "control_request", "request_id": "r2", "request": {"subtype": "stop_task", "task_id": "nope"}}),
     );
     assert_eq!(run.wait_for("control_response")["response"]["subtype"], "error");
+    while run.wait_for("system")["tasks"] != json!([]) {}
     run.send_user("and now?");
     assert_eq!(run.wait_for("result")["result"], "done");
     run.close_stdin();

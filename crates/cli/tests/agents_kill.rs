@@ -36,7 +36,7 @@ fn is_agent(request: &Captured) -> bool {
 
 fn reply(request: &Captured) -> Reply {
     if !is_agent(request) {
-        if !request.tool_uses().is_empty() {
+        if !request.tool_uses().is_empty() || request.all_text().contains("go on") {
             return Reply::text("noted");
         }
         let call = |n: usize| {
