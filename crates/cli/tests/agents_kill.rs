@@ -10,13 +10,15 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use testkit::{Block, Captured, ModelServer, Reply, Sandbox};
 
 const ROUNDS: usize = 100;
 const WORKERS: usize = 4;
 const AGENTS: usize = 6;
 const CALLS: usize = 3;
+/// As many as every whole run makes.
+const REQUESTS: u64 = 2 + (AGENTS * (CALLS + 1)) as u64;
 
 /// xorshift64*: enough to spread moments, and reproducible from the printed seed.
 struct Random(u64);
@@ -99,10 +101,12 @@ fn report(path: &std::path::Path) -> Option<String> {
     (last["message"]["stop_reason"] == "end_turn" && said.starts_with("report-")).then(|| said.to_owned())
 }
 
-fn round(number: usize, whole: Duration, random: &mut Random) -> usize {
+fn round(number: usize, random: &mut Random) -> usize {
     let scene = Scene::new(number);
     let run = print(&scene.sandbox, "work", &["--session-id", &scene.session]).spawn();
-    std::thread::sleep(Duration::from_micros(random.below(u64::try_from(whole.as_micros()).unwrap())));
+    // Somewhere in the run, and a little after the request that marks the place.
+    scene.server.wait_for_requests(usize::try_from(random.below(REQUESTS)).unwrap());
+    std::thread::sleep(Duration::from_micros(random.below(5000)));
     run.kill();
     drop(run.finish());
     let begun = scene
@@ -127,9 +131,7 @@ fn round(number: usize, whole: Duration, random: &mut Random) -> usize {
 #[test]
 fn finished_agents_are_heard_of_once_after_a_kill() {
     let measured = Scene::new(0);
-    let since = Instant::now();
     drop(print(&measured.sandbox, "work", &["--session-id", &measured.session]).run().expect_clean());
-    let whole = since.elapsed();
     assert_eq!(measured.finished().len(), AGENTS);
     let seed = 0x5eed_0000 + u64::from(std::process::id());
     let (next, met) = (AtomicUsize::new(1), Mutex::new(0));
@@ -143,7 +145,7 @@ fn finished_agents_are_heard_of_once_after_a_kill() {
                     if number > ROUNDS {
                         break;
                     }
-                    let found = round(number, whole, &mut random);
+                    let found = round(number, &mut random);
                     *met.lock().unwrap() += found;
                 }
             });

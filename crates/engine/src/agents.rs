@@ -26,6 +26,7 @@ use crate::session::Io;
 use config::agents::Definition;
 use config::roots::Roots;
 use limits::Limits;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -112,7 +113,7 @@ impl Agents {
         let names: Vec<String> = self.all().into_iter().map(|d| d.name).collect();
         let mut text = format!("Agent type '{name}' not found. Available agents: {}", names.join(", "));
         for skipped in &self.declared().skipped {
-            text.push_str(&format!("\nNot loaded: {}:{}: {}", skipped.path.display(), skipped.line, skipped.reason));
+            write!(text, "\nNot loaded: {}:{}: {}", skipped.path.display(), skipped.line, skipped.reason).ok();
         }
         text
     }

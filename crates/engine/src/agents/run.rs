@@ -102,7 +102,7 @@ impl Running {
         }
     }
 
-    pub(super) async fn to_end(mut self, content: Box<RawValue>) -> Finished {
+    pub(super) async fn finish(mut self: Box<Self>, content: Box<RawValue>) -> Finished {
         let first = Prompt { content, uuid: None, query: true };
         let ended = self.work(first).await;
         self.put_away().await;
@@ -127,7 +127,8 @@ impl Running {
         };
         self.record_end(&finished).await;
         self.tell_end(&finished).await;
-        drop(self.seat);
+        let Self { seat, .. } = *self;
+        drop(seat);
         finished
     }
 

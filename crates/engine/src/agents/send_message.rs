@@ -3,7 +3,7 @@
 
 use super::child::Sheet;
 use super::run::Running;
-use super::tool::{self, Admitted};
+use super::tool::{self, Admitted, Candidate};
 use super::worktree::Worktree;
 use super::{Refused, Room, Spawner};
 use crate::command::{Command, Prompt};
@@ -176,15 +176,16 @@ impl Message {
         sidecar.permission_mode = Some(PermissionMode::as_str(mode).to_owned());
         sidecar.other.insert("resumeToolUseId".into(), cx.id.clone().into());
         let scope = spawner.scope.child_token();
-        match tool::admit(spawner, live, sheet, sidecar, scope.clone(), Room::Granted, Some(past)) {
+        let candidate = Candidate { sheet, sidecar, scope: scope.clone(), room: Room::Granted, past: Some(past) };
+        match tool::admit(spawner, live, candidate) {
             Admitted::Refused(_, why) => Err(why),
-            Admitted::Running(running) => Ok(self.launch(*running, &scope, content, cx).await),
+            Admitted::Running(running) => Ok(self.launch(running, &scope, content, cx).await),
         }
     }
 
     async fn launch(
         &self,
-        running: Running,
+        running: Box<Running>,
         scope: &tokio_util::sync::CancellationToken,
         content: Box<RawValue>,
         cx: &CallCx,

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use permission::{Access, Decision, Facts, Policy, Request};
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::fmt::Write;
 use std::sync::Arc;
 use store::agents::Sidecar;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +32,7 @@ impl AgentTool {
     pub(crate) fn new(spawner: Arc<Spawner>, policy: &Policy) -> Self {
         let mut description = DESCRIPTION.trim_end().to_owned();
         for definition in spawner.agents.all().iter().filter(|d| is_allowed(policy, &d.name)) {
-            description.push_str(&format!("\n- {}: {}", definition.name, definition.description));
+            write!(description, "\n- {}: {}", definition.name, definition.description).ok();
         }
         let spec = Spec { name: NAME.into(), description: description.into(), schema: SCHEMA.trim_end().into() };
         Self { spec, spawner }
@@ -107,7 +108,8 @@ impl AgentCall {
         let scope = if background { spawner.scope.child_token() } else { cx.cancel.child_token() };
         let sheet = self.sheet(&cx, &live, definition, background).await?;
         let sidecar = sidecar_of(&sheet);
-        let running = admit(spawner, live, sheet, sidecar, scope.clone(), Room::Needed, None);
+        let candidate = Candidate { sheet, sidecar, scope: scope.clone(), room: Room::Needed, past: None };
+        let running = admit(spawner, live, candidate);
         let running = match running {
             Admitted::Running(running) => running,
             Admitted::Refused(worktree, why) => {
@@ -119,7 +121,7 @@ impl AgentCall {
         };
         run::write_sidecar(&spawner.agents, &running.sheet.id, running.sidecar.clone()).await;
         running.announce(&self.prompt).await;
-        if background { Ok(self.detach(*running, &scope, &cx).await) } else { Ok(self.wait(*running).await) }
+        if background { Ok(self.detach(running, &scope, &cx).await) } else { Ok(self.wait(running).await) }
     }
 
     fn definition(&self) -> Result<Definition, Refused> {
@@ -175,12 +177,12 @@ impl AgentCall {
         })
     }
 
-    async fn wait(&self, running: Running) -> Outcome {
+    async fn wait(&self, running: Box<Running>) -> Outcome {
         let Ok(content) = wire::raw::to_raw(&self.prompt) else { return Outcome::failed("The prompt is not text.") };
-        report::outcome(&running.to_end(content).await, &self.prompt)
+        report::outcome(&running.finish(content).await, &self.prompt)
     }
 
-    async fn detach(&self, running: Running, scope: &CancellationToken, cx: &CallCx) -> Outcome {
+    async fn detach(&self, running: Box<Running>, scope: &CancellationToken, cx: &CallCx) -> Outcome {
         let Ok(content) = wire::raw::to_raw(&self.prompt) else { return Outcome::failed("The prompt is not text.") };
         let task = launch(running, scope, content, cx).await;
         let id = &task.id;
@@ -205,7 +207,7 @@ impl AgentCall {
 
 /// Hands an agent to the session's tasks.
 pub(super) async fn launch(
-    running: Running,
+    running: Box<Running>,
     scope: &CancellationToken,
     content: Box<RawValue>,
     cx: &CallCx,
@@ -218,7 +220,7 @@ pub(super) async fn launch(
     let scope_of_agent = running.session.control.scope().clone();
     cx.state.tasks.spawn(task, scope, move |stop| {
         Box::pin(async move {
-            let work = running.to_end(content);
+            let work = running.finish(content);
             tokio::pin!(work);
             tokio::select! {
                 done = &mut work => done.into_end(),
@@ -239,16 +241,19 @@ pub(super) enum Admitted {
     Refused(Option<Worktree>, Refused),
 }
 
+/// An agent that wants to run.
+pub(super) struct Candidate {
+    pub(super) sheet: Sheet,
+    pub(super) sidecar: Sidecar,
+    pub(super) scope: CancellationToken,
+    pub(super) room: Room,
+    /// The conversation of one that is taken up again.
+    pub(super) past: Option<store::Loaded>,
+}
+
 /// Makes the session and takes a place for it.
-pub(super) fn admit(
-    spawner: &Spawner,
-    live: Live,
-    sheet: Sheet,
-    sidecar: Sidecar,
-    scope: CancellationToken,
-    room: Room,
-    past: Option<store::Loaded>,
-) -> Admitted {
+pub(super) fn admit(spawner: &Spawner, live: Live, candidate: Candidate) -> Admitted {
+    let Candidate { sheet, sidecar, scope, room, past } = candidate;
     let child = match child::build(spawner, live, &sheet, past, scope.clone()) {
         Ok(child) => child,
         Err(why) => return Admitted::Refused(sheet.worktree, why),
