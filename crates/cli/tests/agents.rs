@@ -510,10 +510,9 @@ fn an_agent_is_stopped_with_its_children() {
     let mut step = 0;
     let server = ModelServer::with_handler(move |request| {
         if agent_of(request).is_some() {
-            return match request.messages()[0].to_string().contains("inner") {
-                true => Reply::text("never").gate(&held),
-                false => Reply::message(vec![agent_call("toolu_in", "inner", &json!({}))]),
-            };
+            let inner = request.messages()[0].to_string().contains("inner");
+            let call = agent_call("toolu_in", "inner", &json!({}));
+            return if inner { Reply::text("never").gate(&held) } else { Reply::message(vec![call]) };
         }
         step += 1;
         match step {
@@ -646,6 +645,7 @@ fn usage_and_cost_are_rolled_up() {
     assert!(results[0]["toolUseResult"].as_str().unwrap().contains("Budget limit reached"), "{results:?}");
 }
 
+#[expect(clippy::disallowed_methods, reason = "a repository to work in")]
 fn git(sandbox: &Sandbox, args: &[&str]) -> String {
     let out = std::process::Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"])
@@ -738,8 +738,9 @@ fn a_worktree_is_never_made_through_a_link() {
 fn twenty_agents_with_ten_calls_each() {
     const AGENTS: usize = 20;
     const CALLS: usize = 10;
-    let calls = (0..AGENTS)
-        .map(|n| agent_call(&format!("toolu_{n}"), &format!("job {n}."), &json!({"run_in_background": n % 2 == 0})));
+    let calls = (0..AGENTS).map(|n| {
+        agent_call(&format!("toolu_{n}"), &format!("job {n}."), &json!({"run_in_background": n.is_multiple_of(2)}))
+    });
     let calls: Vec<Block> = calls.collect();
     let mut first = true;
     let server = ModelServer::with_handler(move |request| {
@@ -755,8 +756,8 @@ fn twenty_agents_with_ten_calls_each() {
         Reply::message(vec![Block::tool("Bash", &json!({"command": command}))])
     });
     let sandbox = Sandbox::with_server(EXE, &server);
-    let run = print(&sandbox, "go", &["--allowedTools", "Bash"]).timeout(std::time::Duration::from_secs(120));
-    let lines = run.spawn().finish_within(std::time::Duration::from_secs(120)).expect_clean().lines();
+    let run = print(&sandbox, "go", &["--allowedTools", "Bash"]).timeout(std::time::Duration::from_mins(2));
+    let lines = run.spawn().finish_within(std::time::Duration::from_mins(2)).expect_clean().lines();
     let files = agent_files(&sandbox, &session_of(&lines));
     assert_eq!(files.len(), AGENTS);
     for (id, file) in &files {
@@ -766,9 +767,9 @@ fn twenty_agents_with_ten_calls_each() {
     }
     let text = sandbox.transcript().iter().map(ToString::to_string).collect::<String>();
     for n in 0..AGENTS {
-        let expected: String = (0..CALLS).map(|c| format!("{c}\n")).collect();
+        let expected = (0..CALLS).map(|c| c.to_string()).collect::<Vec<_>>().join("\n") + "\n";
         assert_eq!(sandbox.read(&format!("out-{n}")), expected);
-        let told = if n % 2 == 0 {
+        let told = if n.is_multiple_of(2) {
             format!("<result>report of job {n}.</result>")
         } else {
             format!("\"text\":\"report of job {n}.\"}},{{\"type\":\"text\",\"text\":\"agentId")

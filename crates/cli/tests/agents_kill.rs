@@ -42,7 +42,7 @@ fn reply(request: &Captured) -> Reply {
             return Reply::text("noted");
         }
         let call = |n: usize| {
-            let input = json!({"description": format!("job {n}"), "prompt": format!("job {n}."), "run_in_background": n % 2 == 0});
+            let input = json!({"description": format!("job {n}"), "prompt": format!("job {n}."), "run_in_background": n.is_multiple_of(2)});
             Block::tool("Agent", &input)
         };
         return Reply::message((0..AGENTS).map(call).collect());
