@@ -125,7 +125,7 @@ fn stored_sessions(project: &Path) -> Vec<(String, PathBuf)> {
             Some((changed, entry.file_name().into_string().ok()?, dir))
         })
         .collect();
-    found.sort_by(|a, b| b.0.cmp(&a.0));
+    found.sort_by_key(|(changed, ..)| std::cmp::Reverse(*changed));
     found.into_iter().map(|(_, id, dir)| (id, dir)).collect()
 }
 
@@ -176,7 +176,7 @@ fn agents(session_dir: &Path, alive: Alive) -> Vec<Agent> {
         siblings.sort_by_key(|agent| agent.started_at);
     }
     let mut ordered = Vec::new();
-    gather(None, &mut by_parent, &mut ordered);
+    gather(&None, &mut by_parent, &mut ordered);
     // Children of an agent whose sidecar is lost.
     for (_, rest) in std::mem::take(&mut by_parent) {
         ordered.extend(rest);
@@ -184,11 +184,11 @@ fn agents(session_dir: &Path, alive: Alive) -> Vec<Agent> {
     ordered
 }
 
-fn gather(parent: Option<String>, by_parent: &mut BTreeMap<Option<String>, Vec<Agent>>, out: &mut Vec<Agent>) {
-    for agent in by_parent.remove(&parent).unwrap_or_default() {
-        let id = agent.id.clone();
+fn gather(parent: &Option<String>, by_parent: &mut BTreeMap<Option<String>, Vec<Agent>>, out: &mut Vec<Agent>) {
+    for agent in by_parent.remove(parent).unwrap_or_default() {
+        let id = Some(agent.id.clone());
         out.push(agent);
-        gather(Some(id), by_parent, out);
+        gather(&id, by_parent, out);
     }
 }
 
@@ -218,10 +218,9 @@ fn state(status: Option<Outcome>, summary: &Summary, alive: Alive) -> &'static s
     match (status, alive) {
         (Some(Outcome::Completed), _) => "done",
         (Some(Outcome::Failed), _) => "failed",
-        (Some(Outcome::Stopped), _) => "stopped",
         (None, Alive::Yes) => "working",
         (None, Alive::No) if summary.is_final && !summary.is_api_error => "done",
-        (None, Alive::No) => "stopped",
+        (Some(Outcome::Stopped), _) | (None, Alive::No) => "stopped",
     }
 }
 
