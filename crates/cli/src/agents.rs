@@ -167,16 +167,17 @@ enum Alive {
 /// Parents before children, in the order in which they were started.
 fn agents(session_dir: &Path, alive: Alive) -> Vec<Agent> {
     let catalog = Catalog::default();
-    let mut by_parent: BTreeMap<Option<String>, Vec<Agent>> = BTreeMap::new();
+    // Those of the main thread stand under the empty name.
+    let mut by_parent: BTreeMap<String, Vec<Agent>> = BTreeMap::new();
     for stored in list(session_dir) {
         let agent = agent(stored, alive, &catalog);
-        by_parent.entry(agent.parent.clone()).or_default().push(agent);
+        by_parent.entry(agent.parent.clone().unwrap_or_default()).or_default().push(agent);
     }
     for siblings in by_parent.values_mut() {
         siblings.sort_by_key(|agent| agent.started_at);
     }
     let mut ordered = Vec::new();
-    gather(&None, &mut by_parent, &mut ordered);
+    gather("", &mut by_parent, &mut ordered);
     // Children of an agent whose sidecar is lost.
     for (_, rest) in std::mem::take(&mut by_parent) {
         ordered.extend(rest);
@@ -184,9 +185,9 @@ fn agents(session_dir: &Path, alive: Alive) -> Vec<Agent> {
     ordered
 }
 
-fn gather(parent: &Option<String>, by_parent: &mut BTreeMap<Option<String>, Vec<Agent>>, out: &mut Vec<Agent>) {
+fn gather(parent: &str, by_parent: &mut BTreeMap<String, Vec<Agent>>, out: &mut Vec<Agent>) {
     for agent in by_parent.remove(parent).unwrap_or_default() {
-        let id = Some(agent.id.clone());
+        let id = agent.id.clone();
         out.push(agent);
         gather(&id, by_parent, out);
     }
