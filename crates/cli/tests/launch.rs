@@ -185,5 +185,5 @@ fn the_debug_log_goes_to_its_file_and_holds_no_key() {
     assert!(!log.contains("sk-very-secret"));
     let file = sandbox.root().join("my.log");
     sandbox.gimlet(&["-p", "hi", "--debug-file", file.to_str().unwrap(), "--advisor", "a"]).run().expect_clean();
-    assert!(std::fs::read_to_string(file).unwrap().contains("--agent"));
+    assert!(std::fs::read_to_string(file).unwrap().contains("--advisor"));
 }
