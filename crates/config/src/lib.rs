@@ -6,6 +6,7 @@ pub mod activation;
 pub mod credentials;
 pub mod edit;
 pub mod environment;
+pub mod fuzz;
 pub mod helper;
 pub mod join;
 pub mod layer;

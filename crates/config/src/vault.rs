@@ -31,6 +31,35 @@ pub fn stored_key(env: &Env) -> Option<StoredKey> {
     Some(StoredKey { key: crate::Secret::new(key), expires_at: entry.get("expiresAt").and_then(Value::as_u64) })
 }
 
+/// Every stored credential with a name to show: ours, a login's, those of servers, and the key of a console login.
+pub fn secrets(env: &Env) -> Vec<(String, crate::Secret)> {
+    let mut found = Vec::new();
+    if let Some(Ok(text)) = file(env).map(|path| read_text(&path))
+        && let Ok(all) = serde_json::from_str::<Value>(&text)
+    {
+        collect("credentials file", &all, &mut found);
+    }
+    if let Some(key) = state::GlobalState::read(env).primary_api_key() {
+        found.push(("stored API key".to_owned(), crate::Secret::new(key)));
+    }
+    found
+}
+
+fn collect(name: &str, value: &Value, found: &mut Vec<(String, crate::Secret)>) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, value)| collect(name, value, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect(name, item, found)),
+        Value::String(text) => {
+            let lower = name.to_ascii_lowercase();
+            let holds = ["token", "secret", "key", "password"].iter().any(|word| lower.ends_with(word));
+            if holds && text.len() >= 12 {
+                found.push((format!("stored {name}"), crate::Secret::new(text)));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 pub fn store_key(env: &Env, key: &str, expires_at: Option<u64>) -> Result<PathBuf, StateError> {
     change(env, |all| {
         let mut entry = json!({"key": key});

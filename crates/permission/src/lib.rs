@@ -22,4 +22,5 @@ pub use mask::{Known, Mask};
 pub use policy::explain::{Explanation, Part};
 pub use policy::{Facts, Place, Policy, Request};
 pub use rule::{Rule, Warning};
+pub use sensitive::{SECRET_PLACES, SecretPlaces};
 pub use suggest::Suggestion;

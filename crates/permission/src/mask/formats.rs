@@ -139,8 +139,9 @@ pub(super) enum Verdict {
 }
 
 /// What else belongs to a key, however long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Rest {
+    #[default]
     Nothing,
     Class(Class),
     /// The lines of a private key, of which so many bytes may still come.

@@ -9,6 +9,8 @@ const PEM_END: &[u8] = b"-----END ";
 /// Longest last line of a private key, after its beginning.
 const PEM_TITLE: usize = 64;
 
+/// `Default` hides nothing.
+#[derive(Default)]
 pub struct Stream {
     matcher: Option<Arc<Matcher>>,
     /// Bytes that were neither passed on nor hidden yet.
