@@ -32,8 +32,9 @@ fn load(text: &str, home: &Path) -> Loaded {
 
 fn plain(text: &str) -> Option<Value> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let value = jsonc_parser::parse_to_serde_value::<Value>(text, &jsonc_parser::ParseOptions::default()).ok()?;
-    Some(if value.is_null() { Value::Object(serde_json::Map::new()) } else { value })
+    let (collect, options) = (jsonc_parser::CollectOptions::default(), jsonc_parser::ParseOptions::default());
+    let value = jsonc_parser::parse_to_ast(text, &collect, &options).ok()?.value;
+    Some(value.map_or_else(|| Value::Object(serde_json::Map::new()), Value::from))
 }
 
 #[test]
