@@ -104,7 +104,9 @@ fn trust(findings: &mut Vec<Finding>, loaded: &Loaded) {
     let key = loaded.trust_key.display();
     match (loaded.trusted, loaded.trust_changes.len()) {
         (true, _) => findings.push(good("trust", format!("{key} is trusted"))),
-        (false, 0) => findings.push(good("trust", format!("{key} is not trusted; `gimlet trust` shows what it would bring"))),
+        (false, 0) => {
+            findings.push(good("trust", format!("{key} is not trusted; `gimlet trust` shows what it would bring")))
+        }
         (false, n) => findings.push(bad("trust", format!("{key}: {n} thing(s) changed; run `gimlet trust`"))),
     }
     findings.extend(loaded.notices.iter().map(|notice| good("trust", notice.clone())));

@@ -84,7 +84,10 @@ fn a_helper_runs_again_after_a_refusal_and_after_its_time() {
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config("settings.json", r#"{"apiKeyHelper": "echo broken >&2; exit 3"}"#);
     let failed = sandbox.gimlet(&["-p", "hi"]).env_remove("ANTHROPIC_API_KEY").run();
-    assert!(failed.stdout.contains("Your apiKeyHelper script is failing") || failed.stderr.contains("Your apiKeyHelper script is failing"));
+    assert!(
+        failed.stdout.contains("Your apiKeyHelper script is failing")
+            || failed.stderr.contains("Your apiKeyHelper script is failing")
+    );
 }
 
 // [CLI-108]
@@ -94,7 +97,8 @@ fn a_refused_token_is_not_replaced_by_a_stored_login() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let login = json!({"claudeAiOauth": {"accessToken": "stored-login-token", "scopes": ["user:inference"], "expiresAt": 9_999_999_999_999_u64}});
     sandbox.write_config(".credentials.json", login.to_string());
-    let run = sandbox.gimlet(&["-p", "hi"]).env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "own-token-1");
+    let run =
+        sandbox.gimlet(&["-p", "hi"]).env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "own-token-1");
     drop(run.run().expect_code(1));
     for request in server.requests() {
         assert_eq!(request.header("authorization"), Some("Bearer own-token-1"));
@@ -134,10 +138,14 @@ fn an_overloaded_model_gives_way_and_comes_first_again() {
         let before = server.requests().len();
         drop(print(&sandbox, "hi", &args).run().expect_code(0));
         let models: Vec<String> = server.requests()[before..].iter().map(|r| r.model().to_owned()).collect();
-        assert_eq!((models.first().unwrap().as_str(), models.last().unwrap().as_str()), ("claude-main-1", "claude-spare-1"));
+        assert_eq!(
+            (models.first().unwrap().as_str(), models.last().unwrap().as_str()),
+            ("claude-main-1", "claude-spare-1")
+        );
     }
     for status in [401, 429] {
-        let server = ModelServer::with_handler(move |_| Reply::error(status, "error", "no").header("retry-after-ms", "1"));
+        let server =
+            ModelServer::with_handler(move |_| Reply::error(status, "error", "no").header("retry-after-ms", "1"));
         let sandbox = Sandbox::with_server(EXE, &server);
         drop(print(&sandbox, "hi", &args).env("CLAUDE_CODE_MAX_RETRIES", "1").run().expect_code(1));
         assert!(server.requests().iter().all(|r| r.model() == "claude-main-1"), "{status} is no reason to switch");

@@ -28,7 +28,7 @@ impl Item {
         {
             let digest = Sha256::digest(home.as_os_str().as_bytes());
             service.push('-');
-            digest.iter().take(4).for_each(|byte| drop(write!(service, "{byte:02x}")));
+            hex(&digest[..4], &mut service);
         }
         let account = env.non_empty("USER").filter(|name| plain(name)).unwrap_or("gimlet").to_owned();
         Self { service, account }
@@ -41,7 +41,7 @@ impl Item {
     /// For `security -i`, which reads commands from its standard input.
     fn write_script(&self, value: &[u8]) -> String {
         let mut script = format!("add-generic-password -U -a \"{}\" -s \"{}\" -X \"", self.account, self.service);
-        value.iter().for_each(|byte| drop(write!(script, "{byte:02x}")));
+        hex(value, &mut script);
         script.push_str("\"\n");
         script
     }
@@ -61,6 +61,13 @@ impl Item {
 fn security(args: &[&str], input: &[u8]) -> std::io::Result<Vec<u8>> {
     let program = Path::new("/usr/bin/security");
     Once { program, args, input, env: Vec::new(), time: Duration::from_mins(1), bytes: 1024 * 1024 }.run()
+}
+
+fn hex(bytes: &[u8], out: &mut String) {
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        write!(out, "{byte:02x}").ok();
+    }
 }
 
 fn plain(name: &str) -> bool {

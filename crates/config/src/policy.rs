@@ -37,7 +37,8 @@ impl PolicyHelper {
     pub(crate) fn run(&self, env: &Env) -> Result<Option<Parsed>, String> {
         let version = ("CLAUDE_CODE_VERSION", wire::version::COMPAT);
         let vars = env.with([version]).iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let once = Once { program: Path::new(&self.path), args: &[], input: b"", env: vars, time: self.time, bytes: BYTES };
+        let once =
+            Once { program: Path::new(&self.path), args: &[], input: b"", env: vars, time: self.time, bytes: BYTES };
         let output = once.run().map_err(|error| error.to_string())?;
         let shown = self.path.display();
         let printed: Value =
@@ -45,7 +46,9 @@ impl PolicyHelper {
         let Value::Object(mut printed) = printed else { return Err(format!("{shown} must print a JSON object")) };
         match printed.remove("managedSettings") {
             None => Ok(None),
-            Some(policy @ Value::Object(_)) => parse_object(&policy.to_string()).map(Some).map_err(|(_, problem)| problem),
+            Some(policy @ Value::Object(_)) => {
+                parse_object(&policy.to_string()).map(Some).map_err(|(_, problem)| problem)
+            }
             Some(_) => Err(format!("managedSettings of {shown} must be an object")),
         }
     }

@@ -500,7 +500,8 @@ fn a_policy_helper_is_the_policy_or_stops_the_start() {
     use std::os::unix::fs::PermissionsExt;
     let sandbox = Sandbox::new();
     let helper = sandbox.root.join("policy.sh");
-    let policy = format!(r#"{{"policyHelper": {{"path": "{}"}}, "permissions": {{"deny": ["WebFetch"]}}}}"#, helper.display());
+    let policy =
+        format!(r#"{{"policyHelper": {{"path": "{}"}}, "permissions": {{"deny": ["WebFetch"]}}}}"#, helper.display());
     sandbox.write("managed/managed-settings.json", &policy);
     let run = |script: &str| {
         fs::write(&helper, format!("#!/bin/sh\n{script}\n")).unwrap();

@@ -48,7 +48,8 @@ fn good_files_load_without_a_word_and_fit_the_schema() {
         let loaded = load(&text, temp.path());
         assert!(loaded.diagnostics.is_empty(), "{name}: {:?}", loaded.diagnostics);
         let value = without_nulls(plain(&text).expect(&name));
-        let errors: Vec<String> = validator.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        let errors: Vec<String> =
+            validator.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
     }
 }

@@ -42,7 +42,16 @@ impl Link {
         credential: Result<Credential, NoCredential>,
         state: Arc<ToolState>,
     ) -> Self {
-        Self { http: Http::new(env.clone()), env, cwd, transport, credential, client: None, made_at: Instant::now(), state }
+        Self {
+            http: Http::new(env.clone()),
+            env,
+            cwd,
+            transport,
+            credential,
+            client: None,
+            made_at: Instant::now(),
+            state,
+        }
     }
 
     /// A client with a credential; made once.

@@ -50,7 +50,8 @@ impl Watch {
                 Some(self.policy(mode))
             }
             Err(error) => {
-                self.notices.push(format!("Warning: settings changed and cannot be read; the old ones stay in force: {error}"));
+                self.notices
+                    .push(format!("Warning: settings changed and cannot be read; the old ones stay in force: {error}"));
                 None
             }
         }

@@ -91,7 +91,7 @@ impl Mask {
         self.bytes(raw.get().as_bytes())?;
         let mut value: Value = serde_json::from_str(raw.get()).ok()?;
         self.strings(&mut value);
-        serde_json::value::to_raw_value(&value).ok()
+        wire::raw::to_raw(&value).ok()
     }
 
     fn strings(&self, value: &mut Value) {

@@ -5,7 +5,8 @@ const TOKEN: &str = "s3cr3t-Value-0001";
 const OTHER: &str = "s3cr3t-Value-0001-and-more";
 
 fn mask() -> Mask {
-    let vars = [("DEPLOY_TOKEN", TOKEN), ("OTHER_TOKEN", OTHER), ("QUOTED_SECRET", "a\"b$c'd\\e f"), ("HOME", "/home/u")];
+    let vars =
+        [("DEPLOY_TOKEN", TOKEN), ("OTHER_TOKEN", OTHER), ("QUOTED_SECRET", "a\"b$c'd\\e f"), ("HOME", "/home/u")];
     Mask::of(vars.iter().map(|(n, v)| (n.as_bytes(), v.as_bytes())), &[])
 }
 
@@ -47,8 +48,14 @@ fn values_and_formats_are_named_in_their_place() {
     assert_eq!(shown(&format!("k\n{}\nend", pem())), "k\n[secret private key hidden by gimlet]\nend");
     assert_eq!(shown(&format!("Bearer {}\n", jwt())), "Bearer [secret JSON web token hidden by gimlet]\n");
     assert_eq!(shown("id AKIA2OGYBAH6STMMNXNN;"), "id [secret AWS access key hidden by gimlet];");
-    assert_eq!(shown(&format!("\x1b[01;31mnpm_{}\x1b[m", "a1B2".repeat(9))), "\x1b[01;31m[secret npm token hidden by gimlet]\x1b[m");
-    assert_eq!(shown("declare -x Q=\"a\\\"b\\$c'd\\\\e f\""), "declare -x Q=\"[secret QUOTED_SECRET hidden by gimlet]\"");
+    assert_eq!(
+        shown(&format!("\x1b[01;31mnpm_{}\x1b[m", "a1B2".repeat(9))),
+        "\x1b[01;31m[secret npm token hidden by gimlet]\x1b[m"
+    );
+    assert_eq!(
+        shown("declare -x Q=\"a\\\"b\\$c'd\\\\e f\""),
+        "declare -x Q=\"[secret QUOTED_SECRET hidden by gimlet]\""
+    );
 }
 
 #[test]
@@ -68,10 +75,18 @@ fn ordinary_text_is_left_alone() {
     for text in [
         "commit task-0123456789abcdef0123456789abcdef01234567",
         "sk-some-kebab-case-name-of-a-component-that-is-long",
-        "AKIAIOSFODNN7EXAMPLE", "xAKIA2OGYBAH6STMMNXNN", "hf_hub_download(repo_id)", "npm_config_registry=x",
+        "AKIAIOSFODNN7EXAMPLE",
+        "xAKIA2OGYBAH6STMMNXNN",
+        "hf_hub_download(repo_id)",
+        "npm_config_registry=x",
         "assert!(text.contains(\"-----BEGIN RSA PRIVATE KEY-----\")); let x = 1;",
         "-----BEGIN CERTIFICATE-----\nMIIEowIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF0qj3k6b2i9vN8s1mZx7Qw+4tLpR\n",
-        "eyJhbGciOiJIUzI1NiJ9 is only a header", "ghp_short", "SG.", "sk-ant-", "-----BEGIN ", "s3cr3t-Value",
+        "eyJhbGciOiJIUzI1NiJ9 is only a header",
+        "ghp_short",
+        "SG.",
+        "sk-ant-",
+        "-----BEGIN ",
+        "s3cr3t-Value",
         "the -----BEGIN PRIVATE KEY----- line and what follows it is told in prose here without any key",
     ] {
         assert_eq!(mask.text(text), text);
@@ -126,13 +141,39 @@ fn much_is_held_only_while_it_may_be_a_secret() {
     assert_eq!(seen, 200 * 11_000 + "[secret GitHub token hidden by gimlet]".len(), "a long run is not kept");
 }
 
+/// `cargo test --release -p gimlet-permission mask_speed -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn mask_speed() {
+    let line = "2026-01-01T00:00:00Z INFO request id=42 path=/api/items status=200 duration=12ms agent=curl\n";
+    let text = line.repeat(1_000_000).into_bytes();
+    let mask = mask();
+    let started = std::time::Instant::now();
+    let mut stream = mask.stream();
+    let mut passed = 0;
+    text.chunks(64 * 1024).for_each(|chunk| stream.push(chunk, &mut |part| passed += part.len()));
+    stream.finish(&mut |part| passed += part.len());
+    assert_eq!(passed, text.len());
+    println!("mask: {:.0} MB/s", text.len() as f64 / 1e6 / started.elapsed().as_secs_f64());
+}
+
 /// Text made of pieces that matter, so that secrets and their halves meet.
 fn texts() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
-        Just(TOKEN.to_owned()), Just(OTHER.to_owned()), Just(github()), Just(pem()), Just(jwt()),
-        Just("-----BEGIN RSA PRIVATE KEY-----\n".to_owned()), Just("-----END ".to_owned()), Just("sk-".to_owned()),
-        Just("AKIA2OGYBAH6STMMNXNN".to_owned()), Just("eyJhbGci".to_owned()), Just("s3cr3t-Value-".to_owned()),
-        "[a-zA-Z0-9_.\\- \\n\"\\\\]{0,12}", "[a-z0-9]{30,60}", ".{0,6}",
+        Just(TOKEN.to_owned()),
+        Just(OTHER.to_owned()),
+        Just(github()),
+        Just(pem()),
+        Just(jwt()),
+        Just("-----BEGIN RSA PRIVATE KEY-----\n".to_owned()),
+        Just("-----END ".to_owned()),
+        Just("sk-".to_owned()),
+        Just("AKIA2OGYBAH6STMMNXNN".to_owned()),
+        Just("eyJhbGci".to_owned()),
+        Just("s3cr3t-Value-".to_owned()),
+        "[a-zA-Z0-9_.\\- \\n\"\\\\]{0,12}",
+        "[a-z0-9]{30,60}",
+        ".{0,6}",
     ];
     proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }

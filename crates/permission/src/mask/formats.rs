@@ -247,5 +247,8 @@ fn judge_pem(bytes: &[u8], ended: bool) -> Verdict {
 
 /// Base64, line numbers and prefixes of tools, escaped line ends, headers of encrypted keys.
 pub(super) fn in_pem(byte: u8) -> bool {
-    Base64.has(byte) || byte.is_ascii_whitespace() || matches!(byte, b'\\' | b'-' | b':' | b',' | b'.' | b'_' | b'|') || !byte.is_ascii()
+    Base64.has(byte)
+        || byte.is_ascii_whitespace()
+        || matches!(byte, b'\\' | b'-' | b':' | b',' | b'.' | b'_' | b'|')
+        || !byte.is_ascii()
 }

@@ -12,7 +12,8 @@ const WORD: usize = 16;
 const FEWEST_DISTINCT: usize = 5;
 
 /// Names that no pattern below would find.
-const EXACT: &[&str] = &["MYSQL_PWD", "SSHPASS", "REDISCLI_AUTH", "DOCKER_AUTH_CONFIG", "SNYK_CFG_API", "AWS_BEARER_TOKEN_BEDROCK"];
+const EXACT: &[&str] =
+    &["MYSQL_PWD", "SSHPASS", "REDISCLI_AUTH", "DOCKER_AUTH_CONFIG", "SNYK_CFG_API", "AWS_BEARER_TOKEN_BEDROCK"];
 
 #[rustfmt::skip]
 const PARTS: &[&str] = &[
@@ -27,14 +28,27 @@ const ABOUT: &[&str] = &[
     "SECONDS", "TIMEOUT", "EXPIRY", "ENABLED", "DISABLED", "DIR", "SOCK", "VERSION", "ALGORITHM", "REGION", "ENDPOINT",
 ];
 
-const COMMON: &[&str] =
-    &["password", "passw0rd", "password1", "password123", "changeme", "changeit", "postgres", "example", "localhost", "development"];
+const COMMON: &[&str] = &[
+    "password",
+    "passw0rd",
+    "password1",
+    "password123",
+    "changeme",
+    "changeit",
+    "postgres",
+    "example",
+    "localhost",
+    "development",
+];
 
 pub(super) fn secrets_of<'a>(variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<Known> {
     let all: Vec<(String, &[u8])> =
         variables.into_iter().map(|(name, value)| (String::from_utf8_lossy(name).into_owned(), value)).collect();
-    let ordinary: HashSet<&[u8]> =
-        all.iter().filter(|(name, _)| !is_credential(name) && !name.ends_with("_HEADERS")).map(|(_, value)| *value).collect();
+    let ordinary: HashSet<&[u8]> = all
+        .iter()
+        .filter(|(name, _)| !is_credential(name) && !name.ends_with("_HEADERS"))
+        .map(|(_, value)| *value)
+        .collect();
     let mut found = Vec::new();
     for (name, value) in &all {
         for part in secret_parts(name, value) {
@@ -118,19 +132,47 @@ mod tests {
     fn credentials_are_told_from_settings() {
         let value = "Zx81-aBcD-77";
         for name in [
-            "ANTHROPIC_API_KEY", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD", "DB_PASS", "MYSQL_PWD", "CLIENT_SECRET",
-            "github_token", "SIGNING_KEY", "NPM_AUTH", "SENTRY_DSN", "FOO_SECRET_BAR",
+            "ANTHROPIC_API_KEY",
+            "GH_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "PGPASSWORD",
+            "DB_PASS",
+            "MYSQL_PWD",
+            "CLIENT_SECRET",
+            "github_token",
+            "SIGNING_KEY",
+            "NPM_AUTH",
+            "SENTRY_DSN",
+            "FOO_SECRET_BAR",
         ] {
             assert_eq!(names(&[(name, value)]), [format!("{name}={value}")], "{name}");
         }
-        for name in ["PWD", "HOME", "AWS_ACCESS_KEY_ID", "STRIPE_PUBLISHABLE_KEY", "KEY", "TOKEN_FILE", "MAX_TOKENS", "KEYBOARD"] {
+        for name in [
+            "PWD",
+            "HOME",
+            "AWS_ACCESS_KEY_ID",
+            "STRIPE_PUBLISHABLE_KEY",
+            "KEY",
+            "TOKEN_FILE",
+            "MAX_TOKENS",
+            "KEYBOARD",
+        ] {
             assert_eq!(names(&[(name, value)]), Vec::<String>::new(), "{name}");
         }
     }
 
     #[test]
     fn common_values_are_left_alone() {
-        for value in ["short", "true", "12345678", "password", "development", "/run/secrets/key", "aaaaaaaaaaaa", "https://x.example/a"] {
+        for value in [
+            "short",
+            "true",
+            "12345678",
+            "password",
+            "development",
+            "/run/secrets/key",
+            "aaaaaaaaaaaa",
+            "https://x.example/a",
+        ] {
             assert_eq!(names(&[("A_TOKEN", value)]), Vec::<String>::new(), "{value}");
         }
         assert_eq!(names(&[("A_TOKEN", "host-name-7"), ("HOSTNAME", "host-name-7")]), Vec::<String>::new());

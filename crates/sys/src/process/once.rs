@@ -114,6 +114,9 @@ mod tests {
         let error = |script, time| sh(script, b"", time).unwrap_err().to_string();
         assert!(error("echo why >&2; exit 3", minute).contains("why"));
         assert!(error("exec sleep 1000", Duration::from_millis(50)).contains("did not finish"));
-        assert!(error("while :; do echo yyyyyyyyyyyyyyy; i=$((i+1)); [ $i -gt 100 ] && exit 0; done", minute).contains("printed more"));
+        assert!(
+            error("while :; do echo yyyyyyyyyyyyyyy; i=$((i+1)); [ $i -gt 100 ] && exit 0; done", minute)
+                .contains("printed more")
+        );
     }
 }
