@@ -161,7 +161,9 @@ impl Here<'_> {
 
 /// Every key that some file sets.
 fn set_keys(loaded: &Loaded) -> Vec<String> {
-    let mut names: Vec<String> = loaded.layers.iter().flat_map(|layer| layer.valid.keys().cloned()).collect();
+    let known = |name: &&String| Settings::KEYS.iter().any(|key| key.name == **name);
+    let mut names: Vec<String> =
+        loaded.layers.iter().flat_map(|layer| layer.raw.keys().filter(known).cloned()).collect();
     names.sort();
     names.dedup();
     names
@@ -193,6 +195,7 @@ impl<'a> Explanation<'a> {
             let verdict = match (at(&layer.effective, &keys), at(&layer.valid, &keys)) {
                 (None, None) => "ignored: it does not fit, or may not be set here",
                 (None, Some(_)) => "waits until the folder is trusted",
+                (Some(counts), Some(valid)) if counts != valid => "in part: the rest waits until the folder is trusted",
                 (Some(_), _) => match (merge, decided) {
                     (Merge::Append | Merge::Deep | Merge::PerEntry, _) => "joined",
                     (Merge::Replace | Merge::Sticky(_), false) => "wins",

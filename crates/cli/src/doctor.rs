@@ -83,6 +83,9 @@ fn settings(findings: &mut Vec<Finding>, loaded: &Loaded, cwd: &Path, env: &Env)
         }
         findings.push(good("settings", text));
     }
+    if loaded.layers.is_empty() && loaded.diagnostics.is_empty() {
+        findings.push(good("settings", "no settings file; `gimlet config set KEY VALUE` makes one"));
+    }
     findings.extend(loaded.diagnostics.iter().map(|problem| bad("settings", problem.to_string())));
     let place = Place { cwd: cwd.to_path_buf(), home: env.home(), roots: vec![cwd.to_path_buf()], ..Place::default() };
     let (_, warnings) = Policy::new(PermissionMode::Default, &loaded.rules, place, &sys::real::path);
