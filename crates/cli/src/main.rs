@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod flags;
 mod launch;
+mod nearest;
 mod parse;
 mod permissions;
 mod subcommand;

@@ -6,12 +6,16 @@ pub mod activation;
 pub mod credentials;
 pub mod edit;
 pub mod environment;
+pub mod fuzz;
 pub mod helper;
+#[cfg_attr(not(target_os = "macos"), allow(dead_code, reason = "only macOS has a keychain; elsewhere its tests run"))]
+mod keychain;
 pub mod join;
 pub mod layer;
 pub mod memory;
 mod merge;
 pub mod places;
+mod policy;
 pub mod project;
 mod stamp;
 pub mod state;

@@ -1,6 +1,7 @@
 //! Opens what is declared for one directory: reads the layers, settles trust, merges.
 
 use crate::layer::{Diagnostic, Layer, Origin, ReadFailure, parse_object, read_text};
+use crate::policy::PolicyHelper;
 use crate::stamp::Stamps;
 use crate::state::{GlobalState, config_home, state_file};
 use crate::trust::{Difference, Folder, Trust};
@@ -51,6 +52,8 @@ pub enum ConfigError {
     SettingsNotFound(String),
     #[error("Invalid settings given with --settings: {0}")]
     SettingsInvalid(String),
+    #[error("the administrator's policyHelper failed, so gimlet does not start: {0}. Ask your administrator")]
+    PolicyHelper(String),
 }
 
 /// A configured command that prints a key, and who configured it.
@@ -135,7 +138,7 @@ impl Project {
             diagnostics: Vec::new(),
             seen: state_file(env).into_iter().collect(),
         };
-        reader.managed();
+        reader.managed()?;
         reader.flag()?;
         reader.local();
         reader.project();
@@ -226,7 +229,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn managed(&mut self) {
+    fn managed(&mut self) -> Result<(), ConfigError> {
         let dir = self.selection.managed_dir.clone().unwrap_or_else(managed_dir);
         let mut files = vec![dir.join("managed-settings.json")];
         let more = dir.join("managed-settings.d");
@@ -242,6 +245,20 @@ impl Reader<'_> {
             }
             self.file(Source::Managed, &path, self.cwd);
         }
+        self.policy_helper().map_err(ConfigError::PolicyHelper)
+    }
+
+    /// Called while only managed layers are there.
+    fn policy_helper(&mut self) -> Result<(), String> {
+        let Some(helper) = PolicyHelper::of(&self.layers)? else { return Ok(()) };
+        if self.spoofable(&helper.path) {
+            return Err(format!("others than the administrator can write {}", helper.path.display()));
+        }
+        let Some(policy) = helper.run(self.env)? else { return Ok(()) };
+        self.layers.clear();
+        let origin = origin(Source::Managed, &helper.path, self.cwd);
+        self.layers.push(Layer::decode(origin, policy, &mut self.diagnostics));
+        Ok(())
     }
 
     /// A policy that an ordinary user can write is not a policy.

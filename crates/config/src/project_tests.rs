@@ -493,3 +493,30 @@ fn policy_settles_models_and_rules() {
     assert_eq!(texts(&loaded, Behaviour::Deny), ["Bash"]);
     assert_eq!(loaded.settings.claude_md.as_deref(), Some("y"));
 }
+
+#[test]
+fn a_policy_helper_is_the_policy_or_stops_the_start() {
+    // [CLI-89]
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    let helper = sandbox.root.join("policy.sh");
+    let policy =
+        format!(r#"{{"policyHelper": {{"path": "{}"}}, "permissions": {{"deny": ["WebFetch"]}}}}"#, helper.display());
+    sandbox.write("managed/managed-settings.json", &policy);
+    let run = |script: &str| {
+        fs::write(&helper, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox.open_with(|_| {})
+    };
+    let printed = run(r#"echo '{"managedSettings": {"permissions": {"deny": ["Bash"]}}}'"#).unwrap();
+    assert_eq!(texts(&printed, Behaviour::Deny), ["Bash"], "the only managed source");
+    assert_eq!(texts(&run("echo '{\"permissions\": {\"deny\": [\"Read\"]}}'").unwrap(), Behaviour::Deny), ["WebFetch"]);
+    for wrong in ["echo no >&2; exit 1", "echo nonsense", "echo '[]'", "echo '{\"managedSettings\": 1}'"] {
+        let error = run(wrong).unwrap_err().to_string();
+        assert!(error.contains("policyHelper failed"), "{wrong}: {error}");
+    }
+    fs::set_permissions(&helper, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(sandbox.open_with(|_| {}).unwrap_err().to_string().contains("others than the administrator"));
+    sandbox.write("managed/managed-settings.json", r#"{"policyHelper": {"path": "policy.sh"}}"#);
+    assert!(sandbox.open_with(|_| {}).is_err(), "a relative path");
+}

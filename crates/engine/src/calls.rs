@@ -123,7 +123,7 @@ impl Batch {
                 Prepared::Settled(outcome) => self.outcomes[index] = Some(outcome),
                 Prepared::Ready(call, cx) => {
                     let sharing = call.sharing();
-                    let task = self.running.spawn(call.run(cx)).id();
+                    let task = self.running.spawn(tools::masking::run(call, cx)).id();
                     self.active.push(Running { index, since: Instant::now(), sharing, task });
                 }
             }

@@ -25,7 +25,7 @@ use conversation::Conversation;
 use model::catalog::{Catalog, Served};
 use model::request::Choice;
 use model::{Fragment, Identity, Transport};
-use permission::Place;
+use permission::{Known, Place};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::registry::{Facts as LiveFacts, LiveRecord};
@@ -33,6 +33,7 @@ use store::{Layout, Persist, Transcript};
 use sys::Env;
 use tokio::sync::mpsc;
 use tools::Workspace;
+use tools::masking::Masking;
 use tools::state::{SessionFacts, ToolState};
 use wire::entry::Tail;
 use wire::mode::PermissionMode;
@@ -136,12 +137,13 @@ impl Opening {
         let registry = Arc::new(toolbox::registry(&self, &policy, structured.clone()));
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
+        let state = Arc::new(self.tool_state());
         let io = Io {
             scribe: self.scribe(),
-            link: self.link(transport),
+            link: self.link(transport, Arc::clone(&state)),
             side: Arc::new(Side::new(Arc::clone(&identity), self.small_model())),
             mode: self.mode,
-            state: Arc::new(self.tool_state()),
+            state,
             directories: self.workspace(),
             ledger: Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served()),
             denials: Vec::new(),
@@ -203,6 +205,7 @@ impl Opening {
             loaded: self.loaded.clone(),
             given: rules,
             place,
+            notices: Vec::new(),
         }
     }
 
@@ -242,7 +245,19 @@ impl Opening {
             secret_vars: config::environment::SECRET_VARIABLES.iter().map(|s| (*s).to_owned()).collect(),
             documents: facts.known,
         };
-        ToolState::new(session, self.cwd.clone())
+        ToolState { masking: self.masking(), ..ToolState::new(session, self.cwd.clone()) }
+    }
+
+    fn masking(&self) -> Masking {
+        if self.loaded.settings.mask_secrets == Some(false) {
+            return Masking::off();
+        }
+        let env = self.base_env.clone();
+        let stored = move || {
+            let known = |(name, value): (String, config::Secret)| Known { name, value: value.reveal().into() };
+            config::vault::secrets(&env).into_iter().map(known).collect()
+        };
+        Masking::with_stored(self.env.clone(), Box::new(stored))
     }
 
     fn structured(&self) -> Result<Option<Arc<StructuredOutput>>, StartError> {
@@ -271,8 +286,8 @@ impl Opening {
         Scribe::new(transcript, persist, tail, self.conversation.leaf())
     }
 
-    fn link(&self, transport: Transport) -> Link {
-        Link::new(self.env.clone(), self.cwd.clone(), transport, self.credential.clone())
+    fn link(&self, transport: Transport, state: Arc<ToolState>) -> Link {
+        Link::new(self.env.clone(), self.cwd.clone(), transport, self.credential.clone(), state)
     }
 
     fn served(&self) -> Served {

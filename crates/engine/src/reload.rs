@@ -17,6 +17,8 @@ pub(crate) struct Watch {
     /// Rules of the command line.
     pub given: Vec<RuleText>,
     pub place: Place,
+    /// What the user has to be told about changes.
+    pub notices: Vec<String>,
 }
 
 impl Watch {
@@ -34,16 +36,29 @@ impl Watch {
         let changed = Project::refresh(&self.loaded, &self.cwd, &self.env, &self.selection)?;
         match changed {
             Ok(loaded) => {
-                for waiting in &loaded.pending {
-                    tracing::warn!("settings changed while the session runs; {waiting} applies from the next session");
+                let told = &self.loaded.pending;
+                let new: Vec<&str> =
+                    loaded.pending.iter().filter(|waiting| !told.contains(waiting)).map(String::as_str).collect();
+                if !new.is_empty() {
+                    self.notices.push(format!(
+                        "Warning: settings changed while the session runs. Not in force until you start another session: \
+                         {}. `gimlet config explain` shows what changed; remove it there if you did not want it.",
+                        new.join(", ")
+                    ));
                 }
                 self.loaded = loaded;
                 Some(self.policy(mode))
             }
             Err(error) => {
-                tracing::warn!(%error, "settings changed and cannot be read; the old ones stay in force");
+                self.notices
+                    .push(format!("Warning: settings changed and cannot be read; the old ones stay in force: {error}"));
                 None
             }
         }
+    }
+
+    /// What the user was not told yet.
+    pub(crate) fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
     }
 }

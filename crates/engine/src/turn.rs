@@ -127,6 +127,9 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
                 if let Some(policy) = session.io.watch.refresh(session.io.mode) {
                     session.io.policy = std::sync::Arc::new(policy);
                 }
+                for notice in session.io.watch.take_notices() {
+                    session.io.host.notice(notice).await;
+                }
                 run_calls(session, &mut turn).await;
             }
             Next::Wait(delay) => wait(session, &mut turn, delay).await,

@@ -8,6 +8,7 @@ pub mod decision;
 mod domain;
 pub mod fuzz;
 pub mod lint;
+pub mod mask;
 mod path;
 pub mod policy;
 pub mod rule;
@@ -17,7 +18,9 @@ pub mod suggest;
 
 pub use access::Access;
 pub use decision::{Decision, Reason, Refusal, Wish, visible};
+pub use mask::{Known, Mask};
 pub use policy::explain::{Explanation, Part};
 pub use policy::{Facts, Place, Policy, Request};
 pub use rule::{Rule, Warning};
+pub use sensitive::{SECRET_PLACES, SecretPlaces};
 pub use suggest::Suggestion;

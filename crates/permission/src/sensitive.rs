@@ -106,6 +106,36 @@ fn folded(path: &Path) -> Vec<String> {
         .collect()
 }
 
+/// Where private keys and credentials are kept, as a plain table for whoever has to hide them from a process.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretPlaces {
+    /// Relative to the home directory; a folder stands for everything below it.
+    pub home: &'static [&'static str],
+    /// Glob patterns of file names, at any depth.
+    pub anywhere: &'static [&'static str],
+    /// Of the names in `anywhere`, those that hold none.
+    pub harmless: &'static [&'static str],
+}
+
+/// The same places that ask when a tool reads them.
+#[rustfmt::skip]
+pub const SECRET_PLACES: SecretPlaces = SecretPlaces {
+    home: &[
+        ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".config/gcloud", ".config/gh/hosts.yml",
+        ".docker/config.json", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".netrc", ".pgpass",
+        ".my.cnf", ".npmrc", ".pypirc", ".git-credentials", ".claude/.credentials.json", ".claude.json", ".vault-token",
+        ".terraformrc", ".terraform.d/credentials.tfrc.json", ".s3cfg", ".boto", ".dockercfg",
+    ],
+    anywhere: &[
+        ".env", ".env.*", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.ppk", "*.kdbx",
+        "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", ".netrc", "_netrc", ".pgpass",
+        ".git-credentials", ".credentials.json", ".htpasswd", "application_default_credentials.json", "wallet.dat",
+    ],
+    harmless: &[
+        ".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults", ".env.schema",
+    ],
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +153,20 @@ mod tests {
         }
         for path in ["src/main.rs", ".claude/worktrees/x/src/a.rs", ".github/workflows/ci.yml", ".gitignore", "git/x"] {
             assert!(!is_protected(&Path::new("/w").join(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_table_names_what_asks() {
+        for place in SECRET_PLACES.home {
+            assert!(is_secret(&Path::new("/home/u").join(place)), "{place}");
+        }
+        for name in SECRET_PLACES.anywhere {
+            let name = name.replace('*', "x");
+            assert!(is_secret(&Path::new("/w/deep").join(&name)), "{name}");
+        }
+        for name in SECRET_PLACES.harmless {
+            assert!(!is_secret(&Path::new("/w").join(name)), "{name}");
         }
     }
 

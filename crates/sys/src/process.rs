@@ -4,11 +4,13 @@
 //! Waiting for a child means its exit plus a short drain of its pipes: descendants may hold a pipe open for ever. Use
 //! [`drain`] (or [`run`] for the simple case); never read a child's pipe to its end without it.
 
+mod once;
 mod output;
 pub(crate) mod registry;
 pub(crate) mod tree;
 
 pub use crate::keeper::KeeperConfig;
+pub use once::Once;
 pub use output::{DRAIN, Drained, Finished, RunOptions, drain, run};
 
 use self::registry::{CHILD_VARIABLE, RUN_VARIABLE};

@@ -132,7 +132,8 @@ impl BashCall {
             prefix: facts.env.non_empty("CLAUDE_CODE_SHELL_PREFIX"),
             cwd_file: tracked.then_some(&scratch[0]),
         };
-        let capture = Capture::new(limits(&facts.env), spill::new_path(&facts.session_dir));
+        let capture = Capture::new(limits(&facts.env), spill::new_path(&facts.session_dir))
+            .masked(cx.state.masking.mask().stream());
         match launch.start(&self.command, &scratch[1]) {
             Ok(child) => Ok(Running::new(child, capture, scratch.to_vec())),
             Err(error) => {

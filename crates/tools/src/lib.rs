@@ -10,6 +10,7 @@ mod file_work;
 pub mod glob;
 pub mod grep;
 pub mod input;
+pub mod masking;
 pub mod multi_edit;
 mod notebook;
 pub mod notebook_edit;

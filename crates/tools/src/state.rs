@@ -1,6 +1,7 @@
 //! What tools remember within one session. Each part guards itself; no lock is held across an await.
 
 use crate::bash::shell::Shell;
+use crate::masking::Masking;
 use crate::read_state::ReadState;
 use crate::tasks::Tasks;
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub struct ToolState {
     pub facts: SessionFacts,
     /// The shell's directory; persists between Bash calls.
     pub cwd: Mutex<PathBuf>,
+    /// What is hidden in results.
+    pub masking: Masking,
     /// What the model has seen of which file.
     pub reads: ReadState,
     /// Background tasks.
@@ -48,6 +51,7 @@ pub struct ToolState {
 impl ToolState {
     pub fn new(facts: SessionFacts, cwd: PathBuf) -> Self {
         Self {
+            masking: Masking::new(facts.env.clone()),
             facts,
             cwd: Mutex::new(cwd),
             reads: ReadState::default(),

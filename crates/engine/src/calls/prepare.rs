@@ -27,6 +27,9 @@ pub(super) fn parse(used: &ToolUse, io: &Io) -> Result<Box<dyn Call>, Outcome> {
     let Some(tool) = io.registry.find(&used.name) else {
         return Err(Outcome::invalid(format!("No such tool available: {}", used.name)));
     };
+    if let Some(refused) = io.state.masking.refusal(wire::names::canonical(&used.name), &used.input) {
+        return Err(refused);
+    }
     tool.parse(&used.input).map_err(|e| Outcome::invalid(e.to_string()))
 }
 

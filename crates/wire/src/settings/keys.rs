@@ -119,8 +119,8 @@ keys! {
         "skipDangerousModePermissionPrompt" skip_dangerous_mode_permission_prompt: Option<bool> => user_local_managed;
         /// Run nothing a folder brings along (hooks, servers, helpers, variables) before the folder is trusted.
         "refuseUntrustedProjectCode" refuse_untrusted_project_code: Option<bool> => user_managed, sticky(true), fail_closed(True);
-        /// Mask credentials in tool output. On unless set to `false`.
-        "maskSecrets" mask_secrets: Option<bool> => user_local_managed;
+        /// Hide credentials in tool output. On unless set to `false`.
+        "maskSecrets" mask_secrets: Option<bool> => user_managed, fail_closed(True);
         /// Isolation of shell commands.
         "sandbox" sandbox: Sandbox;
 
