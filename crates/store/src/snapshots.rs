@@ -15,6 +15,7 @@ mod restore;
 
 pub use draft::{Draft, Kept, Reach};
 pub use manifest::{Entry, Header, Kind, Manifest, Skipped, Stage, State};
+pub use plan::active;
 pub use restore::{Choice, Problem, Undone};
 
 use crate::error::StoreError;

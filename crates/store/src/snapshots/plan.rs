@@ -28,7 +28,7 @@ fn below_no_folder(plan: &BTreeMap<PathBuf, State>, path: &Path) -> bool {
 }
 
 /// The ids of snapshots that no restore has taken back. `headers` come oldest first.
-pub(super) fn active(headers: &[Header]) -> BTreeSet<&str> {
+pub fn active(headers: &[Header]) -> BTreeSet<&str> {
     let mut taken_back: BTreeSet<&str> = BTreeSet::new();
     let mut active = BTreeSet::new();
     for header in headers.iter().rev() {
