@@ -14,6 +14,7 @@ mod parse;
 mod permissions;
 mod subcommand;
 mod trust;
+mod undo;
 
 use crate::args::Args;
 use crate::launch::{Refusal, Surroundings};
@@ -64,6 +65,7 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
         Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
         Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
+        Subcommand::Undo => answer(undo::run(rest, &Env::snapshot())),
         Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
             Ok((text, code)) => print(&text).max(code),
             Err(message) => fail(&message),

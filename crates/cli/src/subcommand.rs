@@ -12,6 +12,7 @@ pub(crate) enum Subcommand {
     Config,
     Doctor,
     Trust,
+    Undo,
     Permissions,
     Help,
     /// Known to users of the reference, not part of this build.
@@ -39,6 +40,7 @@ const TABLE: &[Row] = &[
     row("auth", Subcommand::Auth, "auth login|logout|status: store, forget or name credentials"),
     row("config", Subcommand::Config, "config get|set|add|remove|list|explain|schema: settings files"),
     row("trust", Subcommand::Trust, "trust [path]: see what a folder would run, and trust it or not"),
+    row("undo", Subcommand::Undo, "Bring back what commands and edits destroyed; --list shows what can be brought back"),
     row("doctor", Subcommand::Doctor, "Find out what is wrong with this installation"),
     row("permissions", Subcommand::Permissions, "permissions explain|lint|test: what would be allowed, and why"),
     row("completions", Subcommand::Completions, "completions <shell>: print a completion script"),

@@ -3,6 +3,7 @@
 
 mod finalize;
 mod prepare;
+mod safekeeping;
 
 use crate::session::Io;
 use prepare::{Prepared, prepare};
@@ -123,7 +124,8 @@ impl Batch {
                 Prepared::Settled(outcome) => self.outcomes[index] = Some(outcome),
                 Prepared::Ready(call, cx) => {
                     let sharing = call.sharing();
-                    let task = self.running.spawn(tools::masking::run(call, cx)).id();
+                    let kept = safekeeping::before(&self.uses[index], &*call, &cx, io).await;
+                    let task = self.running.spawn(safekeeping::run(call, cx, kept)).id();
                     self.active.push(Running { index, since: Instant::now(), sharing, task });
                 }
             }

@@ -1,4 +1,4 @@
-//! The two git facts we need at start, read from files: no child process.
+//! The few git facts we need, read from files: no child process.
 
 use std::path::{Path, PathBuf};
 
@@ -36,8 +36,14 @@ pub fn branch(dir: &Path) -> String {
     }
 }
 
+/// Where refs and objects lie: the git directory itself, or that of a linked worktree's main checkout.
+pub fn common_dir(git_dir: &Path) -> PathBuf {
+    let named = std::fs::read_to_string(git_dir.join("commondir")).ok();
+    named.map_or_else(|| git_dir.to_path_buf(), |text| git_dir.join(text.trim()))
+}
+
 /// `.git` itself, or where a worktree's `.git` file points.
-fn git_dir(root: &Path) -> Option<PathBuf> {
+pub fn git_dir(root: &Path) -> Option<PathBuf> {
     let dot_git = root.join(".git");
     if dot_git.is_dir() {
         return Some(dot_git);
