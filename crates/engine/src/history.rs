@@ -4,8 +4,8 @@
 use model::{Fragment, Role, Turn, estimate};
 use wire::block::BlockHead;
 
-/// A reported size this many times our own count is not believed: a proxy that bills oddly must not cost the user
-/// the conversation.
+/// A reported size that many times above or below our own count is not believed: a server that counts oddly must
+/// neither cost the user the conversation nor let it run into the wall.
 const PLAUSIBLE: u64 = 3;
 
 #[derive(Default)]
@@ -55,7 +55,9 @@ impl History {
     pub(crate) fn report(&mut self, tokens: u64, fixed: u64) {
         self.count();
         let Size { counted, estimated, .. } = self.size;
-        self.size.reported = tokens.min((estimated + fixed) * PLAUSIBLE);
+        let own = estimated + fixed;
+        let believed = tokens <= own * PLAUSIBLE && tokens * PLAUSIBLE >= own;
+        self.size.reported = if believed { tokens } else { 0 };
         self.size.reported_at = (counted, estimated);
     }
 
@@ -182,12 +184,16 @@ mod tests {
     }
 
     #[test]
-    fn an_implausible_report_is_capped() {
+    fn only_a_plausible_report_is_believed() {
         let mut history = history(vec![Turn::user_text("hello"), answer()]);
         let own = history.tokens(100);
-        history.report(1_000_000, 100);
-        assert_eq!(history.tokens(100), own * PLAUSIBLE);
+        for odd in [0, 5, 1_000_000] {
+            history.report(odd, 100);
+            assert_eq!(history.tokens(100), own, "{odd}");
+        }
+        history.report(own + 7, 100);
+        assert_eq!(history.tokens(100), own + 7);
         history.push(Turn::user_text("more"), vec![]);
-        assert!(history.tokens(100) > own * PLAUSIBLE);
+        assert!(history.tokens(100) > own + 7);
     }
 }

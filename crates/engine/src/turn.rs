@@ -239,6 +239,10 @@ async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Re
         EndReason::AbortedTools => session.inject(MARKER_TOOLS, PromptSource::Marker).await,
         EndReason::ApiError | EndReason::PromptTooLong | EndReason::RapidRefill | EndReason::MaxOutputTokens => {
             refuse_open(session, turn, "Not run: the turn ended on an API error.").await?;
+            if reason == EndReason::RapidRefill {
+                // What the API last said is not what the user can act on.
+                turn.error = None;
+            }
             result::synthetic_error(session, turn, reason).await
         }
         EndReason::Completed
