@@ -37,6 +37,8 @@ pub(crate) struct ToolUse {
 pub(crate) struct Report {
     /// `tool_result` blocks in call order, for the history.
     pub results: Vec<Arc<RawValue>>,
+    /// Their transcript lines.
+    pub lines: Vec<String>,
     pub all_malformed: bool,
     /// A StructuredOutput call was refused by its schema.
     pub output_rejected: bool,

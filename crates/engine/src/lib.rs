@@ -2,14 +2,18 @@
 
 mod calls;
 mod command;
+mod commands;
+mod compact;
 mod context;
 mod control;
 mod decide;
+mod history;
 mod host;
 mod ledger;
 mod link;
 mod open;
 pub mod options;
+mod pressure;
 mod prompts;
 mod reload;
 mod result;

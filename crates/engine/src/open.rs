@@ -13,6 +13,7 @@ use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::options::{Boot, Options, SettingSource, StartError, Thinking};
+use crate::pressure::{Pressure, Wishes};
 use crate::reload::Watch;
 use crate::resume;
 use crate::scribe::Scribe;
@@ -133,6 +134,7 @@ impl Opening {
         self.adopt_trust();
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
+        let files = watch.instructions();
         let structured = self.structured()?;
         let registry = Arc::new(toolbox::registry(&self, &policy, structured.clone()));
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
@@ -159,7 +161,7 @@ impl Opening {
             registry: Arc::clone(&registry),
             structured,
         };
-        let context = self.context(identity, registry.tool_fragments().into_iter().map(Fragment::new).collect());
+        let context = self.context(identity, registry.tool_fragments().into_iter().map(Fragment::new).collect(), files);
         let start = self.conversation.start(self.options.name, self.mode);
         Ok(Session { control: Control::new(commands, host), context, io, start })
     }
@@ -339,14 +341,14 @@ impl Opening {
         }
     }
 
-    fn context(&mut self, identity: Arc<Identity>, tools: Vec<Fragment>) -> Context {
+    fn context(&mut self, identity: Arc<Identity>, tools: Vec<Fragment>, files: Vec<config::MemoryFile>) -> Context {
         let restored = self.conversation.loaded.as_mut().map(resume::restore);
         let (history, told_date, context_told) =
             restored.map_or((Vec::new(), None, false), |r| (r.history, r.told_date, r.context_told));
-        let files = if self.options.bare || self.options.safe_mode {
-            Vec::new()
-        } else {
-            config::memory::discover(&self.cwd, &self.env, &self.selection, &self.loaded)
+        let wishes = Wishes {
+            enabled: self.loaded.settings.auto_compact_enabled,
+            setting: self.loaded.settings.auto_compact_window,
+            flag: self.options.compact_window,
         };
         let fallbacks = if self.options.fallback_models.is_empty() {
             self.loaded.settings.fallback_model.clone().unwrap_or_default()
@@ -355,7 +357,8 @@ impl Opening {
         };
         Context::new(Parts {
             catalog: Arc::clone(&self.catalog),
-            history,
+            history: history.into(),
+            pressure: Pressure::new(wishes, &self.env, self.served()),
             models: Models::new(self.model.clone(), self.fallbacks(fallbacks)),
             settings: RequestSettings {
                 env: self.env.clone(),

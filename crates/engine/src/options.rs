@@ -23,6 +23,8 @@ pub struct Options {
     pub thinking_display: Option<String>,
     pub betas: Vec<String>,
     pub task_budget: Option<u64>,
+    /// `--autocompact`: the part of the context window to use.
+    pub compact_window: Option<u64>,
     /// `Some("")` means: no system prompt text at all.
     pub system_prompt: Option<String>,
     pub append_system_prompt: Option<String>,
@@ -74,6 +76,7 @@ impl Default for Options {
             thinking_display: None,
             betas: Vec::new(),
             task_budget: None,
+            compact_window: None,
             system_prompt: None,
             append_system_prompt: None,
             tools: None,

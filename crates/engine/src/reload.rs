@@ -31,6 +31,14 @@ impl Watch {
         policy
     }
 
+    /// Instruction files as they are on disk now.
+    pub(crate) fn instructions(&self) -> Vec<config::MemoryFile> {
+        if self.selection.bare || self.selection.safe_mode {
+            return Vec::new();
+        }
+        config::memory::discover(&self.cwd, &self.loaded.env, &self.selection, &self.loaded)
+    }
+
     /// The new policy, when a settings file changed. A few stat calls otherwise.
     pub(crate) fn refresh(&mut self, mode: PermissionMode) -> Option<Policy> {
         let changed = Project::refresh(&self.loaded, &self.cwd, &self.env, &self.selection)?;

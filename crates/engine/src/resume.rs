@@ -11,7 +11,8 @@ use wire::entry::Replacement;
 
 /// What a resumed session starts with.
 pub(crate) struct Restored {
-    pub history: Vec<Turn>,
+    /// Each turn with its line.
+    pub history: Vec<(Turn, String)>,
     /// The date the model was last told.
     pub told_date: Option<String>,
     pub context_told: bool,
@@ -24,14 +25,20 @@ pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
     let Loaded { entries, replacements, .. } = loaded;
     for entry in entries {
         match entry.kind {
-            EntryKind::User => restored.history.extend(user(entry, replacements)),
-            EntryKind::Assistant => restored.history.extend(assistant(entry)),
+            EntryKind::User => restored.extend(entry, user(entry, replacements)),
+            EntryKind::Assistant => restored.extend(entry, assistant(entry)),
             EntryKind::Attachment => attachment(entry, &mut restored),
             EntryKind::System => {}
         }
         entry.body = None;
     }
     restored
+}
+
+impl Restored {
+    fn extend(&mut self, entry: &LoadedEntry, turn: Option<Turn>) {
+        self.history.extend(turn.map(|turn| (turn, entry.uuid.to_string())));
+    }
 }
 
 fn raw(text: &str) -> Option<&RawValue> {
@@ -92,13 +99,17 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
             let Ok(text) = serde_json::from_str::<String>(content.get()) else { return };
             restored.context_told = true;
             restored.told_date = date_in(&text).or(restored.told_date.take());
-            restored.history.push(Turn::user_text(&text));
+            restored.extend(entry, Some(Turn::user_text(&text)));
+        }
+        (kind, Some(content), ..) if kind.starts_with("x_") => {
+            let text = serde_json::from_str::<String>(content.get()).ok();
+            restored.extend(entry, text.map(|text| Turn::user_text(&text)));
         }
         ("date_change", _, Some(date), _) => {
-            restored.history.push(Turn::user_text(&prompts::date_change(&date)));
+            restored.extend(entry, Some(Turn::user_text(&prompts::date_change(&date))));
             restored.told_date = Some(date);
         }
-        ("queued_command", .., Some(prompt)) => restored.history.push(Turn::from_content(Role::User, prompt)),
+        ("queued_command", .., Some(prompt)) => restored.extend(entry, Some(Turn::from_content(Role::User, prompt))),
         _ => {}
     }
 }

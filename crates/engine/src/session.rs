@@ -1,6 +1,7 @@
 //! One conversation: who owns what, and what happens between turns.
 
 use crate::command::{Event, Prompt};
+use crate::commands;
 use crate::context::Context;
 use crate::control::{Control, Wake};
 use crate::host::Host;
@@ -98,7 +99,7 @@ impl Session {
         let state = Arc::clone(&self.io.state);
         loop {
             match self.control.next_wake(state.tasks.next_event()).await {
-                Wake::Prompt(prompt) if prompt.query => turn::run(&mut self, Opener::Prompt(prompt)).await,
+                Wake::Prompt(prompt) if prompt.query => self.accept(prompt).await,
                 Wake::Prompt(prompt) => {
                     if let Err(error) = self.record_prompt(&prompt) {
                         tracing::warn!(%error, "a prompt could not be recorded");
@@ -115,28 +116,41 @@ impl Session {
         self.close().await;
     }
 
+    /// A prompt is a command of ours or opens a turn.
+    async fn accept(&mut self, prompt: Prompt) {
+        match commands::built_in(&plain_text(&prompt.content)) {
+            Some(command) => commands::run(self, command, prompt).await,
+            None => turn::run(self, Opener::Prompt(prompt)).await,
+        }
+    }
+
     /// Accepts what opens a turn: records it, tells the host that the turn begins.
     pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<(), StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
         match opener {
             Opener::Prompt(prompt) => {
                 let recorded = self.record_prompt(prompt);
-                self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
                 let written = recorded?;
                 if self.io.flags.replay_user_messages {
                     self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
                 }
             }
             Opener::Notice(text) => {
-                self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
                 self.inject(text, PromptSource::Meta).await?;
             }
         }
         self.add_session_context()
     }
 
+    /// Tells the host that a turn begins.
+    pub(crate) async fn announce(&self) {
+        self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+    }
+
     /// Before the first line of this process: the copied history of a fork, a changed mode, the name.
-    fn begin(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn begin(&mut self) -> Result<(), StoreError> {
         let start = std::mem::take(&mut self.start);
         let session_id = self.io.host.session_id.clone();
         if let Some(source) = start.fork_of {
@@ -178,16 +192,21 @@ impl Session {
             source: &PromptSource::Host,
         };
         let written = self.io.scribe.user(line)?;
-        self.context.push_prompt(&prompt.content);
+        self.context.push_prompt(&prompt.content, written.uuid.clone());
         self.context.last_prompt = plain_text(&prompt.content);
         Ok(written)
     }
 
     /// Date and instructions stand beside the first prompt; a new day is told when it comes.
-    fn add_session_context(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn add_session_context(&mut self) -> Result<(), StoreError> {
         let Some(attachment) = self.context.due_attachment() else { return Ok(()) };
-        self.io.scribe.attachment(attachment.line)?;
-        self.context.push_text(&attachment.text);
+        self.attach(attachment)
+    }
+
+    /// Records what stands beside the conversation and sends it from now on.
+    pub(crate) fn attach(&mut self, attachment: Attachment) -> Result<(), StoreError> {
+        let uuid = self.io.scribe.attachment(attachment.line)?;
+        self.context.push_text(&attachment.text, uuid);
         Ok(())
     }
 
@@ -198,7 +217,7 @@ impl Session {
         let message = user_message(&content);
         let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &source };
         let written = self.io.scribe.user(line)?;
-        self.context.push_text(text);
+        self.context.push_text(text, written.uuid.clone());
         if source == PromptSource::Marker {
             let user = User {
                 kind: "user",
@@ -254,13 +273,18 @@ impl Session {
 }
 
 /// `{"role":"user","content":…}` around content bytes as they are.
-fn user_message(content: &RawValue) -> Box<RawValue> {
+pub(crate) fn user_message(content: &RawValue) -> Box<RawValue> {
     let text = format!(r#"{{"role":"user","content":{}}}"#, content.get());
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
+/// `{"role":"user","content":"…"}`
+pub(crate) fn text_message(text: &str) -> Box<RawValue> {
+    wire::raw::to_raw(text).map_or_else(|_| RawValue::NULL.to_owned(), |content| user_message(&content))
+}
+
 /// The text of a prompt, for titles and queues.
-fn plain_text(content: &RawValue) -> String {
+pub(crate) fn plain_text(content: &RawValue) -> String {
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
         return text;
     }
@@ -297,7 +321,12 @@ pub(crate) struct Attachment {
 
 impl Attachment {
     pub(crate) fn session_context(text: String) -> Option<Self> {
-        let line = wire::raw::to_raw(&serde_json::json!({"type": "x_session_context", "content": text})).ok()?;
+        Self::note("x_session_context", text)
+    }
+
+    /// A text of our own kind: `kind` begins with `x_`.
+    pub(crate) fn note(kind: &str, text: String) -> Option<Self> {
+        let line = wire::raw::to_raw(&serde_json::json!({"type": kind, "content": text})).ok()?;
         Some(Self { line, text })
     }
 
