@@ -165,6 +165,8 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("setting-sources", One, "list", Config, "Comma list of user, project, local", Check(setting_sources)),
     row("trust-workspace", Switch, "", Config, "Trust this folder for this run only", Set(|a, _| a.options.trust = TrustChoice::Granted)),
     row("refuse-untrusted-code", Switch, "", Config, "Run nothing an untrusted folder brings along", Set(|a, _| a.options.trust = TrustChoice::StoredOrRefuse)),
+    row("disable-slash-commands", Switch, "", Config, "Without skills and commands", Set(|a, _| a.options.disable_slash_commands = true)),
+    row("agents", One, "json", Config, "Agent definitions for this session, by name", Set(|a, v| a.options.agents = last(v))),
     row("bare", Switch, "", Config, "Minimal: no instructions files, three tools", Set(|a, _| a.options.bare = true)),
     row("safe-mode", Switch, "", Config, "Without any customisation", Set(|a, _| a.options.safe_mode = true)),
 
@@ -179,14 +181,12 @@ pub(crate) const FLAGS: &[Flag] = &[
 
     ignored("advisor", One),
     ignored("agent", One),
-    ignored("agents", One),
     ignored("append-subagent-system-prompt", One),
     ignored("await-initialize", Switch),
     ignored("ax-screen-reader", Switch),
     ignored("channels", Greedy),
     ignored("chrome", Switch),
     ignored("dangerously-load-development-channels", Greedy),
-    ignored("disable-slash-commands", Switch),
     ignored("exclude-dynamic-system-prompt-sections", Switch),
     ignored("ide", Switch),
     ignored("include-hook-events", Switch),

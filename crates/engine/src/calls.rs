@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use store::StoreError;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
-use tools::{Call, Outcome, Sharing};
+use tools::{Call, CallCx, Outcome, Sharing};
 use wire::sdk::{Message, ToolProgress};
 
 /// How often a host hears that a long call is still running.
@@ -69,6 +69,18 @@ pub(crate) async fn refuse(uses: Vec<ToolUse>, io: &mut Io, why: &str) -> Result
         finalize::deliver(used, Outcome::failed(why), io, &mut report).await?;
     }
     Ok(report)
+}
+
+/// What something that is no call of the model may use, to run tools on its own account.
+pub(crate) fn context_for(io: &Io, id: &str, cancel: CancellationToken) -> CallCx {
+    let used = ToolUse {
+        id: id.to_owned(),
+        name: String::new(),
+        input: RawValue::NULL.to_owned(),
+        assistant_uuid: String::new(),
+        malformed: None,
+    };
+    prepare::call_cx(&used, io.workspace(), io, cancel)
 }
 
 /// A call that was parsed but not started.

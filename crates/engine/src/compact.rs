@@ -8,7 +8,7 @@ use crate::context::{Context, TooLarge};
 use crate::link::LinkError;
 use crate::prompts;
 use crate::scribe::BoundaryLine;
-use crate::session::{Io, Session};
+use crate::session::{Attachment, Io, Session};
 use model::{ModelError, Progress, RetryPolicy, Turn, Verdict, catalog};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -342,9 +342,14 @@ impl Session {
 
     /// Instructions and the newest files from disk as they are now, lists that are not done.
     fn tell_again(&mut self) -> Result<(), StoreError> {
-        let files = self.io.watch.instructions();
-        self.context.set_instructions(files);
+        let memory = self.io.watch.memory();
+        self.context.set_instructions(memory.files);
+        self.io.lore.begin_anew(memory.lazy);
         self.add_session_context()?;
+        for text in self.io.lore.said_again() {
+            let Some(note) = Attachment::note("x_skill", text) else { continue };
+            self.attach(note)?;
+        }
         for note in afterwards::notes(&self.io, self.context.kept_budget()) {
             self.attach(note)?;
         }

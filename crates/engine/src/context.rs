@@ -30,6 +30,8 @@ pub(crate) struct Context {
     /// Set when the API said that less output fits.
     output_limit: Option<u64>,
     reminders: Reminders,
+    /// A skill asked for this effort for the rest of the turn.
+    turn_effort: Option<String>,
     pub last_prompt: String,
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
@@ -122,6 +124,7 @@ impl Context {
             disabled: Vec::new(),
             output_limit: None,
             reminders: parts.reminders,
+            turn_effort: None,
             last_prompt: String::new(),
             max_turns: parts.limits.max_turns,
             max_budget_usd: parts.limits.max_budget_usd,
@@ -144,7 +147,8 @@ impl Context {
 
     fn effort_level(&self) -> Option<Effort> {
         let facts = self.facts();
-        let wanted = self.settings.env.non_empty("CLAUDE_CODE_EFFORT_LEVEL").or(self.settings.effort.as_deref());
+        let set = self.settings.env.non_empty("CLAUDE_CODE_EFFORT_LEVEL").or(self.settings.effort.as_deref());
+        let wanted = self.turn_effort.as_deref().or(set);
         match wanted.and_then(Effort::parse) {
             Some(wanted) => facts.clamp_effort(wanted),
             None => facts.default_effort,
@@ -162,7 +166,26 @@ impl Context {
     /// The next message tries the configured model again.
     pub(crate) fn end_turn(&mut self) {
         self.models.return_to_main();
+        self.turn_effort = None;
         self.output_limit = None;
+    }
+
+    /// What a skill wants for the rest of this turn. A model outside `allowed` is not used.
+    pub(crate) fn choose_for_turn(&mut self, model: Option<&str>, effort: Option<&str>, allowed: Option<&[String]>) {
+        if let Some(effort) = effort {
+            self.turn_effort = Some(effort.to_owned());
+        }
+        let Some(model) = model else { return };
+        let env = &self.settings.env;
+        let id = self.catalog.resolve(model, env);
+        let is_allowed = |entry: &String| {
+            entry == model || self.catalog.resolve(entry, env) == id || id.starts_with(&format!("claude-{entry}"))
+        };
+        if allowed.is_none_or(|list| list.iter().any(is_allowed)) {
+            self.models.standing_in = Some(id);
+        } else {
+            tracing::warn!(model, "the model a skill asks for is not among availableModels; it is not used");
+        }
     }
 
     pub(crate) fn limit_output(&mut self, limit: u64) {
@@ -350,5 +373,6 @@ fn scope_name(scope: config::MemoryScope) -> &'static str {
         config::MemoryScope::User => "user",
         config::MemoryScope::Project => "project",
         config::MemoryScope::Local => "project, private to the user",
+        config::MemoryScope::Auto => "notes that earlier sessions kept",
     }
 }

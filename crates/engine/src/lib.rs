@@ -11,6 +11,7 @@ mod history;
 mod host;
 mod ledger;
 mod link;
+mod lore;
 mod open;
 pub mod options;
 mod pressure;

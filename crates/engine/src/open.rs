@@ -12,6 +12,7 @@ use crate::control::Control;
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
+use crate::lore::{self, Lore};
 use crate::options::{Boot, Options, SettingSource, StartError, Thinking};
 use crate::pressure::{Pressure, Wishes};
 use crate::reload::Watch;
@@ -20,6 +21,8 @@ use crate::scribe::Scribe;
 use crate::session::{HostFlags, InitFacts, Io, Session, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
+use config::roots::Roots;
+use config::styles::Style;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
 use conversation::Conversation;
@@ -58,6 +61,14 @@ pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     let session = opening.build(command_receiver, event_sender)?;
     tokio::spawn(session.serve());
     Ok((commands, events))
+}
+
+/// What the model is told besides the conversation of this process.
+struct Told {
+    restored: Option<resume::Restored>,
+    files: Vec<config::MemoryFile>,
+    tools: Vec<Fragment>,
+    system: Vec<Fragment>,
 }
 
 /// Everything known before the parts are made.
@@ -134,9 +145,15 @@ impl Opening {
         self.adopt_trust();
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
-        let files = watch.instructions();
         let structured = self.structured()?;
-        let registry = Arc::new(toolbox::registry(&self, &policy, structured.clone()));
+        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+        let mut memory = watch.memory();
+        let files = std::mem::take(&mut memory.files);
+        let roots = self.roots();
+        let style = self.style(&roots);
+        let told = restored.as_ref().map(|r| r.told_skills.clone()).unwrap_or_default();
+        let lore = self.lore(roots, memory.lazy, told);
+        let registry = Arc::new(toolbox::registry(&self, &policy, structured.clone(), &lore));
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
         let state = Arc::new(self.tool_state());
@@ -153,6 +170,7 @@ impl Opening {
             live: self.live_record(),
             flags: self.host_flags(),
             facts: self.init_facts(),
+            lore,
             results: 0,
             env: self.env.clone(),
             host: host.clone(),
@@ -161,7 +179,9 @@ impl Opening {
             registry: Arc::clone(&registry),
             structured,
         };
-        let context = self.context(identity, registry.tool_fragments().into_iter().map(Fragment::new).collect(), files);
+        let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
+        let system = prompt::system(&self, style.as_ref());
+        let context = self.context(identity, Told { restored, files, tools, system });
         let start = self.conversation.start(self.options.name, self.mode);
         Ok(Session { control: Control::new(commands, host), context, io, start })
     }
@@ -200,7 +220,11 @@ impl Opening {
             readable: vec![self.session_dir().join("tool-results"), self.tasks_dir()],
             plan_file: None,
         };
+        let root = sys::git::root(&self.cwd);
+        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
         Watch {
+            notes: self.layout.project_dir(&root).join("memory"),
+            added: self.options.add_dirs.iter().map(|d| self.cwd.join(d)).collect(),
             cwd: self.cwd.clone(),
             env: self.base_env.clone(),
             selection: self.selection.clone(),
@@ -341,8 +365,47 @@ impl Opening {
         }
     }
 
-    fn context(&mut self, identity: Arc<Identity>, tools: Vec<Fragment>, files: Vec<config::MemoryFile>) -> Context {
-        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+    fn roots(&self) -> Roots {
+        let added: Vec<PathBuf> = self.options.add_dirs.iter().map(|d| self.cwd.join(d)).collect();
+        Roots::find(&self.cwd, &self.env, &self.selection, &self.loaded, &added)
+    }
+
+    /// Whether there may be skills at all.
+    fn has_skills(&self) -> bool {
+        let nothing_given = self.options.bare && self.options.add_dirs.is_empty();
+        !(self.options.disable_slash_commands || self.options.safe_mode || nothing_given)
+    }
+
+    fn style(&self, roots: &Roots) -> Option<Style> {
+        let name = self.loaded.settings.output_style.as_deref()?;
+        let found = config::styles::find(roots, name);
+        if found.is_none() && !name.eq_ignore_ascii_case(DEFAULT_STYLE) {
+            tracing::warn!(name, "no such output style");
+        }
+        found
+    }
+
+    fn lore(&self, roots: Roots, lazy: config::nested::Lazy, told: Vec<String>) -> Lore {
+        let settings = &self.loaded.settings;
+        let window = self.catalog.lookup(&self.model).context_window;
+        Lore::new(lore::Parts {
+            fixed: lore::Fixed {
+                env: self.env.clone(),
+                session_id: self.conversation.session_id.clone(),
+                project: self.cwd.clone(),
+                budget: lore::budget(&self.env, settings, window),
+                shell_disabled: settings.disable_skill_shell_execution == Some(true),
+                managed_rules_only: self.loaded.managed_rules_only,
+            },
+            roots: self.has_skills().then_some(roots),
+            overrides: settings.skill_overrides.clone(),
+            lazy,
+            told,
+        })
+    }
+
+    fn context(&mut self, identity: Arc<Identity>, told: Told) -> Context {
+        let Told { restored, files, tools, system } = told;
         let (history, told_date, context_told) =
             restored.map_or((Vec::new(), None, false), |r| (r.history, r.told_date, r.context_told));
         let wishes = Wishes {
@@ -371,7 +434,7 @@ impl Opening {
                 user_id: None,
             },
             tools,
-            system: prompt::system(self),
+            system,
             reminders: Reminders { files, told_date, context_told },
             limits: Limits {
                 max_turns: self.options.max_turns,

@@ -52,6 +52,10 @@ pub struct Options {
     pub resume_drops_turn: Option<String>,
     pub name: Option<String>,
     pub persist: bool,
+    /// `--disable-slash-commands`: no skills, no commands.
+    pub disable_slash_commands: bool,
+    /// `--agents`: JSON text.
+    pub agents: Option<String>,
     pub bare: bool,
     pub safe_mode: bool,
     pub record: Option<PathBuf>,
@@ -97,6 +101,8 @@ impl Default for Options {
             resume_drops_turn: None,
             name: None,
             persist: true,
+            disable_slash_commands: false,
+            agents: None,
             bare: false,
             safe_mode: false,
             record: None,

@@ -108,6 +108,67 @@ pub(crate) fn session_context(date: &str, files: &[Instructions<'_>]) -> String 
     text
 }
 
+/// A text of our own, marked as such.
+pub(crate) fn reminder(text: &str) -> String {
+    format!("<system-reminder>\n{text}\n</system-reminder>")
+}
+
+/// The skills the model does not know yet, and those that went.
+pub(crate) fn skill_listing(lines: &[&str], gone: &[&str], is_first: bool) -> String {
+    let mut text = String::new();
+    if !lines.is_empty() {
+        let heading = if is_first {
+            "Skills that the Skill tool can load:"
+        } else {
+            "These skills are new or have changed; the Skill tool can load them:"
+        };
+        write!(text, "{heading}\n\n{}", lines.join("\n")).ok();
+    }
+    if !gone.is_empty() {
+        let gap = if lines.is_empty() { "" } else { "\n\n" };
+        write!(text, "{gap}{SKILLS_GONE}{}", gone.join(", ")).ok();
+    }
+    text
+}
+
+/// What names of skills that are no more come after.
+pub(crate) const SKILLS_GONE: &str = "These skills are no longer available: ";
+
+pub(crate) fn skill_again(name: &str) -> String {
+    format!("The skill {name} was invoked again. Its instructions are already above, unchanged; follow them.")
+}
+
+/// Skills of the same name in folders below.
+pub(crate) fn skill_variants(names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n\nFolders below have a skill of the same name: {}. When the files at hand lie there, load that one instead.",
+        names.join(", ")
+    )
+}
+
+pub(crate) fn nested_memory(path: &str, text: &str) -> String {
+    reminder(&format!("Instructions from {path}, for the files you are working with:\n\n{}", text.trim_end()))
+}
+
+pub(crate) fn attached_file(path: &str, content: &str) -> String {
+    reminder(&format!("The file {path}, which the instructions mention, as Read shows it:\n\n{content}"))
+}
+
+/// How answers are to be written.
+pub(crate) fn output_style(name: &str, text: &str) -> String {
+    format!("# Output style: {name}\n{text}")
+}
+
+/// The built-in prompt without its guidance on engineering work.
+pub(crate) fn without_guidance() -> String {
+    let Some((before, rest)) = SYSTEM.split_once("# How to work") else { return SYSTEM.to_owned() };
+    let after = rest.split_once("\n# ").map_or("", |(_, after)| after);
+    format!("{before}# {after}")
+}
+
 pub(crate) fn date_change(date: &str) -> String {
     format!("<system-reminder>\nThe date is now {date}.\n</system-reminder>")
 }

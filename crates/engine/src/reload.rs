@@ -1,6 +1,7 @@
 //! Settings that change while a session runs. Noticed by stat before calls run: what refuses applies to the next call, what
 //! grants anything waits, because the session itself may have written it.
 
+use config::memory::Memory;
 use config::{Loaded, Project, Selection};
 use permission::{Place, Policy};
 use std::path::PathBuf;
@@ -19,6 +20,10 @@ pub(crate) struct Watch {
     pub place: Place,
     /// What the user has to be told about changes.
     pub notices: Vec<String>,
+    /// Directories of `--add-dir`.
+    pub added: Vec<PathBuf>,
+    /// Where the session keeps notes of its own.
+    pub notes: PathBuf,
 }
 
 impl Watch {
@@ -32,11 +37,22 @@ impl Watch {
     }
 
     /// Instruction files as they are on disk now.
-    pub(crate) fn instructions(&self) -> Vec<config::MemoryFile> {
-        if self.selection.bare || self.selection.safe_mode {
-            return Vec::new();
+    pub(crate) fn memory(&self) -> Memory {
+        let memory = config::memory::load(&config::memory::Query {
+            cwd: &self.cwd,
+            env: &self.loaded.env,
+            selection: &self.selection,
+            loaded: &self.loaded,
+            added: &self.added,
+            notes: Some(&self.notes),
+        });
+        for left_out in &memory.skipped {
+            tracing::warn!(file = %left_out.path.display(), reason = left_out.reason, "instructions left out");
         }
-        config::memory::discover(&self.cwd, &self.loaded.env, &self.selection, &self.loaded)
+        for finding in &memory.findings {
+            tracing::warn!("{finding}");
+        }
+        memory
     }
 
     /// The new policy, when a settings file changed. A few stat calls otherwise.

@@ -17,6 +17,7 @@ use wire::usage::Usage;
 const FAST_MODE: &str = "off";
 
 pub(crate) fn init(context: &Context, io: &Io) -> Init {
+    let (slash_commands, skills) = io.lore.names();
     Init {
         kind: "system",
         subtype: "init",
@@ -26,12 +27,12 @@ pub(crate) fn init(context: &Context, io: &Io) -> Init {
         mcp_servers: Vec::new(),
         model: context.model().to_owned(),
         permission_mode: io.mode.as_str(),
-        slash_commands: Vec::new(),
+        slash_commands,
         api_key_source: io.facts.api_key_source,
         claude_code_version: wire::version::COMPAT,
         output_style: io.facts.output_style.clone(),
         agents: Vec::new(),
-        skills: Vec::new(),
+        skills,
         plugins: Vec::new(),
         betas: io.facts.betas.clone(),
         capabilities: Vec::new(),
@@ -154,7 +155,7 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
     TurnResult {
         kind: "result",
         subtype: reason.subtype(),
-        is_error: is_error(reason),
+        is_error: is_error(reason) || turn.command_failed,
         api_error_status: failed.and_then(|e| e.status),
         duration_ms: millis(turn.started),
         duration_api_ms: io.ledger.api_ms,

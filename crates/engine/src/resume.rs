@@ -16,12 +16,14 @@ pub(crate) struct Restored {
     /// The date the model was last told.
     pub told_date: Option<String>,
     pub context_told: bool,
+    /// Lines of the skill listing the model knows.
+    pub told_skills: Vec<String>,
 }
 
 /// Builds the history. Bodies are let go one by one as they are turned into fragments: a long conversation is never
 /// held twice. What a fork needs besides (the lines' places in the file) stays.
 pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
-    let mut restored = Restored { history: Vec::new(), told_date: None, context_told: false };
+    let mut restored = Restored { history: Vec::new(), told_date: None, context_told: false, told_skills: Vec::new() };
     let Loaded { entries, replacements, .. } = loaded;
     for entry in entries {
         match entry.kind {
@@ -85,6 +87,10 @@ struct Attached<'a> {
     content: Option<&'a RawValue>,
     #[serde(default)]
     new_date: Option<String>,
+    #[serde(default)]
+    path: Option<String>,
+    #[serde(default)]
+    filename: Option<String>,
     /// A prompt that was typed while a turn ran: text or blocks.
     #[serde(borrow, default)]
     prompt: Option<&'a RawValue>,
@@ -94,6 +100,18 @@ struct Attached<'a> {
 fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
     let Some(body) = entry.body.as_deref().and_then(raw) else { return };
     let Ok(attached) = serde_json::from_str::<Attached<'_>>(body.get()) else { return };
+    if let Some(text) = attached.content.and_then(|content| serde_json::from_str::<String>(content.get()).ok()) {
+        match (attached.kind.as_str(), &attached.path, &attached.filename) {
+            ("skill_listing", ..) => return listing(entry, &text, restored),
+            ("nested_memory", Some(path), _) => {
+                return restored.extend(entry, Some(Turn::user_text(&prompts::nested_memory(path, &text))));
+            }
+            ("file", _, Some(path)) => {
+                return restored.extend(entry, Some(Turn::user_text(&prompts::attached_file(path, &text))));
+            }
+            _ => {}
+        }
+    }
     match (attached.kind.as_str(), attached.content, attached.new_date, attached.prompt) {
         ("x_session_context", Some(content), ..) => {
             let Ok(text) = serde_json::from_str::<String>(content.get()) else { return };
@@ -112,6 +130,16 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
         ("queued_command", .., Some(prompt)) => restored.extend(entry, Some(Turn::from_content(Role::User, prompt))),
         _ => {}
     }
+}
+
+fn listing(entry: &LoadedEntry, text: &str, restored: &mut Restored) {
+    restored.extend(entry, Some(Turn::user_text(&prompts::reminder(text))));
+    let gone: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix(prompts::SKILLS_GONE)).flat_map(|l| l.split(", ")).collect();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("- ")).collect();
+    let name = |line: &str| line[2..].split_once(": ").map_or(line[2..].to_owned(), |(name, _)| name.to_owned());
+    let fresh: Vec<String> = lines.iter().map(|line| name(line)).collect();
+    restored.told_skills.retain(|line| !fresh.contains(&name(line)) && !gone.contains(&name(line).as_str()));
+    restored.told_skills.extend(lines.into_iter().map(str::to_owned));
 }
 
 fn date_in(context: &str) -> Option<String> {

@@ -113,6 +113,13 @@ impl Scribe {
         self.push_user(entry)
     }
 
+    /// The body of a skill, with the call that loaded it.
+    pub(crate) fn skill(&mut self, message: Box<RawValue>, tool_use_id: Option<String>) -> Result<Written, StoreError> {
+        let entry =
+            UserEntry { is_meta: true, source_tool_use_id: tool_use_id, ..self.blank_user(message, None) };
+        self.push_user(entry)
+    }
+
     pub(crate) fn result(&mut self, line: ResultLine) -> Result<Written, StoreError> {
         let entry = UserEntry {
             parent_uuid: Some(line.assistant_uuid.clone()),

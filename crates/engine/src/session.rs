@@ -6,6 +6,8 @@ use crate::context::Context;
 use crate::control::{Control, Wake};
 use crate::host::Host;
 use crate::ledger::Ledger;
+use crate::lore::invoke::{Attached, Invocation};
+use crate::lore::slash::{self, Plan};
 use crate::prompts;
 use crate::result;
 use crate::scribe::{PromptSource, Scribe, UserLine};
@@ -15,10 +17,12 @@ use crate::tasks;
 use crate::turn::{self, Opener};
 use permission::Policy;
 use serde_json::value::RawValue;
+use std::path::PathBuf;
 use std::sync::Arc;
 use store::StoreError;
 use store::registry::{LiveRecord, Status as LiveStatus};
 use sys::Env;
+use tokio_util::sync::CancellationToken;
 use tools::state::ToolState;
 use tools::{Registry, Workspace};
 use wire::entry::MetaEntry;
@@ -65,6 +69,7 @@ pub(crate) struct Io {
     pub live: Option<LiveRecord>,
     pub flags: HostFlags,
     pub facts: InitFacts,
+    pub lore: crate::lore::Lore,
     pub results: u64,
 }
 
@@ -125,11 +130,15 @@ impl Session {
     }
 
     /// Accepts what opens a turn: records it, tells the host that the turn begins.
-    pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<(), StoreError> {
+    pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<Option<Plan>, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
+        self.io.lore.refresh().await;
+        let mut plan = None;
         match opener {
             Opener::Prompt(prompt) => {
-                let recorded = self.record_prompt(prompt);
+                self.io.end_grants();
+                plan = slash::plan(&self.io.lore.skills(), &prompt.content);
+                let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
                 self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
                 let written = recorded?;
                 if self.io.flags.replay_user_messages {
@@ -141,7 +150,87 @@ impl Session {
                 self.inject(text, PromptSource::Meta).await?;
             }
         }
-        self.add_session_context()
+        self.add_session_context()?;
+        Ok(plan)
+    }
+
+    /// Loads the skills that the prompt named. The inner error is why they were not loaded.
+    pub(crate) async fn load_typed(
+        &mut self,
+        opened: Result<Option<Plan>, StoreError>,
+        token: &CancellationToken,
+    ) -> Result<Result<(), String>, StoreError> {
+        let Some(plan) = opened? else { return Ok(Ok(())) };
+        let outcome = slash::load(self, plan, token).await?;
+        if let Err(why) = &outcome {
+            let text = format!("<local-command-stderr>{why}</local-command-stderr>");
+            self.inject(&text, PromptSource::Marker).await?;
+        }
+        Ok(outcome)
+    }
+
+    /// Adds what skills say, and lets what they declare hold.
+    pub(crate) async fn take_up(&mut self, loaded: Vec<Invocation>) -> Result<(), StoreError> {
+        for invocation in loaded {
+            self.count_use(&invocation.skill.name);
+            let text = self.io.lore.say(&invocation);
+            let Invocation { skill, files, rules, tool_use_id, .. } = invocation;
+            self.add_skill_text(&text, tool_use_id).await?;
+            for file in files {
+                let Some(attachment) = Attachment::file(&file) else { continue };
+                self.attach(attachment)?;
+            }
+            self.io.grant(rules);
+            let allowed = self.io.watch.loaded.settings.available_models.as_deref();
+            self.context.choose_for_turn(skill.model.as_deref(), skill.effort.as_deref(), allowed);
+        }
+        Ok(())
+    }
+
+    fn count_use(&self, name: &str) {
+        let (env, name) = (self.io.watch.env.clone(), name.to_owned());
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = config::state::count_skill_use(&env, &name, sys::clock::now_ms()) {
+                tracing::debug!(%error, "the use of a skill could not be counted");
+            }
+        });
+    }
+
+    async fn add_skill_text(&mut self, text: &str, tool_use_id: Option<String>) -> Result<(), StoreError> {
+        let content = serde_json::json!([{"type": "text", "text": text}]);
+        let Ok(content) = wire::raw::to_raw(&content) else { return Ok(()) };
+        let message = user_message(&content);
+        let written = self.io.scribe.skill(message.clone(), tool_use_id)?;
+        self.context.push_text(text, written.uuid.clone());
+        self.io.host.send(Message::User(Box::new(synthetic(message, written, &self.io.host)))).await;
+        Ok(())
+    }
+
+    /// Before a step: skills that came, changed or went since the model was last told.
+    pub(crate) async fn tell_lore(&mut self) -> Result<(), StoreError> {
+        self.io.lore.refresh().await;
+        self.tell_listing().await
+    }
+
+    async fn tell_listing(&mut self) -> Result<(), StoreError> {
+        let Some((attachment, warning)) = self.io.lore.due_listing() else { return Ok(()) };
+        self.attach(attachment)?;
+        if let Some(warning) = warning {
+            self.io.host.notice(warning).await;
+        }
+        Ok(())
+    }
+
+    /// After calls: the skills they loaded, and the instructions that hold for the files they touched.
+    pub(crate) async fn after_calls(&mut self, touched: &[PathBuf]) -> Result<(), StoreError> {
+        let loaded = self.io.lore.take_loaded();
+        self.take_up(loaded).await?;
+        for file in self.io.lore.touch(touched).await {
+            if let Some(attachment) = Attachment::nested_memory(&file) {
+                self.attach(attachment)?;
+            }
+        }
+        Ok(())
     }
 
     /// Tells the host that a turn begins.
@@ -177,6 +266,15 @@ impl Session {
     }
 
     fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
+        self.record_prompt_as(prompt, &prompt.content)
+    }
+
+    /// `content` is how the prompt stands in the conversation.
+    fn record_prompt_as(
+        &mut self,
+        prompt: &Prompt,
+        content: &RawValue,
+    ) -> Result<crate::scribe::Written, StoreError> {
         self.begin()?;
         let session_id = self.io.host.session_id.clone();
         for operation in ["enqueue", "dequeue"] {
@@ -186,13 +284,13 @@ impl Session {
             self.io.scribe.meta(entry)?;
         }
         let line = UserLine {
-            message: user_message(&prompt.content),
+            message: user_message(content),
             uuid: prompt.uuid.clone(),
             mode: self.io.mode,
             source: &PromptSource::Host,
         };
         let written = self.io.scribe.user(line)?;
-        self.context.push_prompt(&prompt.content, written.uuid.clone());
+        self.context.push_prompt(content, written.uuid.clone());
         self.context.last_prompt = plain_text(&prompt.content);
         Ok(written)
     }
@@ -219,18 +317,7 @@ impl Session {
         let written = self.io.scribe.user(line)?;
         self.context.push_text(text, written.uuid.clone());
         if source == PromptSource::Marker {
-            let user = User {
-                kind: "user",
-                message,
-                parent_tool_use_id: None,
-                session_id: self.io.host.session_id.clone(),
-                uuid: written.uuid,
-                timestamp: written.timestamp,
-                tool_use_result: None,
-                is_replay: false,
-                is_synthetic: true,
-            };
-            self.io.host.send(Message::User(Box::new(user))).await;
+            self.io.host.send(Message::User(Box::new(synthetic(message, written, &self.io.host)))).await;
         }
         Ok(())
     }
@@ -299,6 +386,21 @@ pub(crate) fn plain_text(content: &RawValue) -> String {
     texts.join("\n")
 }
 
+/// The host's twin of a message of our own.
+fn synthetic(message: Box<RawValue>, written: crate::scribe::Written, host: &Host) -> User {
+    User {
+        kind: "user",
+        message,
+        parent_tool_use_id: None,
+        session_id: host.session_id.clone(),
+        uuid: written.uuid,
+        timestamp: written.timestamp,
+        tool_use_result: None,
+        is_replay: false,
+        is_synthetic: true,
+    }
+}
+
 fn echo(prompt: &Prompt, written: &crate::scribe::Written, host: &Host) -> User {
     User {
         kind: "user",
@@ -328,6 +430,29 @@ impl Attachment {
     pub(crate) fn note(kind: &str, text: String) -> Option<Self> {
         let line = wire::raw::to_raw(&serde_json::json!({"type": kind, "content": text})).ok()?;
         Some(Self { line, text })
+    }
+
+    pub(crate) fn skill_listing(text: String, names: &[&str], is_initial: bool) -> Option<Self> {
+        let line = serde_json::json!({
+            "type": "skill_listing", "content": text, "isInitial": is_initial, "names": names, "skillCount": names.len(),
+        });
+        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(&text) })
+    }
+
+    pub(crate) fn nested_memory(file: &config::MemoryFile) -> Option<Self> {
+        let path = file.path.display().to_string();
+        let line = serde_json::json!({
+            "type": "nested_memory", "path": path, "displayPath": path, "content": file.text,
+        });
+        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::nested_memory(&path, &file.text) })
+    }
+
+    pub(crate) fn file(file: &Attached) -> Option<Self> {
+        let path = file.path.display().to_string();
+        let line = serde_json::json!({
+            "type": "file", "filename": path, "displayPath": file.display, "content": file.content,
+        });
+        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::attached_file(&path, &file.content) })
     }
 
     pub(crate) fn date_change(date: &str) -> Option<Self> {

@@ -5,6 +5,7 @@ use crate::calls::{self, Report, ToolUse};
 use crate::command::Prompt;
 use crate::compact::{self, Trigger};
 use crate::decide::{Answer, EndReason, Failure, Last, Next, Structured, TurnFacts, decide};
+use crate::lore;
 use crate::prompts;
 use crate::result;
 use crate::scribe::PromptSource;
@@ -42,6 +43,8 @@ pub(crate) struct Turn {
     pub attempts: step::Attempts,
     /// The command this turn carried out instead of asking the model.
     pub local_command: Option<&'static str>,
+    /// A typed command could not be loaded; nothing was sent.
+    pub command_failed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -80,6 +83,7 @@ impl Turn {
             prompt_uuid,
             attempts: step::Attempts::new(&session.io.env),
             local_command: None,
+            command_failed: false,
         }
     }
 
@@ -119,8 +123,15 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
     let mut turn = Turn::new(session, prompt_uuid);
     session.io.ledger.start_turn();
     session.io.denials.clear();
-    if let Err(error) = session.open_turn(&opener).await {
-        turn.unrecorded(&error);
+    let opened = session.open_turn(&opener).await;
+    match session.load_typed(opened, &turn.token).await {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => {
+            turn.text = why;
+            turn.command_failed = true;
+            return finish(session, turn, EndReason::Completed).await;
+        }
+        Err(error) => turn.unrecorded(&error),
     }
     loop {
         turn.facts.interrupted = session.control.is_interrupted();
@@ -135,6 +146,7 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
             Next::RunCalls => {
                 if let Some(policy) = session.io.watch.refresh(session.io.mode) {
                     session.io.policy = std::sync::Arc::new(policy);
+                    session.io.regrant();
                 }
                 for notice in session.io.watch.take_notices() {
                     session.io.host.notice(notice).await;
@@ -159,6 +171,9 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
 
 async fn call_model(session: &mut Session, turn: &mut Turn) {
     session.deliver_notices().await;
+    if let Err(error) = session.tell_lore().await {
+        return turn.unrecorded(&error);
+    }
     let Session { control, context, io, .. } = session;
     let phase = step::run(context, io, turn);
     match control.during(phase).await {
@@ -186,6 +201,8 @@ async fn compact(session: &mut Session, turn: &mut Turn, trigger: Trigger) {
 async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let uses = std::mem::take(&mut turn.calls);
     let token = turn.token.clone();
+    let touching = lore::touching(&uses);
+    session.io.lore.share(&session.io.policy);
     let Session { control, context, io, .. } = session;
     let phase = async {
         // The lines that ask for an effect are in the file before the effect starts.
@@ -196,7 +213,11 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
         Some(Ok(report)) => {
             let delivered = io.structured.as_ref().is_some_and(|s| s.is_delivered());
             turn.after_calls(&report, delivered);
+            let touched = lore::touched(touching, &report.results, &io.workspace());
             context.push_results(report.results, report.lines);
+            if let Err(error) = session.after_calls(&touched).await {
+                turn.unrecorded(&error);
+            }
         }
         Some(Err(error)) => turn.unrecorded(&error),
         None => {}

@@ -100,6 +100,15 @@ impl Policy {
         (Self { mode, rules, place }, warnings)
     }
 
+    /// The same, with further rules.
+    pub fn with_rules(&self, rules: &[RuleText], resolve: &dyn Fn(&Path) -> PathBuf) -> (Self, Vec<Warning>) {
+        let mut warnings = Vec::new();
+        let around = Surroundings { cwd: &self.place.cwd, home: self.place.home.as_deref(), resolve };
+        let further = rules.iter().filter_map(|text| rule::compile(text, &around, &mut warnings));
+        let rules = self.rules.iter().cloned().chain(further).collect();
+        (Self { mode: self.mode, rules, place: self.place.clone() }, warnings)
+    }
+
     pub(crate) fn into_rules(self) -> Vec<Rule> {
         self.rules
     }

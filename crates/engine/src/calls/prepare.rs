@@ -73,7 +73,7 @@ async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
     Outcome::failed(refusal.message)
 }
 
-fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationToken) -> CallCx {
+pub(super) fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationToken) -> CallCx {
     let policy = Arc::clone(&io.policy);
     let folders = sys::real::Folders::default();
     CallCx {
