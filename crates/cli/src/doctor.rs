@@ -78,7 +78,7 @@ fn settings(findings: &mut Vec<Finding>, loaded: &Loaded, cwd: &Path, env: &Env)
         let mut text = format!("{}: {path}", plain_name(layer.source));
         let unknown = layer.unknown_keys();
         if !unknown.is_empty() {
-            let named: Vec<String> = unknown.into_iter().map(|name| slip(name)).collect();
+            let named: Vec<String> = unknown.into_iter().map(slip).collect();
             write!(text, " (unknown, without effect: {})", named.join(", ")).ok();
         }
         findings.push(good("settings", text));
@@ -108,7 +108,7 @@ fn trust(findings: &mut Vec<Finding>, loaded: &Loaded) {
     match (loaded.trusted, loaded.trust_changes.len()) {
         (true, _) => findings.push(good("trust", format!("{key} is trusted"))),
         (false, 0) => {
-            findings.push(good("trust", format!("{key} is not trusted; `gimlet trust` shows what it would bring")))
+            findings.push(good("trust", format!("{key} is not trusted; `gimlet trust` shows what it would bring")));
         }
         (false, n) => findings.push(bad("trust", format!("{key}: {n} thing(s) changed; run `gimlet trust`"))),
     }

@@ -1,6 +1,7 @@
 //! Opens a session: reads what was declared, chooses the conversation, puts the parts together. Nothing is written and
 //! nothing is sent before the first prompt.
 
+mod allowed;
 mod cassette;
 mod conversation;
 mod prompt;
@@ -23,6 +24,7 @@ use crate::side::Side;
 use crate::structured::StructuredOutput;
 use config::roots::Roots;
 use config::styles::Style;
+use allowed::Allowed;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
 use conversation::Conversation;
@@ -99,13 +101,15 @@ impl Opening {
         let options = boot.options;
         let selection = selection(&options);
         config::state::check(&boot.env).map_err(|e| StartError::new(format!("Error: {e}")))?;
-        let loaded = Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
+        let mut loaded =
+            Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
         let env = loaded.env.clone();
         let layout = Layout::new(&boot.env);
         let conversation = Conversation::choose(&options, &layout, &cwd)?;
         let mode = mode(&options, &loaded, &conversation, &env)?;
         let catalog = Arc::new(Catalog::default());
-        let model = main_model(&options, &loaded, &conversation, &catalog, &env);
+        let (model, notice) = main_model(&options, &loaded, &conversation, &catalog, &env);
+        loaded.notices.extend(notice);
         let wanted = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
         let credential = config::credentials::resolve(&env, &loaded, wanted);
         Ok(Self {
@@ -444,12 +448,13 @@ impl Opening {
         })
     }
 
-    /// At most three distinct ones, none of them the main model.
+    /// At most three distinct ones that may be used, none of them the main model.
     fn fallbacks(&self, named: Vec<String>) -> Vec<String> {
         let mut chain: Vec<String> = Vec::new();
         for name in named {
             let id = self.catalog.resolve(&name, &self.env);
-            if id != self.model && !chain.contains(&id) && chain.len() < 3 {
+            let permitted = Allowed::of(&self.loaded.settings, &self.catalog).is_none_or(|list| list.permits(&id));
+            if permitted && id != self.model && !chain.contains(&id) && chain.len() < 3 {
                 chain.push(id);
             }
         }
@@ -522,7 +527,14 @@ fn mode(
 }
 
 /// `--model`, `ANTHROPIC_MODEL`, the resumed conversation's, settings, `ANTHROPIC_DEFAULT_MODEL`, the default.
-fn main_model(options: &Options, loaded: &Loaded, conversation: &Conversation, catalog: &Catalog, env: &Env) -> String {
+/// Then what `availableModels` makes of it, with a notice when that is another one.
+fn main_model(
+    options: &Options,
+    loaded: &Loaded,
+    conversation: &Conversation,
+    catalog: &Catalog,
+    env: &Env,
+) -> (String, Option<String>) {
     let launched = options.model.as_deref().or_else(|| env.non_empty("ANTHROPIC_MODEL"));
     let resumed = conversation.loaded.as_ref().and_then(|l| l.model.as_deref());
     let name = launched
@@ -530,5 +542,9 @@ fn main_model(options: &Options, loaded: &Loaded, conversation: &Conversation, c
         .or(loaded.settings.model.as_deref())
         .or_else(|| env.non_empty("ANTHROPIC_DEFAULT_MODEL"))
         .unwrap_or("default");
-    catalog.resolve(name, env)
+    let id = catalog.resolve(name, env);
+    match Allowed::of(&loaded.settings, catalog) {
+        Some(allowed) => allowed.settle(name, id, &catalog.resolve("default", env)),
+        None => (id, None),
+    }
 }

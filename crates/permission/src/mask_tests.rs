@@ -61,7 +61,8 @@ fn values_and_formats_are_named_in_their_place() {
 #[test]
 fn a_key_with_line_numbers_or_in_one_line_is_hidden() {
     let mask = mask();
-    let numbered: String = pem().lines().enumerate().map(|(at, line)| format!("{:>6}\t{line}\n", at + 1)).collect();
+    let numbered: Vec<String> = pem().lines().enumerate().map(|(at, line)| format!("{:>6}\t{line}", at + 1)).collect();
+    let numbered = numbered.join("\n") + "\n";
     assert_eq!(mask.text(&numbered), "     1\t[secret private key hidden by gimlet]\n");
     let one_line = pem().replace('\n', "\\n");
     assert_eq!(mask.text(&format!("K=\"{one_line}\\n\"")), "K=\"[secret private key hidden by gimlet]\\n\"");

@@ -57,7 +57,12 @@ pub(crate) fn session_of(lines: &[Value]) -> String {
 
 /// Runs the binary on a real terminal, made by `script`, typing each answer when the text before it has appeared. What
 /// the terminal showed; `None` where there is no `script`, which is said.
-#[expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "a terminal is set up from outside")]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a terminal is set up from outside"
+)]
 pub(crate) fn on_terminal(sandbox: &Sandbox, args: &str, answers: &[(&str, &str)]) -> Option<String> {
     let program = "/usr/bin/script";
     if !cfg!(target_os = "linux") || !std::path::Path::new(program).exists() {
