@@ -10,7 +10,7 @@ use crate::session::Io;
 use permission::Access;
 use permission::destruction::{Extent, Losses};
 use std::time::Duration;
-use store::snapshots::{About, Draft, Kept, Kind, Limits};
+use store::snapshots::{About, Draft, Header, Kept, Kind, Limits};
 use store::{Snapshots, StoreError};
 use sys::Env;
 use tools::{Call, CallCx, Outcome};
@@ -62,7 +62,7 @@ pub(super) async fn before(used: &ToolUse, call: &dyn Call, cx: &CallCx, io: &Io
 /// Runs the call, then settles what was saved for it.
 pub(super) async fn run(call: Box<dyn Call>, cx: CallCx, kept: Option<Kept>) -> Outcome {
     let outcome = call.run(cx).await;
-    if let Some(kept) = kept {
+    if let Some(kept) = kept.filter(|kept| !goes_on(kept.header(), &outcome)) {
         let settled = tokio::task::spawn_blocking(move || kept.settle()).await;
         match settled {
             Ok(Ok(_)) => {}
@@ -71,6 +71,23 @@ pub(super) async fn run(call: Box<dyn Call>, cx: CallCx, kept: Option<Kept>) -> 
         }
     }
     outcome
+}
+
+/// Whether something the call started may still be at work: then what it will have changed is not known yet, and the
+/// snapshot stays as it is.
+fn goes_on(header: &Header, outcome: &Outcome) -> bool {
+    let in_background = outcome.structured.as_ref().is_some_and(|raw| raw.get().contains("\"backgroundTaskId\""));
+    in_background || (header.kind == Kind::Command && has_background(header.what.as_bytes()))
+}
+
+/// A `&` that is no part of `&&`, `>&` or `&>`.
+fn has_background(command: &[u8]) -> bool {
+    command.iter().enumerate().any(|(at, byte)| {
+        let before = at.checked_sub(1).and_then(|at| command.get(at));
+        let joined =
+            matches!(before, Some(b'&' | b'>' | b'<' | b'|')) || matches!(command.get(at + 1), Some(b'&' | b'>'));
+        *byte == b'&' && !joined
+    })
 }
 
 fn about(used: &ToolUse, accesses: &[Access], io: &Io) -> About {
@@ -131,7 +148,11 @@ fn notice(kept: Option<&Kept>, what: &str, grave: bool, unnamed: &[String]) -> O
     }
     if grave && !unnamed.is_empty() {
         let programs = unnamed.join(", ");
-        return Some(format!("Warning: not everything could be saved before `{what}`: what {programs} changes is not known."));
+        return Some(format!(
+            "Warning: not everything could be saved before `{what}`: what {programs} changes is not known."
+        ));
     }
-    header.filter(|_| grave).map(|header| format!("Saved before `{what}`: `gimlet undo --to {}` brings it back.", header.id))
+    header
+        .filter(|_| grave)
+        .map(|header| format!("Saved before `{what}`: `gimlet undo --to {}` brings it back.", header.id))
 }
