@@ -227,9 +227,10 @@ impl Draft {
         self.entries.get(path).map(|saved| &saved.state)
     }
 
-    /// Writes the manifest. `None` when nothing was kept and nothing is missing.
+    /// Writes the manifest. `None` when nothing was kept and nothing is missing; a restore that finds all in place is
+    /// still noted, or the next one would choose the same change again.
     pub fn commit(mut self) -> Result<Option<Kept>, StoreError> {
-        if self.entries.is_empty() && self.header.is_complete() {
+        if self.entries.is_empty() && self.header.is_complete() && self.header.undoes.is_empty() {
             return Ok(None);
         }
         self.header.files = self.entries.len() as u64;
