@@ -50,7 +50,9 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     let undone = if asked.dry_run { snapshots.preview(&choice) } else { snapshots.undo(&choice) };
     match undone {
         Ok(undone) => Ok((show(&undone, &asked), u8::from(!undone.problems.is_empty()))),
-        Err(error @ StoreError::NothingToUndo) if asked.json => Ok((json!({"error": error.to_string()}).to_string(), 1)),
+        Err(error @ StoreError::NothingToUndo) if asked.json => {
+            Ok((json!({"error": error.to_string()}).to_string(), 1))
+        }
         Err(error) => Err(format!("Error: {error}")),
     }
 }

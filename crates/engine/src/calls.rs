@@ -138,8 +138,8 @@ impl Batch {
                 Prepared::Settled(outcome) => self.outcomes[index] = Some(outcome),
                 Prepared::Ready(call, cx) => {
                     let sharing = call.sharing();
-                    let kept = safekeeping::before(&self.uses[index], &*call, &cx, io).await;
-                    let task = self.running.spawn(safekeeping::run(call, cx, kept)).id();
+                    let guard = safekeeping::before(&self.uses[index], &*call, &cx, io).await;
+                    let task = self.running.spawn(safekeeping::run(call, cx, guard)).id();
                     self.active.push(Running { index, since: Instant::now(), sharing, task });
                 }
             }

@@ -76,11 +76,7 @@ impl Losses {
             match access {
                 Access::WritePath(path) => losses.lose(path.clone(), Extent::File),
                 Access::Run(command) if may_lose(command) => losses.command(command, cwd, home),
-                Access::Run(_)
-                | Access::ReadPath(_)
-                | Access::Reach { .. }
-                | Access::Use
-                | Access::Harmless => {}
+                Access::Run(_) | Access::ReadPath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => {}
             }
         }
         losses
@@ -175,15 +171,18 @@ impl At<'_> {
 
 /// A quick look, so that ordinary commands are not read once more.
 fn may_lose(command: &str) -> bool {
-    if command.contains('>') {
-        return true;
-    }
     let plain: String = command.chars().filter(|c| !matches!(c, '\\' | '\'' | '"')).collect();
-    plain.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-').any(|word| programs::NAMES.contains(&word))
+    let text = HARMLESS.iter().fold(plain, |text, redirection| text.replace(redirection, " "));
+    let ends_word = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
+    text.contains('>') || text.split(ends_word).any(|word| programs::may_change(word, &text))
 }
 
+/// Redirections that lose nothing and stand in many commands.
+const HARMLESS: &[&str] = &["2>&1", "2>/dev/null", "&>/dev/null", ">/dev/null", "2> /dev/null", "> /dev/null", ">&2"];
+
 fn runs_text(unit: &Unit) -> bool {
-    const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "fish", "ash", "eval", "ssh", "su", "watch", "parallel"];
+    const SHELLS: &[&str] =
+        &["sh", "bash", "zsh", "dash", "ksh", "fish", "ash", "eval", "ssh", "su", "watch", "parallel"];
     let mut words = unit.words.iter().map(|word| base_name(&word.text));
     let first = words.next().unwrap_or_default();
     SHELLS.contains(&first) || (may_run_others(first) && words.any(|word| SHELLS.contains(&word)))

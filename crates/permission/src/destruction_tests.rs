@@ -135,7 +135,9 @@ fn file_tools_lose_what_they_write() {
 #[test]
 fn only_work_that_may_be_gone_for_good_is_announced() {
     let grave = |command: &str| Losses::of(&[Access::Run(command.into())], Path::new("/w"), None).grave;
-    for command in ["rm -rf x", "git reset --hard", "git clean -fd", "git checkout -- .", "git stash drop", "find . -delete"] {
+    for command in
+        ["rm -rf x", "git reset --hard", "git clean -fd", "git checkout -- .", "git stash drop", "find . -delete"]
+    {
         assert!(grave(command), "{command}");
     }
     for command in ["echo x > f", "rm f", "mv a b", "git reset f", "sed -i s/a/b/ f"] {

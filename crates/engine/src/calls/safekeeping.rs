@@ -22,8 +22,15 @@ const STORE_BYTES: u64 = 8 << 30;
 /// Characters of a command in lists and notices.
 const SHOWN: usize = 200;
 
+/// What was saved for a call.
+pub(super) struct Guard {
+    kept: Kept,
+    /// The command starts something that may outlive it.
+    goes_on: bool,
+}
+
 /// Saves what `call` may destroy; the result must be handed to `run`.
-pub(super) async fn before(used: &ToolUse, call: &dyn Call, cx: &CallCx, io: &Io) -> Option<Kept> {
+pub(super) async fn before(used: &ToolUse, call: &dyn Call, cx: &CallCx, io: &Io) -> Option<Guard> {
     let settings = &io.watch.loaded.settings;
     if settings.snapshots_enabled == Some(false) {
         return None;
@@ -42,15 +49,19 @@ pub(super) async fn before(used: &ToolUse, call: &dyn Call, cx: &CallCx, io: &Io
     let (grave, unnamed) = (losses.grave, losses.unnamed.clone());
     let days = settings.cleanup_period_days.map_or(KEPT_DAYS, u64::from);
     let snapshots = Snapshots::at(&io.state.facts.config_home);
-    let draft = snapshots.begin(about, limits);
-    let saved = save(draft, losses, io.env.clone()).await;
+    let begin = {
+        let snapshots = snapshots.clone();
+        move || snapshots.begin(about, limits)
+    };
+    let saved = save(begin, losses, io.env.clone()).await;
     tokio::task::spawn_blocking(move || snapshots.prune_daily(Duration::from_hours(24 * days), STORE_BYTES));
     match saved {
         Ok(kept) => {
             if let Some(text) = notice(kept.as_ref(), &what, grave, &unnamed) {
                 io.host.notice(text).await;
             }
-            kept
+            let goes_on = accesses.iter().any(|access| matches!(access, Access::Run(text) if has_background(text)));
+            kept.map(|kept| Guard { kept, goes_on })
         }
         Err(error) => {
             io.host.notice(format!("Warning: nothing was saved before `{what}`: {error}")).await;
@@ -60,9 +71,11 @@ pub(super) async fn before(used: &ToolUse, call: &dyn Call, cx: &CallCx, io: &Io
 }
 
 /// Runs the call, then settles what was saved for it.
-pub(super) async fn run(call: Box<dyn Call>, cx: CallCx, kept: Option<Kept>) -> Outcome {
+pub(super) async fn run(call: Box<dyn Call>, cx: CallCx, guard: Option<Guard>) -> Outcome {
     let outcome = tools::masking::run(call, cx).await;
-    if let Some(kept) = kept {
+    // While something is still at work, what it will have changed is not known: the snapshot stays as it is.
+    let in_background = outcome.structured.as_ref().is_some_and(|raw| raw.get().contains("\"backgroundTaskId\""));
+    if let Some(Guard { kept, .. }) = guard.filter(|guard| !guard.goes_on && !in_background) {
         let settled = tokio::task::spawn_blocking(move || kept.settle()).await;
         match settled {
             Ok(Ok(_)) => {}
@@ -71,6 +84,17 @@ pub(super) async fn run(call: Box<dyn Call>, cx: CallCx, kept: Option<Kept>) -> 
         }
     }
     outcome
+}
+
+/// A `&` that is no part of `&&`, `>&` or `&>`.
+fn has_background(command: &str) -> bool {
+    let command = command.as_bytes();
+    command.iter().enumerate().any(|(at, byte)| {
+        let before = at.checked_sub(1).and_then(|at| command.get(at));
+        let joined =
+            matches!(before, Some(b'&' | b'>' | b'<' | b'|')) || matches!(command.get(at + 1), Some(b'&' | b'>'));
+        *byte == b'&' && !joined
+    })
 }
 
 fn about(used: &ToolUse, accesses: &[Access], io: &Io) -> About {
@@ -89,7 +113,11 @@ fn about(used: &ToolUse, accesses: &[Access], io: &Io) -> About {
     About { kind, session: io.host.session_id.clone(), cwd: io.directories.project.clone(), what }
 }
 
-async fn save(mut draft: Draft, losses: Losses, env: Env) -> Result<Option<Kept>, StoreError> {
+async fn save(
+    begin: impl FnOnce() -> Draft + Send + 'static,
+    losses: Losses,
+    env: Env,
+) -> Result<Option<Kept>, StoreError> {
     let mut archives = Vec::new();
     for loss in &losses.files {
         if let Extent::Unpacked(archive) = &loss.extent {
@@ -101,6 +129,8 @@ async fn save(mut draft: Draft, losses: Losses, env: Env) -> Result<Option<Kept>
         repositories.extend(git::places(loss, &env).await);
     }
     let work = tokio::task::spawn_blocking(move || {
+        // Its time runs from here.
+        let mut draft = begin();
         for (folder, names) in archives {
             places::keep_unpacked(&mut draft, &folder, &names);
         }
@@ -131,7 +161,11 @@ fn notice(kept: Option<&Kept>, what: &str, grave: bool, unnamed: &[String]) -> O
     }
     if grave && !unnamed.is_empty() {
         let programs = unnamed.join(", ");
-        return Some(format!("Warning: not everything could be saved before `{what}`: what {programs} changes is not known."));
+        return Some(format!(
+            "Warning: not everything could be saved before `{what}`: what {programs} changes is not known."
+        ));
     }
-    header.filter(|_| grave).map(|header| format!("Saved before `{what}`: `gimlet undo --to {}` brings it back.", header.id))
+    header
+        .filter(|_| grave)
+        .map(|header| format!("Saved before `{what}`: `gimlet undo --to {}` brings it back.", header.id))
 }

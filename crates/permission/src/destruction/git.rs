@@ -4,6 +4,13 @@ use super::programs::{Words, into};
 use super::{At, Extent, GitLoss, GitWork, Losses};
 use std::path::PathBuf;
 
+/// Words without which no git command loses anything.
+#[rustfmt::skip]
+pub(super) const LOSING: &[&str] = &[
+    "reset", "clean", "checkout", "switch", "restore", "read-tree", "filter-", "stash", "branch", "tag", "reflog",
+    "update-ref", "symbolic-ref", "rm", "worktree", "submodule", "mv", "apply",
+];
+
 pub(super) fn add(losses: &mut Losses, arguments: &[String], at: &At<'_>) {
     let Some((dir, sub, rest)) = subcommand(arguments, at) else { return };
     let words = Words { all: rest };

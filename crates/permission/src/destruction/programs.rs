@@ -4,13 +4,27 @@ use super::{At, Extent, Losses, git};
 use crate::shell::suspects::Suspect;
 use crate::shell::wrapper::base_name;
 
-/// Programs that are looked at; a command without any of these words, and without a redirection, loses nothing.
+/// Programs that change what they are given.
 #[rustfmt::skip]
-pub(super) const NAMES: &[&str] = &[
+const PLAIN: &[&str] = &[
     "rm", "rmdir", "unlink", "shred", "mv", "cp", "install", "ln", "link", "rsync", "scp", "tee", "sponge", "truncate", "dd",
-    "sort", "sed", "gsed", "perl", "ruby", "awk", "gawk", "curl", "wget", "find", "fd", "fdfind", "xargs", "tar", "bsdtar",
-    "unzip", "patch", "git", "chmod", "chown", "ed", "ex",
+    "perl", "ruby", "wget", "tar", "bsdtar", "unzip", "patch", "chmod", "chown", "ed", "ex",
 ];
+
+/// Programs that change something only with certain words.
+const WITH_WORDS: &[(&[&str], &[&str])] = &[
+    (&["sed", "gsed"], &["-i", "-ni", "-ri", "-Ei", "-zi", "-si", "--in-place"]),
+    (&["sort", "curl"], &["-o", "--output", "-so", "-Lo", "-fo", "-sLo", "-fsSLo"]),
+    (&["awk", "gawk"], &["inplace"]),
+    (&["find", "fd", "fdfind"], &["-delete", "-exec", "-ok", "-x", "-X"]),
+    (&["git"], git::LOSING),
+];
+
+/// Whether a command that holds this word as well as all of `text` deserves a closer look.
+pub(super) fn may_change(word: &str, text: &str) -> bool {
+    let needed = WITH_WORDS.iter().find(|(names, _)| names.contains(&word)).map(|(_, needed)| *needed);
+    PLAIN.contains(&word) || needed.is_some_and(|needed| needed.iter().any(|part| text.contains(part)))
+}
 
 /// Adds what `program` may destroy.
 pub(super) fn add(losses: &mut Losses, program: &str, arguments: &[String], part: &Suspect, at: &At<'_>) {
@@ -18,7 +32,8 @@ pub(super) fn add(losses: &mut Losses, program: &str, arguments: &[String], part
     match program {
         "rm" | "rmdir" | "unlink" => {
             let operands = words.operands(&[]);
-            losses.grave |= words.cluster("rR") || words.has(&["--recursive"]) || operands.iter().any(|w| w.contains('*'));
+            losses.grave |=
+                words.cluster("rR") || words.has(&["--recursive"]) || operands.iter().any(|w| w.contains('*'));
             each(losses, program, &operands, &Extent::Tree, at);
             fed(losses, program, &operands, part, at);
         }
@@ -140,7 +155,8 @@ fn fed(losses: &mut Losses, program: &str, operands: &[&str], part: &Suspect, at
 const CHANGERS: &[&str] = &["rm", "unlink", "shred", "mv", "sed", "gsed", "perl", "truncate", "rmdir", "cp", "sh", "bash", "chmod"];
 
 fn find(losses: &mut Losses, words: &Words<'_>, at: &At<'_>) {
-    let runs = words.all.iter().any(|word| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X"));
+    let runs =
+        words.all.iter().any(|word| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X"));
     let changes = runs && words.all.iter().any(|word| CHANGERS.contains(&base_name(word)));
     if words.has(&["-delete"]) || changes {
         losses.grave = true;
@@ -181,7 +197,10 @@ fn unpack(losses: &mut Losses, program: &str, words: &Words<'_>, at: &At<'_>) {
             (short || Some(word) == bundle) && word.ends_with('f')
         });
         let named = clustered.and_then(|index| words.all.get(index + 1)).map(String::as_str);
-        (named.into_iter().chain(words.values("-f", "--file")).collect(), words.values("-C", "--directory").first().copied())
+        (
+            named.into_iter().chain(words.values("-f", "--file")).collect(),
+            words.values("-C", "--directory").first().copied(),
+        )
     };
     let archives = at.paths(&archives);
     if archives.is_empty() {

@@ -89,6 +89,27 @@ impl Draft {
         }
     }
 
+    /// Saves the path itself as a restore will find it: no link on the way to it is followed or resolved. Parents must
+    /// come before what is in them.
+    pub(super) fn keep_exactly(&mut self, path: &Path) -> io::Result<()> {
+        let no_folder = |dir: &Path| self.saved(dir).is_some_and(|state| !matches!(state, State::Folder { .. }));
+        if path.ancestors().skip(1).any(no_folder) {
+            self.note(path.to_path_buf(), State::Absent, None);
+            return Ok(());
+        }
+        match Folder::holding(path) {
+            Ok((folder, name)) => {
+                let dir = path.parent().unwrap_or(path).to_path_buf();
+                self.keep_in(&folder, &dir, name, Reach::Itself)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.note(path.to_path_buf(), State::Absent, None);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     fn keep_in(&mut self, folder: &Folder, dir: &Path, name: &OsStr, reach: Reach) -> io::Result<()> {
         let path = dir.join(name);
         if path.starts_with(&self.snapshots.root) || self.is_full() {
@@ -206,9 +227,10 @@ impl Draft {
         self.entries.get(path).map(|saved| &saved.state)
     }
 
-    /// Writes the manifest. `None` when nothing was kept and nothing is missing.
+    /// Writes the manifest. `None` when nothing was kept and nothing is missing; a restore that finds all in place is
+    /// still noted, or the next one would choose the same change again.
     pub fn commit(mut self) -> Result<Option<Kept>, StoreError> {
-        if self.entries.is_empty() && self.header.is_complete() {
+        if self.entries.is_empty() && self.header.is_complete() && self.header.undoes.is_empty() {
             return Ok(None);
         }
         self.header.files = self.entries.len() as u64;

@@ -2,7 +2,7 @@
 //! a rename within its folder. A restore that was killed is finished by the next one.
 
 use super::blobs::{Blobs, hash_of};
-use super::draft::{Draft, Kept, Reach};
+use super::draft::{Draft, Kept};
 use super::manifest::{Header, Kind, Manifest, Stage, State};
 use super::{About, Limits, Snapshots, plan};
 use crate::error::StoreError;
@@ -126,12 +126,12 @@ impl Snapshots {
             if *target == State::Absent && is_at(path, target) {
                 return false;
             }
-            draft.keep(path, Reach::Itself);
-            let saved = draft.saved(path).is_some();
-            if !saved {
-                undone.problem(path, "what is there now could not be saved, so it was left alone");
+            match draft.keep_exactly(path) {
+                Ok(()) if draft.saved(path).is_some() => return true,
+                Ok(()) => undone.problem(path, "what is there now could not be saved, so it was left alone"),
+                Err(error) => undone.problem(path, told(&error)),
             }
-            saved
+            false
         });
         draft.commit()
     }
@@ -323,9 +323,7 @@ fn is_at(path: &Path, target: &State) -> bool {
 
 fn told(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotADirectory => {
-            "a link or file now stands where a folder was; it was not followed".into()
-        }
+        io::ErrorKind::NotADirectory => "a link or file now stands where a folder was; it was not followed".into(),
         io::ErrorKind::DirectoryNotEmpty => "it now holds other files; it was left alone".into(),
         _ => error.to_string(),
     }

@@ -215,6 +215,20 @@ fn an_interrupted_restore_is_finished_by_the_next() {
 }
 
 #[test]
+fn a_change_somebody_took_back_by_hand_is_passed_over() {
+    let place = Place::new();
+    let (one, two) = (place.write("one", "1"), place.write("two", "2"));
+    place.change(&[(&one, Reach::Itself)], || std::fs::write(&one, "x").unwrap()).unwrap();
+    let aside = place.dir.join("../aside");
+    place.change(&[(&two, Reach::Itself)], || std::fs::rename(&two, &aside).unwrap()).unwrap();
+    std::fs::rename(&aside, &two).unwrap();
+    place.snapshots.undo(&place.newest()).unwrap();
+    place.snapshots.undo(&place.newest()).unwrap();
+    assert_eq!(std::fs::read_to_string(&one).unwrap(), "1");
+    assert!(matches!(place.snapshots.undo(&place.newest()), Err(StoreError::NothingToUndo)));
+}
+
+#[test]
 fn limits_stop_saving_and_say_so() {
     let place = Place::new();
     (0..10).for_each(|n| drop(place.write(&format!("d/{n}"), "0123456789")));

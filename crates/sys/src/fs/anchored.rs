@@ -117,7 +117,7 @@ impl Folder {
     }
 
     pub fn make_folder(&self, name: &OsStr, mode: u32) -> io::Result<()> {
-        Ok(rfs::mkdirat(&self.fd, name, Mode::from_raw_mode(mode))?)
+        Ok(rfs::mkdirat(&self.fd, name, bits(mode))?)
     }
 
     pub fn make_link(&self, name: &OsStr, target: &Path) -> io::Result<()> {
@@ -147,7 +147,7 @@ impl Folder {
 
     /// Permission bits and time of the folder itself.
     pub fn dress(&self, mode: u32, modified: i64) -> io::Result<()> {
-        rfs::fchmod(&self.fd, Mode::from_raw_mode(mode))?;
+        rfs::fchmod(&self.fd, bits(mode))?;
         Ok(rfs::futimens(&self.fd, &both(modified))?)
     }
 }
@@ -171,8 +171,13 @@ pub fn dress(file: &File, mode: u32, owner: (u32, u32), modified: i64) -> io::Re
         rfs::fchown(file, Some(uid), Some(gid)).ok();
     }
     // After the owner, because changing the owner clears set-id bits.
-    rfs::fchmod(file, Mode::from_raw_mode(mode))?;
+    rfs::fchmod(file, bits(mode))?;
     Ok(rfs::futimens(file, &both(modified))?)
+}
+
+#[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
+fn bits(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode as rfs::RawMode)
 }
 
 fn folder_flags() -> OFlags {

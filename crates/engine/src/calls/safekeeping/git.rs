@@ -11,7 +11,7 @@ use std::time::Duration;
 use store::snapshots::Reach;
 use sys::Env;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Commits one command may name.
 const MAX_COMMITS: usize = 8;
 
@@ -19,7 +19,7 @@ const MAX_COMMITS: usize = 8;
 #[rustfmt::skip]
 const OWN: &[&str] = &[
     "HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "SQUASH_MSG", "CHERRY_PICK_HEAD",
-    "REVERT_HEAD", "REBASE_HEAD", "logs", "refs", "worktrees",
+    "REVERT_HEAD", "REBASE_HEAD", "logs", "refs",
 ];
 const SHARED: &[&str] = &["packed-refs", "config", "refs", "logs", "reftable"];
 
@@ -35,7 +35,8 @@ pub(super) async fn places(loss: &GitLoss, env: &Env) -> Vec<(PathBuf, Reach)> {
     let repository = Repository { root, git_dir };
     let mut found = repository.state();
     match &loss.work {
-        GitWork::None => {}
+        // Among them the removal of a linked worktree.
+        GitWork::None => found.push((repository.git_dir.join("worktrees"), Reach::Below)),
         GitWork::Tracked { commits } => found.extend(repository.tracked(commits, env).await),
         GitWork::Untracked { ignored } => found.extend(repository.untracked(*ignored, env).await),
     }

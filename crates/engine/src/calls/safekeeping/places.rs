@@ -102,7 +102,11 @@ pub(super) async fn archived(archive: &Path, env: &Env) -> Vec<OsString> {
     args.push(archive.into());
     let cwd = archive.parent().unwrap_or(Path::new("/")).to_path_buf();
     let Some(listing) = output(program.into(), args, cwd, env, LISTING).await else { return Vec::new() };
-    listing.split(|byte| *byte == b'\n').filter(|name| !name.is_empty()).map(|n| OsString::from_vec(n.to_vec())).collect()
+    listing
+        .split(|byte| *byte == b'\n')
+        .filter(|name| !name.is_empty())
+        .map(|n| OsString::from_vec(n.to_vec()))
+        .collect()
 }
 
 pub(super) fn keep_unpacked(draft: &mut Draft, folder: &Path, names: &[OsString]) {
