@@ -3,6 +3,7 @@
 
 mod corpus;
 mod crowd;
+mod extensions;
 mod place;
 mod reply;
 mod resume;
@@ -26,7 +27,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, turns, stream, output, resume, crowd, search.";
+start, extensions, turns, stream, output, resume, crowd, search.";
 
 struct Options {
     quick: bool,
@@ -44,8 +45,9 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     ("start", start::rows),
+    ("extensions", extensions::rows),
     ("turns", turns::rows),
     ("stream", turns::stream),
     ("output", turns::output),

@@ -10,6 +10,7 @@ mod doctor;
 mod flags;
 mod launch;
 mod nearest;
+mod memory;
 mod parse;
 mod permissions;
 mod subcommand;
@@ -64,6 +65,7 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Auth => answer(auth::run(rest, &Env::snapshot())),
         Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
         Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
+        Subcommand::Memory => answer(memory::run(rest, &Env::snapshot())),
         Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
         Subcommand::Undo => answer(undo::run(rest, &Env::snapshot())),
         Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {

@@ -57,7 +57,7 @@ pub(super) fn fields(head: &str, first_line: usize) -> (Vec<Field>, Vec<Defect>)
         match as_yaml(&piece) {
             Ok(value) => fields.push(Field { key: piece.key.to_owned(), value, line: piece.line }),
             Err(problem) => {
-                let line = piece.line + problem.line;
+                let line = piece.line + problem.line.min(piece.more.len());
                 let message =
                     format!("`{}` is not valid YAML ({}); it is read as the text it shows", piece.key, problem.problem);
                 defects.push(Defect { line, message });
@@ -76,7 +76,19 @@ fn pieces(head: &str, first_line: usize) -> (Vec<Piece<'_>>, Vec<Defect>) {
         let number = first_line + at;
         match (key_of(line), pieces.last_mut()) {
             (Some((key, rest)), _) => pieces.push(Piece { key, rest, more: Vec::new(), line: number }),
-            (None, Some(open)) => open.more.push(line),
+            (None, Some(open)) if belongs_below(line) => open.more.push(line),
+            (None, Some(open)) => match crowded(line) {
+                Some((key, rest)) => {
+                    let message = format!("`{key}` has no blank after its colon; it is read as if it had");
+                    defects.push(Defect { line: number, message });
+                    pieces.push(Piece { key, rest, more: Vec::new(), line: number });
+                }
+                None => {
+                    let message = format!("this line is not indented; it is taken as part of `{}`", open.key);
+                    defects.push(Defect { line: number, message });
+                    open.more.push(line);
+                }
+            },
             (None, None) if line.is_empty() || line.starts_with('#') => {}
             (None, None) => defects.push(Defect { line: number, message: "this line is no field and is ignored".into() }),
         }
@@ -89,9 +101,25 @@ fn pieces(head: &str, first_line: usize) -> (Vec<Piece<'_>>, Vec<Defect>) {
     (pieces, defects)
 }
 
+/// Whether a line can only belong to the field above it.
+fn belongs_below(line: &str) -> bool {
+    line.is_empty() || line.starts_with([' ', '\t', '#', '-', ']', '}'])
+}
+
+/// `key:value`
+fn crowded(line: &str) -> Option<(&str, &str)> {
+    let (key, rest) = line.split_once(':')?;
+    let is_name = key.starts_with(|c: char| c.is_ascii_lowercase())
+        && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    (is_name && !rest.starts_with("//")).then(|| (key, rest.trim()))
+}
+
 fn as_yaml(piece: &Piece<'_>) -> Result<Node, yaml::NotYaml> {
     let mut text = format!("{}: {}\n", piece.key, piece.rest);
     for line in &piece.more {
+        if !belongs_below(line) {
+            text.push_str("  ");
+        }
         text.push_str(line);
         text.push('\n');
     }
