@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply, Running, Sandbox};
+use testkit::{Block, ModelServer, Reply, Running, Sandbox};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 const HOST: [&str; 7] = [
@@ -187,9 +187,9 @@ fn every_kind_of_update_and_destination() {
 #[test]
 fn questions_of_parallel_calls_are_answered_in_any_order() {
     // [SDK-104]
-    let read = |id: &str, path: &str| json!({"type": "tool_use", "id": id, "name": "Read", "input": {"file_path": path}});
+    let read = |id: &str, path: &str| Block::tool_with_id(id, "Read", &json!({"file_path": path}));
     let server = ModelServer::script([
-        Reply::message([read("toolu_1", "../one"), read("toolu_2", "../two")]),
+        Reply::message(vec![read("toolu_1", "../one"), read("toolu_2", "../two")]),
         Reply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
@@ -290,7 +290,7 @@ fn a_host_may_switch_modes_within_what_the_launch_allows() {
     let server = ModelServer::script([Reply::tool("Write", json!({"file_path": "w", "content": "w"})), Reply::text("done")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = sandbox.gimlet(&HOST).stdin_open().spawn();
-    let mut choose = |running: &mut Running, mode: &str| {
+    let choose = |running: &mut Running, mode: &str| {
         running.send_json(&json!({"type": "control_request", "request_id": mode, "request": {"subtype": "set_permission_mode", "mode": mode}}));
         running.wait_for("control_response")["response"].clone()
     };

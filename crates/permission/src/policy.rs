@@ -258,6 +258,14 @@ impl Policy {
         {
             return Some(Reason::SafetyCheck("a removal of a root, home or working directory"));
         }
+        if let Some(reading) = &asked.reading
+            && reading.hides_program
+            && self.restricts_commands()
+        {
+            return Some(Reason::SafetyCheck(
+                "rules forbid some commands, and which program this starts is known only when it runs",
+            ));
+        }
         if self.mode == PermissionMode::BypassPermissions {
             return None;
         }

@@ -10,7 +10,7 @@ use crate::shell::reading::Reading;
 use crate::shell::readonly::{self, Look};
 use crate::shell::script::{Join, Redirect, Unit, Word, join_raw};
 use crate::shell::suspects::Suspect;
-use crate::shell::{files, git, removal, wrapper};
+use crate::shell::{files, git, little, removal, wrapper};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::Behaviour;
@@ -56,6 +56,10 @@ impl Policy {
             | Target::Parameter(_)
             | Target::Unjudged(_) => None,
         })
+    }
+
+    pub(super) fn restricts_commands(&self) -> bool {
+        [Behaviour::Deny, Behaviour::Ask].into_iter().any(|behaviour| self.command_rules(behaviour).next().is_some())
     }
 
     /// Path rules also speak of the files that well-known programs and redirections touch.
@@ -234,7 +238,7 @@ pub(super) enum Grants {
 fn changes(words: &[Word]) -> Option<Vec<&Word>> {
     let (name, arguments) = words.split_first()?;
     if name.raw == "sed" {
-        return readonly::sed_in_place(arguments);
+        return little::sed_in_place(arguments);
     }
     let flags = match name.raw.as_str() {
         "mkdir" | "rmdir" => "pv",
