@@ -303,7 +303,7 @@ fn a_host_may_switch_modes_within_what_the_launch_allows() {
     running.wait_for("result");
     assert_eq!(sandbox.read("w"), "w");
 
-    let server = ModelServer::script([bash("touch a"), Reply::text("done")]);
+    let server = ModelServer::script([bash("touch a"), bash("touch b"), Reply::text("done")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write_config("settings.json", r#"{"permissions": {"disableBypassPermissionsMode": "disable"}}"#);
     let args = [&HOST[..], &["--allow-dangerously-skip-permissions"]].concat();
@@ -311,9 +311,10 @@ fn a_host_may_switch_modes_within_what_the_launch_allows() {
     assert_eq!(choose(&mut running, "bypassPermissions")["subtype"], "error");
     running.send_user("go");
     let question = running.wait_for("control_request");
-    answer(&mut running, &question, &json!({"behavior": "deny", "message": "no",
-        "updatedPermissions": [{"type": "setMode", "mode": "bypassPermissions", "destination": "session"}]}));
-    running.wait_for("result");
+    let bypass = json!([{"type": "setMode", "mode": "bypassPermissions", "destination": "session"}]);
+    answer(&mut running, &question, &json!({"behavior": "allow", "updatedPermissions": bypass}));
+    let again = running.wait_for("control_request");
+    assert_eq!(again["request"]["input"]["command"], "touch b", "the mode did not change");
 }
 
 #[test]

@@ -45,9 +45,9 @@ pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, ca
     io.adopt_mode().await;
     let draft = Draft { call, input: used.input.clone(), cancel };
     match judge(used, &draft, io) {
-        (Decision::Allow(reason), _) => {
+        (Decision::Allow(reason), facts) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
-            ready(used, draft, io)
+            ready(used, draft, facts, io)
         }
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
         (Decision::Ask(refusal), facts) => ask(used, draft, refusal, facts, io).await,
@@ -143,7 +143,7 @@ pub(super) async fn answered(
     match judge(used, &draft, io) {
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
         (Decision::Ask(refusal), now) if !is_changed && now != facts => ask(used, draft, refusal, now, io).await,
-        (Decision::Ask(_) | Decision::Allow(_), _) => ready(used, draft, io),
+        (Decision::Ask(_) | Decision::Allow(_), now) => ready(used, draft, now, io),
     }
 }
 
@@ -152,13 +152,12 @@ fn judge(used: &ToolUse, draft: &Draft, io: &Io) -> (Decision, Facts) {
     let accesses = draft.call.access(&workspace);
     let name = wire::names::canonical(&used.name);
     let request = Request::new(name, &accesses).with_input(draft.input.get());
-    let needs = io.policy.needs(&request, &workspace.cwd);
-    let facts = Facts::gather(workspace.cwd, needs, sys::real::path);
+    let facts = crate::facts::gather(&io.policy, &request, &workspace.cwd);
     (io.policy.decide(&request, &facts), facts)
 }
 
-fn ready(used: &ToolUse, draft: Draft, io: &Io) -> Prepared {
-    Prepared::Ready(draft.call, call_cx(used, io.workspace(), io, draft.cancel))
+fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &Io) -> Prepared {
+    Prepared::Ready(draft.call, call_cx(used, facts, io, draft.cancel))
 }
 
 fn note_denial(used: &ToolUse, io: &mut Io) {
@@ -183,7 +182,8 @@ async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
     Outcome::failed(refusal.message)
 }
 
-fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationToken) -> CallCx {
+fn call_cx(used: &ToolUse, facts: Facts, io: &Io, cancel: CancellationToken) -> CallCx {
+    let workspace = io.workspace();
     let policy = Arc::clone(&io.policy);
     let folders = sys::real::Folders::default();
     CallCx {
@@ -196,6 +196,8 @@ fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationTo
             let real = match met {
                 Met::Named => sys::real::path(path),
                 Met::Walked => folders.file(path),
+                // What was decided is what is opened.
+                Met::Changed => return facts.real_location(path).is_none_or(|real| sys::real::path(path) == real),
             };
             !policy.hides(path, &real)
         }),

@@ -125,6 +125,26 @@ pub(crate) fn loses_work(words: &[Word]) -> Option<String> {
     loses.then(|| format!("git {sub}"))
 }
 
+/// Where a push goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PushTarget<'a> {
+    /// Wherever the configuration says.
+    Default,
+    /// A remote by its name, or an address.
+    Named(&'a str),
+}
+
+/// The destination of `git push`; `None` for anything else.
+pub(crate) fn push_target(words: &[Word]) -> Option<PushTarget<'_>> {
+    let (git, arguments) = words.split_first()?;
+    let mut rest = arguments.iter().map(|word| word.text.as_str());
+    if git.text != "git" || !rest.any(|word| word == "push") {
+        return None;
+    }
+    // An option with a value of its own is taken for the destination: that asks once too often, never too seldom.
+    Some(rest.find(|word| !word.starts_with('-')).map_or(PushTarget::Default, PushTarget::Named))
+}
+
 /// The operands of a read-only git command, `None` when it may do more. `arguments` follow the word `git`.
 pub(super) fn operands(arguments: &[Word]) -> Option<Vec<&Word>> {
     let rest = match arguments {
