@@ -1,5 +1,6 @@
 //! The session: turn loop, context, calls and control. Frontends talk to it only through `Command` and `Event`.
 
+mod ask;
 mod calls;
 mod command;
 mod commands;
@@ -7,6 +8,8 @@ mod compact;
 mod context;
 mod control;
 mod decide;
+pub mod facts;
+mod grants;
 mod history;
 mod host;
 mod ledger;

@@ -281,31 +281,31 @@ fn cut(text: &str, most: usize) -> String {
     text[..text.floor_char_boundary(most)].to_owned()
 }
 
+impl Lore {
+    /// What skills grant and take away now.
+    pub(crate) fn grants(&self) -> &[RuleText] {
+        &self.grants
+    }
+}
+
 impl Io {
     /// A new prompt ends what skills granted.
     pub(crate) fn end_grants(&mut self) {
         if !std::mem::take(&mut self.lore.grants).is_empty() {
-            self.policy = Arc::new(self.watch.policy(self.mode));
+            self.renew_policy();
         }
     }
 
     /// What a skill grants and takes away holds from now on.
-    pub(crate) fn grant(&mut self, rules: Vec<RuleText>) {
+    pub(crate) fn grant_skill(&mut self, rules: Vec<RuleText>) {
         if !rules.is_empty() {
-            self.policy = Arc::new(with_rules(&self.policy, &rules));
             self.lore.grants.extend(rules);
-        }
-    }
-
-    /// Settings were read again: what skills grant still holds.
-    pub(crate) fn regrant(&mut self) {
-        if !self.lore.grants.is_empty() {
-            self.policy = Arc::new(with_rules(&self.policy, &self.lore.grants));
+            self.renew_policy();
         }
     }
 }
 
-fn with_rules(policy: &Policy, rules: &[RuleText]) -> Policy {
+pub(crate) fn with_rules(policy: &Policy, rules: &[RuleText]) -> Policy {
     let (policy, warnings) = policy.with_rules(rules, &sys::real::path);
     for warning in warnings {
         tracing::warn!(?warning, "a rule of a skill cannot work as written");

@@ -144,9 +144,8 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
             Next::CallModel => call_model(session, &mut turn).await,
             Next::Compact(trigger) => compact(session, &mut turn, trigger).await,
             Next::RunCalls => {
-                if let Some(policy) = session.io.watch.refresh(session.io.mode) {
-                    session.io.policy = std::sync::Arc::new(policy);
-                    session.io.regrant();
+                if session.io.watch.refresh() {
+                    session.io.renew_policy();
                 }
                 for notice in session.io.watch.take_notices() {
                     session.io.host.notice(notice).await;

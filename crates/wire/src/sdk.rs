@@ -280,6 +280,17 @@ impl SystemBody {
         }
     }
 
+    /// The permission mode is another one now.
+    pub fn mode(name: &'static str) -> Self {
+        Self::Status {
+            status: None,
+            compact_output_chars: None,
+            compact_result: None,
+            compact_error: None,
+            permission_mode: Some(name),
+        }
+    }
+
     fn status(status: Option<&'static str>, compact_output_chars: Option<u64>) -> Self {
         Self::Status { status, compact_output_chars, compact_result: None, compact_error: None, permission_mode: None }
     }
