@@ -36,16 +36,24 @@ pub trait Judge: Send + Sync {
     fn judge(&self, host: &str, port: u16) -> Verdict;
 }
 
+/// Proxies of the user's own on this machine's loopback, which then do the filtering instead of us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct External {
+    pub http: Option<u16>,
+    pub socks: Option<u16>,
+}
+
 /// Serves the connections of one cage until it is dropped.
 pub struct Filter {
     judge: Arc<dyn Judge>,
+    external: External,
     /// `HTTPS_PROXY` and its like, for what was allowed; the text says why they cannot be used.
     proxies: Result<Proxies, String>,
 }
 
 impl Filter {
-    pub fn new(judge: Arc<dyn Judge>, env: &Env) -> Self {
-        Self { judge, proxies: Proxies::from_env(env).map_err(|error| error.to_string()) }
+    pub fn new(judge: Arc<dyn Judge>, external: External, env: &Env) -> Self {
+        Self { judge, external, proxies: Proxies::from_env(env).map_err(|error| error.to_string()) }
     }
 
     /// Accepts for ever; must be called inside the runtime.
@@ -71,6 +79,11 @@ impl Filter {
     async fn handle(&self, mut client: TcpStream) -> io::Result<()> {
         let mut first = [0_u8; 1];
         within(client.peek(&mut first)).await?;
+        let external = if first[0] == socks::VERSION { self.external.socks } else { self.external.http };
+        if let Some(port) = external {
+            let mut proxy = within(TcpStream::connect(("127.0.0.1", port))).await?;
+            return tokio::io::copy_bidirectional(&mut client, &mut proxy).await.map(drop);
+        }
         if first[0] == socks::VERSION { self.handle_socks(client).await } else { self.handle_http(&mut client).await }
     }
 

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod decision;
+mod exclusion;
 mod domain;
 pub mod fuzz;
 pub mod lint;
@@ -18,6 +19,9 @@ pub mod suggest;
 pub use access::Access;
 pub use decision::{Decision, Reason, Refusal, Wish, visible};
 pub use policy::explain::{Explanation, Part};
-pub use policy::{Facts, Place, Policy, Request};
+pub use domain::matches as host_matches;
+pub use exclusion::is_excluded;
+pub use policy::{Facts, Held, Place, Policy, Request};
 pub use rule::{Rule, Warning};
+pub use sensitive::is_secret;
 pub use suggest::Suggestion;

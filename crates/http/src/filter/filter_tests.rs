@@ -16,7 +16,7 @@ fn started(host: &'static str) -> (SocketAddr, Arc<Only>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let judge = Arc::new(Only(host, Mutex::default()));
-    let filter = Arc::new(Filter::new(Arc::clone(&judge) as Arc<dyn Judge>, &Env::default()));
+    let filter = Arc::new(Filter::new(Arc::clone(&judge) as Arc<dyn Judge>, External::default(), &Env::default()));
     tokio::spawn(filter.serve(listener));
     (address, judge)
 }

@@ -1,7 +1,7 @@
 //! Connections to hosts that were allowed: directly, or through the proxy the user's own environment names.
 
 use super::head::Target;
-use super::{Filter, PATIENCE, within};
+use super::{Filter, within};
 use base64::Engine;
 use reqwest::Url;
 use std::io;
@@ -83,7 +83,7 @@ async fn through(proxy: &Url, target: &Target) -> io::Result<TcpStream> {
         }
         Ok(())
     };
-    tokio::time::timeout(PATIENCE, answered).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    within(answered).await?;
     let status = String::from_utf8_lossy(&head);
     if status.split(' ').nth(1).is_some_and(|code| code.starts_with('2')) {
         return Ok(stream);
