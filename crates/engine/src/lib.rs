@@ -1,5 +1,6 @@
 //! The session: turn loop, context, calls and control. Frontends talk to it only through `Command` and `Event`.
 
+pub mod cage;
 mod calls;
 mod command;
 mod context;

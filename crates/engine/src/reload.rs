@@ -1,9 +1,11 @@
 //! Settings that change while a session runs. Noticed by stat before calls run: what refuses applies to the next call, what
 //! grants anything waits, because the session itself may have written it.
 
+use crate::cage::Confinement;
 use config::{Loaded, Project, Selection};
 use permission::{Place, Policy};
 use std::path::PathBuf;
+use std::sync::Arc;
 use sys::Env;
 use wire::mode::PermissionMode;
 use wire::settings::RuleText;
@@ -17,16 +19,23 @@ pub(crate) struct Watch {
     /// Rules of the command line.
     pub given: Vec<RuleText>,
     pub place: Place,
+    /// `None` when there is no sandbox.
+    pub confinement: Option<Arc<Confinement>>,
 }
 
 impl Watch {
     pub(crate) fn policy(&self, mode: PermissionMode) -> Policy {
-        let rules: Vec<RuleText> = self.loaded.rules.iter().chain(&self.given).cloned().collect();
+        let rules = self.rules();
         let (policy, warnings) = Policy::new(mode, &rules, self.place.clone(), &sys::real::path);
         for warning in warnings {
             tracing::warn!(?warning, "a permission rule cannot work as written");
         }
         policy
+    }
+
+    /// All rules in force.
+    pub(crate) fn rules(&self) -> Vec<RuleText> {
+        self.loaded.rules.iter().chain(&self.given).cloned().collect()
     }
 
     /// The new policy, when a settings file changed. A few stat calls otherwise.
@@ -37,6 +46,7 @@ impl Watch {
                 for waiting in &loaded.pending {
                     tracing::warn!("settings changed while the session runs; {waiting} applies from the next session");
                 }
+                self.confinement = self.confinement.as_ref().map(|known| Arc::new(known.tightened(&loaded)));
                 self.loaded = loaded;
                 Some(self.policy(mode))
             }

@@ -2,10 +2,12 @@
 //! comes back here.
 
 use super::ToolUse;
+use crate::cage::{self, Standing};
 use crate::session::Io;
-use permission::{Access, Decision, Facts, Refusal, Request};
+use permission::{Access, Decision, Facts, Held, Refusal, Request};
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
+use tools::cage::Cage;
 use tools::{Call, CallCx, Met, Outcome, Workspace};
 use wire::sdk::{PermissionDenial, SystemBody};
 
@@ -34,19 +36,42 @@ pub(super) fn parse(used: &ToolUse, io: &Io) -> Result<Box<dyn Call>, Outcome> {
 pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, cancel: CancellationToken) -> Prepared {
     let workspace = io.workspace();
     let accesses = call.access(&workspace);
-    match judge(used, &accesses, &workspace, io) {
+    let (held, cage) = match confine(used, io).await {
+        Ok(found) => found,
+        Err(error) => return Prepared::Settled(Outcome::failed(format!("The sandbox could not be set up: {error}"))),
+    };
+    match judge(used, &accesses, &workspace, held, io) {
         Decision::Allow(reason) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
-            Prepared::Ready(call, call_cx(used, workspace, io, cancel))
+            Prepared::Ready(call, CallCx { cage, ..call_cx(used, workspace, io, cancel) })
         }
         // Nobody is there to be asked: an ask is a refusal with the same words.
         Decision::Ask(refusal) | Decision::Deny(refusal) => Prepared::Settled(refuse(used, refusal, io).await),
     }
 }
 
-fn judge(used: &ToolUse, accesses: &[Access], workspace: &Workspace, io: &Io) -> Decision {
+/// Whether a command runs in the sandbox, in which one, and what that means for permission. Nothing without a sandbox.
+async fn confine(used: &ToolUse, io: &Io) -> std::io::Result<(Held, Option<Arc<Cage>>)> {
+    let outside = (Held::Not, None);
+    let Some(confinement) = io.watch.confinement.as_ref().filter(|_| used.name == "Bash") else { return Ok(outside) };
+    let Some((command, escaping)) = cage::bash_input(used.input.get()) else { return Ok(outside) };
+    match confinement.standing(&command, escaping) {
+        Standing::Outside(held) => Ok((held, None)),
+        Standing::Inside => {
+            let (making, rules, mode) = (Arc::clone(confinement), io.watch.rules(), io.mode);
+            let made = tokio::task::spawn_blocking(move || making.cage(&rules, mode)).await;
+            let made = made.map_err(std::io::Error::other)??;
+            for warning in &made.warnings {
+                tracing::warn!(warning, "sandbox");
+            }
+            Ok((confinement.held(&made), Some(Arc::new(made.cage))))
+        }
+    }
+}
+
+fn judge(used: &ToolUse, accesses: &[Access], workspace: &Workspace, held: Held, io: &Io) -> Decision {
     let name = wire::names::canonical(&used.name);
-    let request = Request::new(name, accesses).with_input(used.input.get());
+    let request = Request::new(name, accesses).with_input(used.input.get()).held(held);
     let needs = io.policy.needs(&request, &workspace.cwd);
     let facts = Facts::gather(workspace.cwd.clone(), needs, sys::real::path);
     io.policy.decide(&request, &facts)
@@ -86,6 +111,7 @@ fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationTo
             };
             !policy.hides(path, &real)
         }),
+        cage: None,
     }
 }
 
