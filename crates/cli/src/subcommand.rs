@@ -13,6 +13,7 @@ pub(crate) enum Subcommand {
     Doctor,
     Trust,
     Permissions,
+    Sandbox,
     Help,
     /// Known to users of the reference, not part of this build.
     Missing,
@@ -41,6 +42,7 @@ const TABLE: &[Row] = &[
     row("trust", Subcommand::Trust, "trust [path]: see what a folder would run, and trust it or not"),
     row("doctor", Subcommand::Doctor, "Find out what is wrong with this installation"),
     row("permissions", Subcommand::Permissions, "permissions explain|lint|test: what would be allowed, and why"),
+    row("sandbox", Subcommand::Sandbox, "sandbox run|status: run a command confined; what the sandbox can do here"),
     row("completions", Subcommand::Completions, "completions <shell>: print a completion script"),
     row("help", Subcommand::Help, ""),
     missing("update"), missing("upgrade"), missing("install"), missing("setup-token"), missing("mcp"),
