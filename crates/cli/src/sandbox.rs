@@ -144,7 +144,9 @@ fn status(asked: &Asked, env: &Env) -> Result<(String, u8), String> {
     let enabled = situation.loaded.settings.sandbox.enabled == Some(true);
     let made = situation.made().ok();
     let listed = |wanted: &[Effect]| -> Vec<String> {
-        let Some(Files::Confined(rules)) = made.as_ref().map(|made| &made.cage.profile.files) else { return Vec::new() };
+        let Some(Files::Confined(rules)) = made.as_ref().map(|made| &made.cage.profile.files) else {
+            return Vec::new();
+        };
         rules.iter().filter(|rule| wanted.contains(&rule.effect)).map(|rule| shown(&rule.path)).collect()
     };
     let (allowed, denied) = confinement.domains(&situation.loaded.rules);
@@ -189,7 +191,9 @@ fn plain(report: &serde_json::Value) -> String {
     list("problem", &report["problems"]);
     list("not covered", &report["notCovered"]);
     list("warning", &report["warnings"]);
-    for (title, key) in [("writable", "writable"), ("read-only", "readOnly"), ("hidden", "hidden"), ("reopened", "reopened")] {
+    for (title, key) in
+        [("writable", "writable"), ("read-only", "readOnly"), ("hidden", "hidden"), ("reopened", "reopened")]
+    {
         list(title, &report["filesystem"][key]);
     }
     list("hosts", &report["network"]["allowed"]);

@@ -153,7 +153,10 @@ async fn refuse(client: &mut TcpStream, status: u16, text: &str) -> io::Result<(
     client.shutdown().await?;
     // What the client still sends is taken, so that it reads the answer before a reset.
     let mut sink = [0_u8; 4096];
-    let drained = async { while client.read(&mut sink).await? > 0 {} Ok(()) };
+    let drained = async {
+        while client.read(&mut sink).await? > 0 {}
+        Ok(())
+    };
     tokio::time::timeout(Duration::from_millis(500), drained).await.unwrap_or(Ok(()))
 }
 

@@ -33,7 +33,9 @@ mod tests {
     fn one_part_is_enough_and_the_unknown_is_not_excluded() {
         // [CLI-199] SC-F08
         let patterns = ["docker".to_owned(), "npm run deploy".to_owned(), "watchman *".to_owned()];
-        for excluded in ["docker ps", "docker", "A=1 docker ps", "docker ps; curl x", "ls && npm run deploy", "watchman a"] {
+        for excluded in
+            ["docker ps", "docker", "A=1 docker ps", "docker ps; curl x", "ls && npm run deploy", "watchman a"]
+        {
             assert!(is_excluded(excluded, &patterns), "{excluded}");
         }
         for kept in ["dockerize", "echo docker", "npm run deploy:all", "ls", "docker ps; $(", "npm run"] {

@@ -228,8 +228,7 @@ impl Policy {
         // Whoever wants to be asked about every command is served by the sandbox; who named commands still is.
         let served = behaviour == Behaviour::Ask && asked.held == Held::Sandboxed;
         let of_tool = |rule: &&Rule| {
-            rule.behaviour == behaviour
-                && ((rule.covers_tool(asked.tool) && !served) || asked.has_input_for(rule))
+            rule.behaviour == behaviour && ((rule.covers_tool(asked.tool) && !served) || asked.has_input_for(rule))
         };
         if let Some(rule) = self.rules.iter().find(of_tool) {
             return Some(rule);

@@ -125,7 +125,8 @@ fn is_proxy(name: &OsString) -> bool {
 
 /// Lines of a failed command's output that look like refusals of the file system.
 pub fn suspected(output: &str) -> Vec<String> {
-    let refusals = ["Read-only file system", "Permission denied", "Operation not permitted", "EROFS", "EACCES", "EPERM"];
+    let refusals =
+        ["Read-only file system", "Permission denied", "Operation not permitted", "EROFS", "EACCES", "EPERM"];
     let lines = output.lines().filter(|line| refusals.iter().any(|refusal| line.contains(refusal)));
     let short = |line: &str| format!("file: {}", line.trim().chars().take(300).collect::<String>());
     lines.take(MAX_LISTED / 2).map(short).collect()

@@ -25,11 +25,20 @@ impl Home {
 
     fn confinement(&self, settings: &str) -> (Confinement, Loaded) {
         let env = Env::default().with([("HOME", self.root.join("home"))]);
-        let selection = Selection { settings: Some(settings.into()), managed_dir: Some(self.root.join("managed")), ..Selection::default() };
+        let selection = Selection {
+            settings: Some(settings.into()),
+            managed_dir: Some(self.root.join("managed")),
+            ..Selection::default()
+        };
         let cwd = self.root.join("work");
         let loaded = Project::open(&cwd, &env, &selection).unwrap();
-        let grounds =
-            Grounds { cwd, additional: Vec::new(), env: env.clone(), base_env: env, scratch: self.root.join("scratch") };
+        let grounds = Grounds {
+            cwd,
+            additional: Vec::new(),
+            env: env.clone(),
+            base_env: env,
+            scratch: self.root.join("scratch"),
+        };
         (Confinement::forced(&loaded, grounds), loaded)
     }
 
@@ -39,7 +48,8 @@ impl Home {
         let mut lists = confinement.lists.clone();
         lists.add_rules(&loaded.rules, &confinement.ground);
         let confined = paths::confine(&lists, &confinement.ground, &self.root.join("scratch/tmp"));
-        let shown = |rule: &Rule| (rule.effect, rule.path.strip_prefix(&self.root).unwrap_or(&rule.path).display().to_string());
+        let shown =
+            |rule: &Rule| (rule.effect, rule.path.strip_prefix(&self.root).unwrap_or(&rule.path).display().to_string());
         confined.rules.iter().map(shown).collect()
     }
 }

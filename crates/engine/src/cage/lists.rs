@@ -51,7 +51,8 @@ impl Lists {
         for spot in spots {
             match &spot {
                 Spot::Glob { text, .. } if cfg!(target_os = "linux") => {
-                    self.warnings.push(format!("sandbox.filesystem.allowWrite: {text} is ignored: no wildcards on Linux"));
+                    self.warnings
+                        .push(format!("sandbox.filesystem.allowWrite: {text} is ignored: no wildcards on Linux"));
                 }
                 Spot::Glob { .. } | Spot::Path(_) => self.allow_write.push(spot),
             }
@@ -86,7 +87,9 @@ impl Lists {
     /// Path and domain rules speak of the sandbox too.
     pub(super) fn add_rules(&mut self, rules: &[RuleText], ground: &Ground) {
         for rule in rules {
-            let Some((name, spec)) = rule.text.strip_suffix(')').and_then(|text| text.split_once('(')) else { continue };
+            let Some((name, spec)) = rule.text.strip_suffix(')').and_then(|text| text.split_once('(')) else {
+                continue;
+            };
             let spot = || ground.rule(spec, &rule.root, rule.behaviour);
             match (wire::names::canonical(name), rule.behaviour) {
                 ("WebFetch", behaviour) => self.add_domain(spec, behaviour, rule.source),

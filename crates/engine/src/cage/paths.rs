@@ -178,11 +178,27 @@ fn hide_home(lists: &Lists, ground: &Ground, out: &mut Confined) {
 }
 
 const STARTUP_FILES: [&str; 11] = [
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv",
-    ".zlogin", ".gitconfig",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zprofile",
+    ".zshenv",
+    ".zlogin",
+    ".gitconfig",
 ];
 const CONFIGURED: [&str; 9] = [
-    "settings.json", "settings.local.json", "skills", "agents", "commands", "hooks", "workflows", "scheduled_tasks.json",
+    "settings.json",
+    "settings.local.json",
+    "skills",
+    "agents",
+    "commands",
+    "hooks",
+    "workflows",
+    "scheduled_tasks.json",
     "plugins",
 ];
 

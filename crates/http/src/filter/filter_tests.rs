@@ -53,7 +53,10 @@ async fn plain_requests_reach_allowed_hosts_only() {
     let (proxy, judge) = started("localhost");
     let port = host.port();
     let answer = say(proxy, format!("GET http://localhost:{port}/x HTTP/1.1\r\nHost: y\r\n\r\n").as_bytes()).await;
-    assert!(answer.contains("GET /x HTTP/1.1\r\n") && answer.contains(&format!("Host: localhost:{port}\r\n")), "{answer}");
+    assert!(
+        answer.contains("GET /x HTTP/1.1\r\n") && answer.contains(&format!("Host: localhost:{port}\r\n")),
+        "{answer}"
+    );
     for other in ["127.0.0.1", "[::1]", "evil.test", "localhost.evil.test"] {
         let answer = say(proxy, format!("GET http://{other}:{port}/x HTTP/1.1\r\n\r\n").as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("it is not listed"), "{answer}");
@@ -67,7 +70,10 @@ async fn tunnels_carry_bytes_both_ways() {
     let (proxy, _) = started("localhost");
     let text = format!("CONNECT LOCALHOST:{} HTTP/1.1\r\n\r\nhello\r\n\r\n", host.port());
     let answer = say(proxy, text.as_bytes()).await;
-    assert!(answer.starts_with("HTTP/1.1 200 Connection established\r\n\r\n") && answer.ends_with("hello\r\n\r\n"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 200 Connection established\r\n\r\n") && answer.ends_with("hello\r\n\r\n"),
+        "{answer}"
+    );
     assert!(say(proxy, b"CONNECT evil.test:443 HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 403 "));
 }
 

@@ -23,7 +23,9 @@ impl Target {
     pub(super) fn parse(authority: &str, default: Option<u16>) -> Result<Self, &'static str> {
         let authority = authority.rsplit_once('@').map_or(authority, |(_, rest)| rest);
         let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => (host, Some(port.parse().map_err(|_| "the port is not a number")?)),
+            Some((host, port)) if !port.contains(']') => {
+                (host, Some(port.parse().map_err(|_| "the port is not a number")?))
+            }
             Some(_) | None => (authority, default),
         };
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
@@ -98,9 +100,11 @@ impl Head {
     /// The request as the host wants it: its own name, one request per connection, nothing meant for proxies.
     pub(super) fn forwarded(&self, target: &Target, through_proxy: bool) -> Vec<u8> {
         let (method, url, version) = self.line();
-        let path = url.strip_prefix("http://").and_then(|rest| rest.find(['/', '?']).map(|at| &rest[at..])).unwrap_or("/");
+        let path =
+            url.strip_prefix("http://").and_then(|rest| rest.find(['/', '?']).map(|at| &rest[at..])).unwrap_or("/");
         let slash = if path.starts_with('/') { "" } else { "/" };
-        let host = if target.port == 80 { target.to_string().trim_end_matches(":80").to_owned() } else { target.to_string() };
+        let host =
+            if target.port == 80 { target.to_string().trim_end_matches(":80").to_owned() } else { target.to_string() };
         let place = if through_proxy { format!("http://{host}{slash}{path}") } else { format!("{slash}{path}") };
         let mut out = format!("{method} {place} {version}\r\nHost: {host}\r\n");
         for line in self.text.lines().skip(1).filter(|line| !line.is_empty()) {

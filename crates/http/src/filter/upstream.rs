@@ -47,7 +47,10 @@ async fn direct(target: &Target) -> io::Result<TcpStream> {
     let found: Vec<SocketAddr> =
         within(async { Ok(tokio::net::lookup_host((target.host.as_str(), target.port)).await?.collect()) }).await?;
     if let Some(address) = found.iter().find(|address| !literal && is_near(address.ip())) {
-        return Err(io::Error::other(format!("the name resolves to {}, which is this machine or its link", address.ip())));
+        return Err(io::Error::other(format!(
+            "the name resolves to {}, which is this machine or its link",
+            address.ip()
+        )));
     }
     within(TcpStream::connect(found.as_slice())).await
 }
@@ -55,7 +58,9 @@ async fn direct(target: &Target) -> io::Result<TcpStream> {
 /// Addresses that only mean something here: a public name that resolves to one is up to no good.
 fn is_near(address: IpAddr) -> bool {
     match address.to_canonical() {
-        IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local() || v4.is_unspecified() || v4.is_multicast() || v4.is_broadcast(),
+        IpAddr::V4(v4) => {
+            v4.is_loopback() || v4.is_link_local() || v4.is_unspecified() || v4.is_multicast() || v4.is_broadcast()
+        }
         IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local() || v6.is_unspecified() || v6.is_multicast(),
     }
 }

@@ -139,9 +139,7 @@ fn grant(set: &OwnedFd, path: &Path, access: u64) -> io::Result<()> {
     let rule = PathBeneath { access, parent: place.as_raw_fd() };
     let (kind, flags): (libc::c_long, libc::c_long) = (1, 0);
     // SAFETY: `rule` is laid out as the kernel expects and outlives the call; both descriptors are open.
-    let added = unsafe {
-        libc::syscall(libc::SYS_landlock_add_rule, set.as_raw_fd(), kind, &raw const rule, flags)
-    };
+    let added = unsafe { libc::syscall(libc::SYS_landlock_add_rule, set.as_raw_fd(), kind, &raw const rule, flags) };
     if added == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

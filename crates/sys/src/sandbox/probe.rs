@@ -60,7 +60,8 @@ fn candidates(_: &Wanted, problems: &mut Vec<String>) -> Option<Backend> {
 
 #[cfg(target_os = "linux")]
 fn bwrap(wanted: &Wanted) -> Result<Backend, String> {
-    const PLACES: [&str; 4] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
+    const PLACES: [&str; 4] =
+        ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
     let program = match &wanted.bwrap {
         Some(path) if path.is_absolute() => path.clone(),
         Some(path) => return Err(format!("bwrap: bwrapPath must be absolute, not {}", path.display())),
@@ -116,7 +117,8 @@ mod tests {
     #[test]
     fn a_missing_program_is_named() {
         // SC-F02
-        let wanted = Wanted { bwrap: Some("/nonexistent/bwrap".into()), only: Some("bwrap".into()), ..Wanted::default() };
+        let wanted =
+            Wanted { bwrap: Some("/nonexistent/bwrap".into()), only: Some("bwrap".into()), ..Wanted::default() };
         let found = detect(&wanted);
         assert_eq!(found.backend, None);
         assert!(found.problems[0].contains("/nonexistent/bwrap"), "{:?}", found.problems);

@@ -104,9 +104,13 @@ mod tests {
         let text = super::profile(&profile, Proxy::Port(9));
         let at = |needle: &str| text.find(needle).unwrap_or_else(|| panic!("{needle} is missing from {text}"));
         assert!(at("(deny file-write*)") < at("(allow file-write* (subpath \"/w\"))"));
-        assert!(at("(deny file-read* (subpath \"/h/.ssh\"))") < at("(allow file-read* (subpath \"/h/.ssh/known_hosts\"))"));
+        assert!(
+            at("(deny file-read* (subpath \"/h/.ssh\"))") < at("(allow file-read* (subpath \"/h/.ssh/known_hosts\"))")
+        );
         assert!(at("(subpath \"/w/.git/hooks/x\")") < at("(deny file-write* (subpath \"/w/.git/hooks\"))"));
-        assert!(at("(deny file-write-unlink (literal \"/w/.git\"))") > at("(deny file-write* (subpath \"/w/.git/hooks\"))"));
+        assert!(
+            at("(deny file-write-unlink (literal \"/w/.git\"))") > at("(deny file-write* (subpath \"/w/.git/hooks\"))")
+        );
         at("(allow network-outbound (remote ip \"localhost:9\"))");
         at("\"/h/a\\\"b\"");
         assert!(text.starts_with("(version 1)\n") && text.contains("(deny network*)"));

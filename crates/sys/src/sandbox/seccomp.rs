@@ -186,13 +186,18 @@ pub(crate) fn bytes(program: &[libc::sock_filter]) -> Vec<u8> {
 pub(crate) fn apply(program: &[libc::sock_filter]) -> io::Result<()> {
     let unused: libc::c_ulong = 0;
     let on: libc::c_ulong = 1;
-    let description =
-        libc::sock_fprog { len: program.len() as libc::c_ushort, filter: program.as_ptr().cast_mut() };
+    let description = libc::sock_fprog { len: program.len() as libc::c_ushort, filter: program.as_ptr().cast_mut() };
     // SAFETY: the first call only sets a flag; the second reads `description` and the program it points to, both of which
     // outlive the call.
     let applied = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, unused, unused, unused) == 0
-            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER as libc::c_ulong, &raw const description, unused, unused) == 0
+            && libc::prctl(
+                libc::PR_SET_SECCOMP,
+                libc::SECCOMP_MODE_FILTER as libc::c_ulong,
+                &raw const description,
+                unused,
+                unused,
+            ) == 0
     };
     if applied { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -15,7 +15,10 @@ const MAX_ENTRIES: usize = 500;
 #[derive(Debug, PartialEq, Eq)]
 enum Node {
     Dir,
-    File { mode: u32, bytes: Vec<u8> },
+    File {
+        mode: u32,
+        bytes: Vec<u8>,
+    },
     Link(PathBuf),
     /// A pipe, or too large.
     Other,
