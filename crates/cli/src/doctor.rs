@@ -147,14 +147,10 @@ fn surroundings(findings: &mut Vec<Finding>, env: &Env, cwd: &Path) {
     let git = on_path("git", env).map_or("git is not on PATH".to_owned(), |path| path.display().to_string());
     let repository = sys::git::root(cwd).map_or("no repository here".to_owned(), |root| root.display().to_string());
     findings.push(good("git", format!("{git}; {repository}")));
-    let tools: Vec<String> = ["bwrap", "socat"]
-        .iter()
-        .map(|name| {
-            let found = on_path(name, env).map_or("missing".to_owned(), |path| path.display().to_string());
-            format!("{name}: {found}")
-        })
-        .collect();
-    findings.push(good("sandbox", tools.join("; ")));
+    let found = sys::sandbox::detect(&sys::sandbox::Wanted::default());
+    let backend = found.backend.as_ref().map_or("no back end works here", |backend| backend.name());
+    let problems: Vec<String> = found.problems.iter().map(|problem| format!("; {problem}")).collect();
+    findings.push(good("sandbox", format!("{backend}{}", problems.concat())));
 }
 
 /// An executable on the search path.

@@ -13,6 +13,7 @@ mod nearest;
 mod memory;
 mod parse;
 mod permissions;
+mod sandbox;
 mod subcommand;
 mod trust;
 mod undo;
@@ -31,6 +32,10 @@ fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().skip(1).collect();
     if argv.first().is_some_and(|word| word == sys::keeper::ARGUMENT) {
         return sys::keeper::run(argv.into_iter().skip(1));
+    }
+    #[cfg(target_os = "linux")]
+    if argv.first().is_some_and(|word| word == sys::sandbox::inner::ARGUMENT) {
+        return sys::sandbox::inner::run(argv.into_iter().skip(1));
     }
     if is_version_probe(&argv) {
         return ExitCode::from(print(&format!("{}\n", wire::version::line())));
@@ -66,6 +71,7 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
         Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
         Subcommand::Memory => answer(memory::run(rest, &Env::snapshot())),
+        Subcommand::Sandbox => answer(sandbox::run(rest, &Env::snapshot())),
         Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
         Subcommand::Undo => answer(undo::run(rest, &Env::snapshot())),
         Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {

@@ -15,6 +15,7 @@ pub(crate) enum Subcommand {
     Trust,
     Undo,
     Permissions,
+    Sandbox,
     Help,
     /// Known to users of the reference, not part of this build.
     Missing,
@@ -45,6 +46,7 @@ const TABLE: &[Row] = &[
     row("undo", Subcommand::Undo, "Bring back what commands and edits destroyed; --list shows what can be brought back"),
     row("doctor", Subcommand::Doctor, "Find out what is wrong with this installation"),
     row("permissions", Subcommand::Permissions, "permissions explain|lint|test: what would be allowed, and why"),
+    row("sandbox", Subcommand::Sandbox, "sandbox run|status: run a command confined; what the sandbox can do here"),
     row("completions", Subcommand::Completions, "completions <shell>: print a completion script"),
     row("help", Subcommand::Help, ""),
     missing("update"), missing("upgrade"), missing("install"), missing("setup-token"), missing("mcp"),

@@ -185,6 +185,8 @@ impl<'a> Matter<'a> {
             | Reason::ReadOnlyCommand
             | Reason::Harmless
             | Reason::NotUnderstood(_)
+            | Reason::Sandboxed
+            | Reason::SandboxOverride
             | Reason::NoRule => outside,
         };
         let real = self.facts.real_location(path).unwrap_or(path);

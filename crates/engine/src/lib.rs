@@ -1,6 +1,7 @@
 //! The session: turn loop, context, calls and control. Frontends talk to it only through `Command` and `Event`.
 
 mod ask;
+pub mod cage;
 mod calls;
 mod command;
 mod commands;

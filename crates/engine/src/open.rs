@@ -8,6 +8,7 @@ mod prompt;
 mod toolbox;
 
 use crate::ask::{Asker, QUESTION_QUEUE, Question};
+use crate::cage::{Confinement, Grounds};
 use crate::command::{COMMAND_QUEUE, Commands, EVENT_QUEUE, Event, Events};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
 use crate::control::{Control, Lanes, ModeChoice};
@@ -94,6 +95,7 @@ struct Opening {
     catalog: Arc<Catalog>,
     model: String,
     credential: Result<Credential, NoCredential>,
+    confinement: Option<Arc<Confinement>>,
 }
 
 impl Opening {
@@ -118,7 +120,7 @@ impl Opening {
         loaded.notices.extend(notice);
         let wanted_credential = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
         let credential = config::credentials::resolve(&env, &loaded, wanted_credential);
-        Ok(Self {
+        let mut opening = Self {
             options,
             env,
             base_env: boot.env,
@@ -133,7 +135,39 @@ impl Opening {
             catalog,
             model,
             credential,
-        })
+            confinement: None,
+        };
+        opening.confinement = opening.confine()?;
+        Ok(opening)
+    }
+
+    /// The sandbox, when settings ask for one. One that is required and cannot be applied ends the start.
+    fn confine(&self) -> Result<Option<Arc<Confinement>>, StartError> {
+        if self.loaded.settings.sandbox.enabled != Some(true) {
+            return Ok(None);
+        }
+        let tasks = self.layout.create_tasks_dir(&self.cwd, &self.conversation.session_id);
+        let tasks = tasks.map_err(|e| StartError::new(format!("Error: {e}")))?;
+        let grounds = Grounds {
+            cwd: self.cwd.clone(),
+            additional: self
+                .options
+                .add_dirs
+                .iter()
+                .map(|dir| self.cwd.join(dir))
+                .chain(self.loaded.additional_directories.iter().cloned())
+                .collect(),
+            env: self.env.clone(),
+            base_env: self.base_env.clone(),
+            scratch: tasks.parent().unwrap_or(&tasks).to_path_buf(),
+        };
+        let confinement = Confinement::forced(&self.loaded, grounds);
+        match confinement.unavailable() {
+            Some(why) if confinement.is_required() => Err(StartError::new(format!(
+                "Error: {why} sandbox.failIfUnavailable is set, so nothing is run. See `gimlet sandbox status`."
+            ))),
+            Some(_) | None => Ok(Some(Arc::new(confinement))),
+        }
     }
 
     fn notices(&self) -> Vec<String> {
@@ -141,6 +175,9 @@ impl Opening {
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
         if self.lacks_auto {
             all.push("Warning: permission mode auto is not available: there is no classifier. The mode is default".into());
+        }
+        if let Some(why) = self.confinement.as_ref().and_then(|confinement| confinement.unavailable()) {
+            all.push(format!("Warning: {why} Commands run without it and are asked about as usual."));
         }
         if !self.catalog.lookup(&self.model).known {
             let model = wire::raw::to_line(&self.model).unwrap_or_default();
@@ -256,6 +293,7 @@ impl Opening {
             granted_directories: Vec::new(),
             place,
             notices: Vec::new(),
+            confinement: self.confinement.clone(),
         }
     }
 

@@ -1,10 +1,12 @@
 //! Settings that change while a session runs. Noticed by stat before calls run: what refuses applies to the next call, what
 //! grants anything waits, because the session itself may have written it.
 
+use crate::cage::Confinement;
 use config::memory::Memory;
 use config::{Loaded, Project, Selection};
 use permission::{Place, Policy};
 use std::path::PathBuf;
+use std::sync::Arc;
 use sys::Env;
 use wire::mode::PermissionMode;
 use wire::settings::RuleText;
@@ -28,18 +30,24 @@ pub(crate) struct Watch {
     pub notices: Vec<String>,
     /// Where the session keeps notes of its own.
     pub notes: PathBuf,
+    /// `None` when there is no sandbox.
+    pub confinement: Option<Arc<Confinement>>,
 }
 
 impl Watch {
     pub(crate) fn policy(&self, mode: PermissionMode) -> Policy {
-        let rules: Vec<RuleText> = self.loaded.rules.iter().chain(&self.given).chain(&self.granted).cloned().collect();
         let mut place = self.place.clone();
         place.roots.extend(self.additional());
-        let (policy, warnings) = Policy::new(mode, &rules, place, &sys::real::path);
+        let (policy, warnings) = Policy::new(mode, &self.rules(), place, &sys::real::path);
         for warning in warnings {
             tracing::warn!(?warning, "a permission rule cannot work as written");
         }
         policy
+    }
+
+    /// All rules in force.
+    pub(crate) fn rules(&self) -> Vec<RuleText> {
+        self.loaded.rules.iter().chain(&self.given).chain(&self.granted).cloned().collect()
     }
 
     /// Instruction files as they are on disk now.
@@ -93,6 +101,7 @@ impl Watch {
                         new.join(", ")
                     ));
                 }
+                self.confinement = self.confinement.as_ref().map(|known| Arc::new(known.tightened(&loaded)));
                 self.loaded = loaded;
                 true
             }

@@ -40,6 +40,10 @@ pub enum Reason {
     SafetyCheck(&'static str),
     /// The command is not fully understood; the text says what stopped the analysis.
     NotUnderstood(&'static str),
+    /// The sandbox confines it.
+    Sandboxed,
+    /// It asks to leave the sandbox.
+    SandboxOverride,
     /// Nothing allowed it.
     NoRule,
 }
@@ -52,7 +56,8 @@ impl Reason {
             Self::Mode(_) => "mode",
             Self::WorkingDirectory => "workingDir",
             Self::SafetyCheck(_) => "safetyCheck",
-            Self::ReadOnlyCommand | Self::Harmless | Self::NotUnderstood(_) | Self::NoRule => "other",
+            Self::SandboxOverride => "sandboxOverride",
+            Self::ReadOnlyCommand | Self::Harmless | Self::Sandboxed | Self::NotUnderstood(_) | Self::NoRule => "other",
         }
     }
 
@@ -66,6 +71,8 @@ impl Reason {
             Self::Harmless => "the tool needs no permission".into(),
             Self::SafetyCheck(what) => (*what).into(),
             Self::NotUnderstood(what) => format!("the command cannot be judged safely: {what}"),
+            Self::Sandboxed => "the command runs in the sandbox".into(),
+            Self::SandboxOverride => "the command asks to run outside the sandbox".into(),
             Self::NoRule => "no rule allows it".into(),
         }
     }

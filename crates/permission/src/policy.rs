@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::{Behaviour, RuleText};
 
+/// Added to the question when a command wants out of the sandbox.
+const OUTSIDE: &str = " Warning: the command would run outside the sandbox, with all of your rights.";
+
 /// One call, as permission sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -23,17 +26,35 @@ pub struct Request<'a> {
     pub accesses: &'a [Access],
     /// The input as sent, for rules that speak of its fields. Without it such deny and ask rules cover the whole tool.
     pub input: Option<&'a str>,
+    pub held: Held,
+}
+
+/// What the operating system would hold a command to, whatever it tries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Held {
+    /// Nothing, or it does not count: the ordinary order applies.
+    #[default]
+    Not,
+    /// The sandbox, and commands in it need no leave.
+    Sandboxed,
+    /// It asks to leave the sandbox.
+    Escaping,
 }
 
 impl<'a> Request<'a> {
     pub fn new(tool: &'a str, accesses: &'a [Access]) -> Self {
-        Self { tool, accesses, input: None }
+        Self { tool, accesses, input: None, held: Held::Not }
     }
 
     /// `json` is the input object.
     #[must_use]
     pub fn with_input(self, json: &'a str) -> Self {
         Self { input: Some(json), ..self }
+    }
+
+    #[must_use]
+    pub fn held(self, held: Held) -> Self {
+        Self { held, ..self }
     }
 }
 
@@ -204,7 +225,13 @@ impl Policy {
             Access::Run(command) => Some(Reading::of(command)),
             Access::ReadPath(_) | Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
         };
-        Asked { tool: request.tool, access, facts, input, reading }
+        // Plan mode is about intent, which no sandbox judges.
+        let in_sandbox = self.mode != PermissionMode::Plan && matches!(access, Access::Run(_));
+        let held = match request.held {
+            Held::Sandboxed if !in_sandbox => Held::Not,
+            held => held,
+        };
+        Asked { tool: request.tool, access, facts, input, reading, held }
     }
 
     /// The order of the specification, for one access.
@@ -223,6 +250,9 @@ impl Policy {
         if let Some(reason) = self.hard_check(asked) {
             return self.ask(asked, reason);
         }
+        if let Some(decision) = self.by_confinement(asked) {
+            return decision;
+        }
         if let Some(reason) = self.allowed_by_mode(asked) {
             return Decision::Allow(reason);
         }
@@ -232,10 +262,23 @@ impl Policy {
         self.by_default(asked)
     }
 
+    /// The sandbox stands in for a question; leaving it is always one.
+    fn by_confinement(&self, asked: &Asked<'_>) -> Option<Decision> {
+        match asked.held {
+            Held::Not => None,
+            Held::Sandboxed => Some(Decision::Allow(Reason::Sandboxed)),
+            Held::Escaping if self.mode == PermissionMode::BypassPermissions => None,
+            Held::Escaping => Some(self.ask(asked, Reason::SandboxOverride)),
+        }
+    }
+
     /// The first deny or ask rule that might speak of this access.
     fn forbidding(&self, behaviour: Behaviour, asked: &Asked<'_>) -> Option<&Rule> {
-        let of_tool =
-            |rule: &&Rule| rule.behaviour == behaviour && (rule.covers_tool(asked.tool) || asked.has_input_for(rule));
+        // Whoever wants to be asked about every command is served by the sandbox; who named commands still is.
+        let served = behaviour == Behaviour::Ask && asked.held == Held::Sandboxed;
+        let of_tool = |rule: &&Rule| {
+            rule.behaviour == behaviour && ((rule.covers_tool(asked.tool) && !served) || asked.has_input_for(rule))
+        };
         if let Some(rule) = self.rules.iter().find(of_tool) {
             return Some(rule);
         }
@@ -310,7 +353,7 @@ impl Policy {
                 "rules forbid some commands, and which program this starts is known only when it runs",
             ));
         }
-        if self.mode == PermissionMode::BypassPermissions {
+        if self.mode == PermissionMode::BypassPermissions || asked.held == Held::Sandboxed {
             return None;
         }
         match asked.access {
@@ -389,7 +432,13 @@ impl Policy {
             | PermissionMode::AcceptEdits
             | PermissionMode::Plan
             | PermissionMode::Auto
-            | PermissionMode::BypassPermissions => Decision::Ask(asked.refusal(not_granted(asked.wish()), reason)),
+            | PermissionMode::BypassPermissions => {
+                let mut message = not_granted(asked.wish());
+                if reason == Reason::SandboxOverride {
+                    message.push_str(OUTSIDE);
+                }
+                Decision::Ask(asked.refusal(message, reason))
+            }
         }
     }
 }
@@ -402,6 +451,7 @@ struct Asked<'a> {
     input: Option<Input>,
     /// Of a shell command.
     reading: Option<Reading>,
+    held: Held,
 }
 
 impl Asked<'_> {

@@ -51,7 +51,7 @@ const HARMLESS_ENV: &[&str] = &["example", "sample", "template", "dist", "defaul
 
 /// Private keys and credential files: a read needs a rule that speaks of the path. Called for every file of a search,
 /// so it does not allocate for ordinary names.
-pub(crate) fn is_secret(path: &Path) -> bool {
+pub fn is_secret(path: &Path) -> bool {
     let Some(name) = path.file_name() else { return false };
     let name = name.to_string_lossy();
     let public = ["known_hosts", "authorized_keys"];

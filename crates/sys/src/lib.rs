@@ -13,6 +13,7 @@ pub mod process;
 mod procfs;
 pub mod real;
 pub mod ring;
+pub mod sandbox;
 pub mod signal;
 pub mod terminal;
 

@@ -18,6 +18,7 @@ use self::tree::{Leader, Tree};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -38,6 +39,8 @@ pub struct Spawn {
 pub enum Input {
     Null,
     Pipe,
+    /// Ours, with the terminal: the child then stays in our process group.
+    Inherit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub enum Output {
     /// Two pipes.
     Split,
     Null,
+    /// Ours.
+    Inherit,
 }
 
 /// How a child ended.
@@ -80,8 +85,24 @@ pub fn kill_all() {
 
 /// Starts `spec`. Must be called inside the runtime.
 pub fn spawn(spec: Spawn) -> io::Result<Child> {
+    spawn_prepared(spec, Prepare::Nothing)
+}
+
+/// What happens in the child between fork and exec.
+pub(crate) enum Prepare {
+    Nothing,
+    /// These descriptors stay open; in this process they are closed.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux sandbox hands descriptors on"))]
+    Inherit(Vec<OwnedFd>),
+    /// Must neither allocate nor lock.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux sandbox restricts this way"))]
+    Restrict(Box<dyn FnMut() -> io::Result<()> + Send + Sync>),
+}
+
+pub(crate) fn spawn_prepared(spec: Spawn, prepare: Prepare) -> io::Result<Child> {
     let outer = [RUN_VARIABLE, CHILD_VARIABLE].map(|name| outer_marker(&spec.env, name));
     let (mut command, pipes) = command(spec)?;
+    apply(&mut command, prepare);
     let mut registry = registry::lock();
     registry.prepare();
     let marker = registry.next_marker();
@@ -97,6 +118,24 @@ pub fn spawn(spec: Spawn) -> io::Result<Child> {
     Ok(Child { inner, tree, stdin, stdout: pipes.stdout, stderr: pipes.stderr, released: false })
 }
 
+fn apply(command: &mut tokio::process::Command, prepare: Prepare) {
+    let mut work: Box<dyn FnMut() -> io::Result<()> + Send + Sync> = match prepare {
+        Prepare::Nothing => return,
+        Prepare::Inherit(fds) => Box::new(move || fds.iter().try_for_each(keep_open)),
+        Prepare::Restrict(work) => work,
+    };
+    // SAFETY: the work only makes system calls on values that were ready before the fork; it allocates and locks nothing.
+    unsafe {
+        command.pre_exec(move || work());
+    }
+}
+
+fn keep_open(fd: &OwnedFd) -> io::Result<()> {
+    // SAFETY: fcntl on a descriptor we own, with integer arguments only.
+    let done = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 #[derive(Default)]
 struct Pipes {
     stdout: Option<pipe::Receiver>,
@@ -106,10 +145,14 @@ struct Pipes {
 #[expect(clippy::disallowed_methods, reason = "this is the one place children are spawned")]
 fn command(spec: Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
     let mut command = tokio::process::Command::new(&spec.program);
-    command.args(&spec.args).env_clear().envs(spec.env).current_dir(&spec.cwd).process_group(0);
+    command.args(&spec.args).env_clear().envs(spec.env).current_dir(&spec.cwd);
+    if spec.stdin != Input::Inherit {
+        command.process_group(0);
+    }
     command.stdin(match spec.stdin {
         Input::Null => Stdio::null(),
         Input::Pipe => Stdio::piped(),
+        Input::Inherit => Stdio::inherit(),
     });
     let mut pipes = Pipes::default();
     match spec.output {
@@ -128,6 +171,9 @@ fn command(spec: Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
         }
         Output::Null => {
             command.stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        Output::Inherit => {
+            command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
         }
     }
     Ok((command, pipes))

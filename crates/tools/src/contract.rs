@@ -108,6 +108,8 @@ pub struct CallCx {
     /// Model calls for WebFetch and WebSearch.
     pub model: Arc<dyn SideModel>,
     pub may_read: MayRead,
+    /// The sandbox a command must run in.
+    pub cage: Option<Arc<crate::cage::Cage>>,
 }
 
 /// Whether rules let the model see this path; search results leave the others out.

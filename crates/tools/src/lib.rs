@@ -3,6 +3,7 @@
 
 pub mod bash;
 pub mod builtin;
+pub mod cage;
 pub mod contract;
 pub mod edit;
 mod file_change;

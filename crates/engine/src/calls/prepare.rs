@@ -3,13 +3,15 @@
 
 use super::ToolUse;
 use crate::ask::{self, Asker, Matter, Reply, Then};
+use crate::cage::{self, Standing};
 use crate::command::Event;
 use crate::session::Io;
 use futures_util::future::BoxFuture;
-use permission::{Decision, Facts, Refusal, Request};
+use permission::{Decision, Facts, Held, Refusal, Request};
 use serde_json::value::RawValue;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
+use tools::cage::Cage;
 use tools::{Call, CallCx, Met, Outcome, Sharing, Workspace};
 use wire::sdk::{PermissionDenial, SystemBody};
 
@@ -46,7 +48,10 @@ fn read(used: &ToolUse, input: &RawValue, io: &Io) -> Result<Box<dyn Call>, Outc
 /// Decides; a refusal is told to the host before its result.
 pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, cancel: CancellationToken) -> Prepared {
     io.adopt_mode().await;
-    let draft = Draft { call, input: used.input.clone(), cancel };
+    let draft = match Draft::new(used, call, used.input.clone(), cancel, io).await {
+        Ok(draft) => draft,
+        Err(outcome) => return Prepared::Settled(outcome),
+    };
     match judge(used, &draft, io) {
         (Decision::Allow(reason), facts) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
@@ -63,6 +68,49 @@ struct Draft {
     /// As the model sent it, or as the host changed it.
     input: Box<RawValue>,
     cancel: CancellationToken,
+    held: Held,
+    /// Where a command is locked in.
+    cage: Option<Arc<Cage>>,
+}
+
+impl Draft {
+    async fn new(
+        used: &ToolUse,
+        call: Box<dyn Call>,
+        input: Box<RawValue>,
+        cancel: CancellationToken,
+        io: &Io,
+    ) -> Result<Self, Outcome> {
+        let (held, cage) = confine(used, &input, io)
+            .await
+            .map_err(|error| Outcome::failed(format!("The sandbox could not be set up: {error}")))?;
+        Ok(Self { call, input, cancel, held, cage })
+    }
+
+    /// The same call with another input, which must be readable like the first.
+    async fn rewritten(self, used: &ToolUse, input: Box<RawValue>, io: &Io) -> Result<Self, Outcome> {
+        let call = read(used, &input, io)?;
+        Self::new(used, call, input, self.cancel, io).await
+    }
+}
+
+/// Whether a command runs in the sandbox, in which one, and what that means for permission. Nothing without a sandbox.
+async fn confine(used: &ToolUse, input: &RawValue, io: &Io) -> std::io::Result<(Held, Option<Arc<Cage>>)> {
+    let outside = (Held::Not, None);
+    let Some(confinement) = io.watch.confinement.as_ref().filter(|_| used.name == "Bash") else { return Ok(outside) };
+    let Some((command, escaping)) = cage::bash_input(input.get()) else { return Ok(outside) };
+    match confinement.standing(&command, escaping) {
+        Standing::Outside(held) => Ok((held, None)),
+        Standing::Inside => {
+            let (making, rules, mode) = (Arc::clone(confinement), io.watch.rules(), io.mode);
+            let made = tokio::task::spawn_blocking(move || making.cage(&rules, mode)).await;
+            let made = made.map_err(std::io::Error::other)??;
+            for warning in &made.warnings {
+                tracing::warn!(warning, "sandbox");
+            }
+            Ok((confinement.held(&made), Some(Arc::new(made.cage))))
+        }
+    }
 }
 
 /// A call the host was asked about.
@@ -92,7 +140,7 @@ async fn ask(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, io: &
     };
     let name = wire::names::canonical(&used.name);
     let accesses = draft.call.access(&io.workspace());
-    let request = Request::new(name, &accesses).with_input(draft.input.get());
+    let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held);
     let suggestions = if io.watch.loaded.managed_rules_only { Vec::new() } else { io.policy.suggest(&request, &facts) };
     let matter = Matter {
         tool: &used.name,
@@ -137,11 +185,10 @@ pub(super) async fn answered(
     io.adopt_mode().await;
     let is_changed = input.as_ref().is_some_and(|input| input.get() != draft.input.get());
     if let Some(input) = input.filter(|_| is_changed) {
-        draft.call = match read(used, &input, io) {
-            Ok(call) => call,
+        draft = match draft.rewritten(used, input, io).await {
+            Ok(draft) => draft,
             Err(outcome) => return Prepared::Settled(outcome),
         };
-        draft.input = input;
     }
     match judge(used, &draft, io) {
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
@@ -154,13 +201,13 @@ fn judge(used: &ToolUse, draft: &Draft, io: &Io) -> (Decision, Facts) {
     let workspace = io.workspace();
     let accesses = draft.call.access(&workspace);
     let name = wire::names::canonical(&used.name);
-    let request = Request::new(name, &accesses).with_input(draft.input.get());
+    let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held);
     let facts = crate::facts::gather(&io.policy, &request, &workspace.cwd);
     (io.policy.decide(&request, &facts), facts)
 }
 
 fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &Io) -> Prepared {
-    Prepared::Ready(draft.call, call_cx(used, facts, io, draft.cancel))
+    Prepared::Ready(draft.call, CallCx { cage: draft.cage, ..call_cx(used, facts, io, draft.cancel) })
 }
 
 fn note_denial(used: &ToolUse, io: &mut Io) {
@@ -204,6 +251,7 @@ pub(super) fn call_cx(used: &ToolUse, facts: Facts, io: &Io, cancel: Cancellatio
             };
             !policy.hides(path, &real)
         }),
+        cage: None,
     }
 }
 
