@@ -131,7 +131,7 @@ impl Losses {
         for word in &suspect.writes {
             let is_descriptor = word.starts_with('&') || word.bytes().all(|b| b.is_ascii_digit() || b == b'-');
             if !is_descriptor {
-                self.word(word, Extent::File, at, "a redirection");
+                self.word(word, &Extent::File, at, "a redirection");
             }
         }
         suspect.any_program(|program, arguments| {
@@ -141,7 +141,7 @@ impl Losses {
     }
 
     /// A word of the command as a path that may change.
-    fn word(&mut self, word: &str, extent: Extent, at: &At<'_>, program: &str) {
+    fn word(&mut self, word: &str, extent: &Extent, at: &At<'_>, program: &str) {
         if matches!(word, "{}" | ";" | "+" | "\\;" | "-" | "") {
             return;
         }

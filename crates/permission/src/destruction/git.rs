@@ -66,34 +66,41 @@ fn work(losses: &mut Losses, sub: &str, words: &Words<'_>, at: &At<'_>) -> Optio
         "reflog" if words.has(&["expire", "delete"]) => Some((UNHARMED, true)),
         "update-ref" | "symbolic-ref" => Some((UNHARMED, true)),
         "rm" if words.has(&["--cached"]) => Some((UNHARMED, false)),
-        "rm" => removed(losses, &words.operands(&[]), at),
-        "worktree" if words.has(&["remove"]) => removed(losses, words.operands(&[]).get(1..).unwrap_or_default(), at),
-        "submodule" if words.has(&["deinit"]) => removed(losses, words.operands(&[]).get(1..).unwrap_or_default(), at),
+        "rm" => {
+            removed(losses, &words.operands(&[]), at);
+            Some((UNHARMED, true))
+        }
+        "worktree" | "submodule" if words.has(&["remove", "deinit"]) => {
+            removed(losses, words.operands(&[]).get(1..).unwrap_or_default(), at);
+            Some((UNHARMED, true))
+        }
         "mv" => {
             let (sources, target) = words.copied();
             into(losses, "git mv", &sources, target, at);
-            removed(losses, &sources, at).map(|(work, _)| (work, false))
+            removed(losses, &sources, at);
+            Some((UNHARMED, false))
         }
         "apply" if words.has(&["--check", "--stat", "--numstat", "--summary"]) => None,
-        "apply" => applied(losses, words, at),
+        "apply" => {
+            applied(losses, words, at);
+            Some((UNHARMED, false))
+        }
         _ => None,
     }
 }
 
-fn removed(losses: &mut Losses, operands: &[&str], at: &At<'_>) -> Option<(GitWork, bool)> {
+fn removed(losses: &mut Losses, operands: &[&str], at: &At<'_>) {
     for word in operands {
-        losses.word(word, Extent::Tree, at, "git");
+        losses.word(word, &Extent::Tree, at, "git");
     }
-    Some((UNHARMED, true))
 }
 
-fn applied(losses: &mut Losses, words: &Words<'_>, at: &At<'_>) -> Option<(GitWork, bool)> {
+fn applied(losses: &mut Losses, words: &Words<'_>, at: &At<'_>) {
     let patches = at.paths(&words.operands(&["-p", "-C", "--directory", "--exclude", "--include"]));
     if patches.is_empty() {
         losses.unnamed.push("git apply".into());
     }
     for patch in patches {
-        losses.word(".", Extent::Patched(patch), at, "git apply");
+        losses.word(".", &Extent::Patched(patch), at, "git apply");
     }
-    Some((UNHARMED, false))
 }

@@ -67,7 +67,7 @@ pub(super) fn add(losses: &mut Losses, program: &str, arguments: &[String], part
 
 fn each(losses: &mut Losses, program: &str, words: &[&str], extent: &Extent, at: &At<'_>) {
     for word in words {
-        losses.word(word, extent.clone(), at, program);
+        losses.word(word, extent, at, program);
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn into(losses: &mut Losses, program: &str, sources: &[&str], target:
     // The content of a folder is merged into the target.
     let merges = sources.iter().any(|source| *source == "." || source.ends_with("/.") || source.ends_with(".."));
     let extent = if merges { Extent::Tree } else { Extent::Into(at.paths(sources)) };
-    losses.word(target, extent, at, program);
+    losses.word(target, &extent, at, program);
 }
 
 fn copies(losses: &mut Losses, program: &str, words: &Words<'_>, at: &At<'_>) {
@@ -97,7 +97,7 @@ fn rsync(losses: &mut Losses, words: &Words<'_>, at: &At<'_>) {
     let operands = words.operands(&valued);
     let Some(target) = operands.last().filter(|word| operands.len() > 1 && !word.contains(':')) else { return };
     losses.grave |= words.all.iter().any(|word| word.starts_with("--del"));
-    losses.word(target, Extent::Tree, at, "rsync");
+    losses.word(target, &Extent::Tree, at, "rsync");
 }
 
 fn in_place(losses: &mut Losses, program: &str, words: &Words<'_>, part: &Suspect, at: &At<'_>) {
@@ -139,7 +139,7 @@ fn fed(losses: &mut Losses, program: &str, operands: &[&str], part: &Suspect, at
                     let roots = operands.get(1..).filter(|roots| !roots.is_empty()).unwrap_or(&["."]);
                     each(losses, program, roots, &Extent::Named(None), at);
                 }
-                "git" => losses.word(".", Extent::Named(None), at, program),
+                "git" => losses.word(".", &Extent::Named(None), at, program),
                 _ => {}
             }
             false
@@ -207,7 +207,7 @@ fn unpack(losses: &mut Losses, program: &str, words: &Words<'_>, at: &At<'_>) {
         losses.unnamed.push(program.to_owned());
     }
     for archive in archives {
-        losses.word(folder.unwrap_or("."), Extent::Unpacked(archive), at, program);
+        losses.word(folder.unwrap_or("."), &Extent::Unpacked(archive), at, program);
     }
 }
 
@@ -217,7 +217,7 @@ fn patch(losses: &mut Losses, words: &Words<'_>, part: &Suspect, at: &At<'_>) {
     }
     let operands = words.operands(&["-p", "-i", "-d", "-o", "-F", "-D", "-z", "-B", "-V"]);
     if let Some(file) = operands.first() {
-        return losses.word(file, Extent::File, at, "patch");
+        return losses.word(file, &Extent::File, at, "patch");
     }
     let inputs = words.values("-i", "--input");
     let inputs = inputs.into_iter().chain(part.reads.iter().map(String::as_str)).collect::<Vec<_>>();
@@ -227,7 +227,7 @@ fn patch(losses: &mut Losses, words: &Words<'_>, part: &Suspect, at: &At<'_>) {
     }
     let folder = words.values("-d", "--directory").first().copied().unwrap_or(".");
     for patch in patches {
-        losses.word(folder, Extent::Patched(patch), at, "patch");
+        losses.word(folder, &Extent::Patched(patch), at, "patch");
     }
 }
 
@@ -295,12 +295,7 @@ impl<'a> Words<'a> {
         let valued = ["-t", "--target-directory", "-S", "--suffix", "-m", "--mode", "-o", "--owner", "-g", "--group"];
         let mut operands = self.operands(&valued);
         let target = self.values("-t", "--target-directory").first().copied();
-        match target {
-            Some(target) => (operands, Some(target)),
-            None => {
-                let target = operands.pop();
-                (operands, target)
-            }
-        }
+        let target = target.or_else(|| operands.pop());
+        (operands, target)
     }
 }

@@ -30,7 +30,9 @@ impl Variables {
                 && first == "for"
                 && third == "in"
             {
-                values.iter().for_each(|value| add(name, value));
+                for value in values {
+                    add(name, value);
+                }
             }
             for word in &suspect.words {
                 let Some((name, value)) = word.split_once('=').filter(|(name, _)| is_name(name)) else { break };

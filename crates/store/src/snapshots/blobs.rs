@@ -38,7 +38,7 @@ impl Blobs {
     /// Stores what `file` holds from its beginning; returns its name and size.
     pub(super) fn put(&self, file: &mut File, deadline: Instant) -> Result<(String, u64), NotSaved> {
         let temp = self.root.join(format!("new-{}", sys::id::base36(12)));
-        let stored = self.fill(&temp, file, deadline).and_then(|(hash, size)| {
+        let stored = fill(&temp, file, deadline).and_then(|(hash, size)| {
             self.adopt(&temp, &hash)?;
             Ok((hash, size))
         });
@@ -46,15 +46,6 @@ impl Blobs {
             std::fs::remove_file(&temp).ok();
         }
         stored
-    }
-
-    fn fill(&self, temp: &Path, file: &mut File, deadline: Instant) -> Result<(String, u64), NotSaved> {
-        let mut copy = private().read(true).open(temp)?;
-        file.rewind()?;
-        if anchored::reflink(file, &copy).is_ok() {
-            return pass(&mut copy, &mut io::sink(), deadline);
-        }
-        pass(file, &mut copy, deadline)
     }
 
     /// Gives the temporary file its name, unless the content is there already.
@@ -105,6 +96,15 @@ pub(super) fn hash_of(file: &mut File) -> io::Result<String> {
         Err(NotSaved::Failed(error)) => Err(error),
         Err(NotSaved::Late) => Err(io::Error::from(io::ErrorKind::TimedOut)),
     }
+}
+
+fn fill(temp: &Path, file: &mut File, deadline: Instant) -> Result<(String, u64), NotSaved> {
+    let mut copy = private().read(true).open(temp)?;
+    file.rewind()?;
+    if anchored::reflink(file, &copy).is_ok() {
+        return pass(&mut copy, &mut io::sink(), deadline);
+    }
+    pass(file, &mut copy, deadline)
 }
 
 fn private() -> OpenOptions {

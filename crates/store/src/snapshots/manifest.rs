@@ -5,6 +5,7 @@ use super::About;
 use crate::error::StoreError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -193,7 +194,7 @@ fn escape(path: &Path) -> String {
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
         out.push_str(&chunk.valid().replace('%', "%25"));
         for byte in chunk.invalid() {
-            out.push_str(&format!("%{byte:02x}"));
+            write!(out, "%{byte:02x}").ok();
         }
     }
     out
@@ -205,15 +206,12 @@ fn unescape(text: &str) -> PathBuf {
     let mut at = 0;
     while at < bytes.len() {
         let code = bytes.get(at + 1..at + 3).and_then(|hex| std::str::from_utf8(hex).ok());
-        match code.filter(|_| bytes[at] == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                at += 3;
-            }
-            None => {
-                out.push(bytes[at]);
-                at += 1;
-            }
+        if let Some(byte) = code.filter(|_| bytes[at] == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            out.push(byte);
+            at += 3;
+        } else {
+            out.push(bytes[at]);
+            at += 1;
         }
     }
     PathBuf::from(OsString::from_vec(out))

@@ -41,7 +41,7 @@ pub fn active(headers: &[Header]) -> BTreeSet<&str> {
 }
 
 /// The newest change that is still in force.
-pub(super) fn newest<'a>(headers: &'a [Header], fits: impl Fn(&Header) -> bool) -> Option<&'a Header> {
+pub(super) fn newest(headers: &[Header], fits: impl Fn(&Header) -> bool) -> Option<&Header> {
     let active = active(headers);
     headers.iter().rev().find(|h| h.kind != Kind::Undo && active.contains(h.id.as_str()) && fits(h))
 }

@@ -64,7 +64,9 @@ fn describe(path: &Path, lines: &mut Vec<String>) {
     if meta.is_dir() {
         let mut names: Vec<_> = std::fs::read_dir(path).unwrap().map(|e| e.unwrap().path()).collect();
         names.sort();
-        names.iter().for_each(|path| describe(path, lines));
+        for path in &names {
+            describe(path, lines);
+        }
     }
 }
 
