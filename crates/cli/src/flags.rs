@@ -144,6 +144,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("thinking", One, "mode", Hidden, "", Check(thinking)),
     row("max-thinking-tokens", One, "n", Hidden, "", Check(max_thinking_tokens)),
     row("thinking-display", One, "how", Hidden, "", Check(thinking_display)),
+    row("autocompact", One, "auto|tokens", Model, "Compact when this much context is used (e.g. 500k); auto: the model's own", Check(autocompact)),
     row("task-budget", One, "tokens", Hidden, "", Check(task_budget)),
     row("betas", Greedy, "betas", Hidden, "", Set(|a, v| a.options.betas = v.iter().flat_map(|b| split_rules(b)).collect())),
     row("system-prompt", One, "text", Model, "Replace the system prompt", Set(|a, v| a.options.system_prompt = last(v))),
@@ -164,6 +165,8 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("setting-sources", One, "list", Config, "Comma list of user, project, local", Check(setting_sources)),
     row("trust-workspace", Switch, "", Config, "Trust this folder for this run only", Set(|a, _| a.options.trust = TrustChoice::Granted)),
     row("refuse-untrusted-code", Switch, "", Config, "Run nothing an untrusted folder brings along", Set(|a, _| a.options.trust = TrustChoice::StoredOrRefuse)),
+    row("disable-slash-commands", Switch, "", Config, "Without skills and commands", Set(|a, _| a.options.disable_slash_commands = true)),
+    row("agents", One, "json", Config, "Agent definitions for this session, by name", Set(|a, v| a.options.agents = last(v))),
     row("bare", Switch, "", Config, "Minimal: no instructions files, three tools", Set(|a, _| a.options.bare = true)),
     row("safe-mode", Switch, "", Config, "Without any customisation", Set(|a, _| a.options.safe_mode = true)),
 
@@ -178,15 +181,12 @@ pub(crate) const FLAGS: &[Flag] = &[
 
     ignored("advisor", One),
     ignored("agent", One),
-    ignored("agents", One),
     ignored("append-subagent-system-prompt", One),
-    ignored("autocompact", One),
     ignored("await-initialize", Switch),
     ignored("ax-screen-reader", Switch),
     ignored("channels", Greedy),
     ignored("chrome", Switch),
     ignored("dangerously-load-development-channels", Greedy),
-    ignored("disable-slash-commands", Switch),
     ignored("exclude-dynamic-system-prompt-sections", Switch),
     ignored("ide", Switch),
     ignored("include-hook-events", Switch),
@@ -310,6 +310,22 @@ fn thinking_display(args: &mut Args, values: Vec<String>) -> Result<(), String> 
     const WAYS: [&str; 2] = ["summarized", "omitted"];
     let way = last(values).filter(|v| WAYS.contains(&v.as_str()));
     args.options.thinking_display = Some(way.ok_or_else(|| choices(&WAYS))?);
+    Ok(())
+}
+
+fn autocompact(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    let text = values.into_iter().next().unwrap_or_default().to_ascii_lowercase();
+    if text == "auto" {
+        return Ok(());
+    }
+    let (digits, unit) = match text.strip_suffix(['k', 'm']) {
+        Some(digits) if text.ends_with('k') => (digits, 1_000.0),
+        Some(digits) => (digits, 1_000_000.0),
+        None => (text.as_str(), 1.0),
+    };
+    let tokens = digits.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 1.0);
+    args.options.compact_window =
+        Some((tokens.ok_or("It must be `auto` or a number of tokens, as 500k.")? * unit) as u64);
     Ok(())
 }
 

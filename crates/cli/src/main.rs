@@ -10,10 +10,12 @@ mod doctor;
 mod flags;
 mod launch;
 mod nearest;
+mod memory;
 mod parse;
 mod permissions;
 mod subcommand;
 mod trust;
+mod undo;
 
 use crate::args::Args;
 use crate::launch::{Refusal, Surroundings};
@@ -63,7 +65,9 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Auth => answer(auth::run(rest, &Env::snapshot())),
         Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
         Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
+        Subcommand::Memory => answer(memory::run(rest, &Env::snapshot())),
         Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
+        Subcommand::Undo => answer(undo::run(rest, &Env::snapshot())),
         Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
             Ok((text, code)) => print(&text).max(code),
             Err(message) => fail(&message),
@@ -90,7 +94,9 @@ fn session(mut args: Args) -> u8 {
     let output = launch::output(&args);
     let debug = std::mem::take(&mut args.debug);
     let without_effect = std::mem::take(&mut args.without_effect);
-    let around = Surroundings { env, stdout_is_terminal: std::io::stdout().is_terminal(), is_root: sys::is_root() };
+    let is_sandboxed = engine::options::is_sandboxed(&env);
+    let stdout_is_terminal = std::io::stdout().is_terminal();
+    let around = Surroundings { env, stdout_is_terminal, is_root: sys::is_root(), is_sandboxed };
     let mut job = match launch::job(args, &around) {
         Ok(job) => job,
         Err(Refusal::Usage(message)) => return fail(&message),

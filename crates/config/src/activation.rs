@@ -1,6 +1,8 @@
 //! Everything a folder would activate: each command, host and file, as the trust question lists it and as an approval
 //! remembers it. Reads files, runs nothing. Values of variables and headers are digested, never shown.
 
+use crate::frontmatter;
+use crate::scan;
 use crate::layer::{Layer, parse_object, read_text};
 use crate::merge::is_repository_content;
 use serde_json::{Map, Value};
@@ -203,35 +205,40 @@ fn server_text(server: &Value) -> String {
     std::iter::once(command.to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
-/// Agents and skills that bring hooks or servers of their own.
+/// What makes a definition file more than words.
+const ACTIVE: [&str; 4] = ["hooks", "mcpServers", "allowed-tools", "permissionMode"];
+
+/// Agents, skills and commands that bring hooks, servers or permissions of their own, as their loaders would read them.
 fn front_matter(cwd: &Path, items: &mut Vec<Item>) {
-    for (dir, file) in [("agents", None), ("skills", Some("SKILL.md")), ("commands", None)] {
-        let Ok(entries) = std::fs::read_dir(cwd.join(".claude").join(dir)) else { continue };
-        for entry in entries.filter_map(Result::ok).take(1000) {
-            let path = file.map_or_else(|| entry.path(), |file| entry.path().join(file));
-            let Some(head) = head_of(&path) else { continue };
-            let active = head.lines().any(|line| {
-                ["hooks:", "mcpServers:", "allowed-tools:", "permissionMode:"].iter().any(|key| line.starts_with(key))
-            });
-            if !active {
-                continue;
+    let root = sys::git::root(cwd);
+    for (up, dir) in crate::roots::between(cwd, root.as_deref()).enumerate() {
+        let place = dir.join(".claude");
+        let above = "../".repeat(up);
+        for kind in ["agents", "commands"] {
+            for (path, _) in scan::markdown_tree(&place.join(kind)).files {
+                active_file((&above, kind), &place.join(kind), path, items);
             }
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let id = format!("{dir}#{name}");
-            let text = format!("{dir}/{name} brings hooks, servers or permissions of its own");
-            let digest = digest(&Value::String(head));
-            items.push(Item { kind: Kind::Hook, id, text, file: path, digest, host: None });
+        }
+        let skills = place.join("skills");
+        for entry in scan::entries(&skills) {
+            active_file((&above, "skills"), &skills, entry.path.join("SKILL.md"), items);
         }
     }
 }
 
-fn head_of(path: &Path) -> Option<String> {
-    if path.extension().is_none_or(|extension| extension != "md") {
-        return None;
+fn active_file((above, kind): (&str, &str), top: &Path, path: PathBuf, items: &mut Vec<Item>) {
+    let Some(Ok(head)) = scan::head(&path) else { return };
+    let read = frontmatter::read(&head.text);
+    if !read.fields.iter().any(|field| ACTIVE.contains(&field.key.as_str())) {
+        return;
     }
-    let text = read_text(path).ok()?;
-    let rest = text.strip_prefix("---")?;
-    rest.split_once("\n---").map(|(head, _)| head.to_owned())
+    let below = path.strip_prefix(top).unwrap_or(&path);
+    let shown = below.to_string_lossy();
+    let name = shown.strip_suffix("/SKILL.md").unwrap_or(&shown).to_owned();
+    let id = format!("{above}{kind}#{name}");
+    let text = format!("{above}{kind}/{name} brings hooks, servers or permissions of its own");
+    let digest = digest(&Value::String(head.text[..read.body_at].to_owned()));
+    items.push(Item { kind: Kind::Hook, id, text, file: path, digest, host: None });
 }
 
 /// Order of members does not matter to what runs, so it does not matter here.

@@ -3,9 +3,11 @@
 //! writers never damage a file; and nothing that a repository says widens access before its folder is trusted.
 
 pub mod activation;
+pub mod agents;
 pub mod credentials;
 pub mod edit;
 pub mod environment;
+pub mod frontmatter;
 pub mod fuzz;
 pub mod helper;
 #[cfg_attr(not(target_os = "macos"), allow(dead_code, reason = "only macOS has a keychain; elsewhere its tests run"))]
@@ -14,11 +16,17 @@ pub mod join;
 pub mod layer;
 pub mod memory;
 mod merge;
+pub mod nested;
 pub mod places;
 mod policy;
 pub mod project;
+pub mod roots;
+pub mod rules;
+mod scan;
+pub mod skills;
 mod stamp;
 pub mod state;
+pub mod styles;
 mod tracked;
 pub mod trust;
 pub mod validate;

@@ -1,32 +1,43 @@
-//! Instruction files (`CLAUDE.md`): found from broad to specific, imports expanded, sizes bounded. A file that a
-//! repository brings cannot pull in text from outside its folder unless the user approved that; what was left out is
-//! named.
+//! Instruction files: `CLAUDE.md` and its kin, rules and `AGENTS.md`, found from broad to specific, imports expanded, sizes
+//! bounded. A file that a repository brings cannot pull in text from outside its folder unless the user approved that, and
+//! nothing is taken from vendored or ignored folders; what was left out is named.
 
-mod markdown;
+mod agents_md;
+mod auto;
+pub(crate) mod collect;
+pub(crate) mod markdown;
 
+pub use agents_md::InstructionFiles;
+pub use auto::auto_directory;
+
+use crate::frontmatter::Finding;
+use crate::nested::Lazy;
 use crate::project::{Loaded, Selection, managed_dir};
-use crate::state::{GlobalState, config_home};
-use globset::{Glob, GlobSet, GlobSetBuilder};
-use std::collections::BTreeSet;
+use crate::rules;
+use crate::state::config_home;
+use collect::{Collector, Found};
 use std::path::{Path, PathBuf};
 use sys::Env;
 use wire::settings::Source;
-
-/// Larger files are skipped.
-const MAX_FILE: u64 = 4 * 1024 * 1024;
-/// How far an import may lead from the file that was found.
-const MAX_HOPS: u32 = 4;
-/// A runaway set of imports ends here.
-const MAX_FILES: usize = 200;
 
 /// One instruction file, or a file it imports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryFile {
     pub path: PathBuf,
     pub scope: MemoryScope,
+    /// As the model reads it: without front matter and block comments.
     pub text: String,
     /// The file that imported this one.
     pub imported_by: Option<PathBuf>,
+    pub reason: Reason,
+    /// The patterns of a rule with path scopes.
+    pub globs: Vec<String>,
+    /// The file whose reading brought this one in.
+    pub trigger: Option<PathBuf>,
+    /// Where parts of `text` begin, and the line of the file each stands on.
+    pub lines: Vec<(usize, usize)>,
+    /// An `AGENTS.md`: no hook hears of it.
+    pub is_agents_md: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +46,65 @@ pub enum MemoryScope {
     User,
     Project,
     Local,
+    /// Notes of earlier sessions.
+    Auto,
 }
 
-/// The files that are told to the model, in order, and those that are not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+impl MemoryScope {
+    /// `memory_type` of the InstructionsLoaded hook.
+    pub fn hook_name(self) -> &'static str {
+        match self {
+            Self::Managed => "Managed",
+            Self::User | Self::Auto => "User",
+            Self::Project => "Project",
+            Self::Local => "Local",
+        }
+    }
+}
+
+/// Why a file came into the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    SessionStart,
+    /// A file below was read.
+    NestedTraversal,
+    /// A file that the rule's patterns match was read.
+    PathGlobMatch,
+    Include,
+}
+
+impl Reason {
+    /// `load_reason` of the InstructionsLoaded hook.
+    pub fn hook_name(self) -> &'static str {
+        match self {
+            Self::SessionStart => "session_start",
+            Self::NestedTraversal => "nested_traversal",
+            Self::PathGlobMatch => "path_glob_match",
+            Self::Include => "include",
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Copy)]
+pub struct Query<'a> {
+    pub cwd: &'a Path,
+    pub env: &'a Env,
+    pub selection: &'a Selection,
+    pub loaded: &'a Loaded,
+    /// `--add-dir` directories.
+    pub added: &'a [PathBuf],
+    /// Where notes are kept unless a setting says otherwise; `None` = nowhere.
+    pub notes: Option<&'a Path>,
+}
+
+/// The files that are told to the model at start, in order, those that are not, and what may still come.
+#[derive(Debug, Default)]
 pub struct Memory {
     pub files: Vec<MemoryFile>,
     pub skipped: Vec<Skipped>,
+    pub findings: Vec<Finding>,
+    pub lazy: Lazy,
 }
 
 /// A file that exists but was left out.
@@ -51,154 +114,74 @@ pub struct Skipped {
     pub reason: &'static str,
 }
 
-/// All instruction files that hold for `cwd`, in the order they are told to the model.
-pub fn discover(cwd: &Path, env: &Env, selection: &Selection, loaded: &Loaded) -> Vec<MemoryFile> {
-    load(cwd, env, selection, loaded).files
-}
-
-/// The same, with what was left out.
-pub fn load(cwd: &Path, env: &Env, selection: &Selection, loaded: &Loaded) -> Memory {
-    if selection.bare || selection.safe_mode {
+/// Everything that holds for a directory from the start.
+pub fn load(query: &Query<'_>) -> Memory {
+    let Query { cwd, env, selection, loaded, .. } = *query;
+    if selection.bare || selection.safe_mode || env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS") {
         return Memory::default();
     }
-    let folder = sys::real::path(&loaded.trust_key);
-    let state = GlobalState::read(env);
-    let approved = state.approves_external_imports(&loaded.trust_key) || state.approves_external_imports(&folder);
-    let mut collector = Collector {
-        home: env.home(),
-        folder,
-        approved,
-        excludes: excludes(&loaded.settings.claude_md_excludes),
-        seen: BTreeSet::new(),
-        memory: Memory::default(),
-    };
-    for (path, scope) in candidates(cwd, env, selection) {
-        collector.add(Found { path, scope, imported_by: None, hops: 0 });
+    let mut collector = Collector::new(env, loaded);
+    if let Some(text) = &loaded.settings.claude_md {
+        collector.add_text(managed_path(selection, "managed-settings.json"), MemoryScope::Managed, text);
     }
-    collector.memory
-}
-
-/// Where instruction files may be, broad to specific.
-fn candidates(cwd: &Path, env: &Env, selection: &Selection) -> Vec<(PathBuf, MemoryScope)> {
-    let managed = selection.managed_dir.clone().unwrap_or_else(managed_dir);
-    let mut all = vec![(managed.join("CLAUDE.md"), MemoryScope::Managed)];
+    collector.add(Found::at(managed_path(selection, "CLAUDE.md"), MemoryScope::Managed));
+    let mode = InstructionFiles::of(&loaded.settings);
+    if mode == InstructionFiles::ManagedOnly {
+        return collector.finish(Lazy::default());
+    }
     if let Some(home) = config_home(env).filter(|_| selection.reads(Source::User)) {
-        all.push((home.join("CLAUDE.md"), MemoryScope::User));
+        collector.add(Found::at(home.join("CLAUDE.md"), MemoryScope::User));
+        let base = sys::git::root(cwd).unwrap_or_else(|| cwd.to_path_buf());
+        rules::collect(&mut collector, &home, &base, MemoryScope::User);
     }
-    let mut dirs: Vec<_> = cwd.ancestors().collect();
+    let from_agents = mode.reads_agents(cwd);
+    let mut dirs: Vec<&Path> = cwd.ancestors().collect();
     dirs.reverse();
+    if env.is_on("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD") {
+        dirs.extend(query.added.iter().map(PathBuf::as_path));
+    }
+    let wanted = Wanted {
+        project: selection.reads(Source::Project),
+        local: selection.reads(Source::Local),
+        agents: from_agents,
+    };
     for dir in dirs {
-        if selection.reads(Source::Project) {
-            all.push((dir.join("CLAUDE.md"), MemoryScope::Project));
-            all.push((dir.join(".claude/CLAUDE.md"), MemoryScope::Project));
-        }
-        if selection.reads(Source::Local) {
-            all.push((dir.join("CLAUDE.local.md"), MemoryScope::Local));
-        }
+        directory(&mut collector, dir, wanted);
     }
-    all
+    if let Some(dir) = auto_directory(env, loaded, query.notes) {
+        collector.files.extend(auto::index(&dir));
+    }
+    let lazy = Lazy::new(cwd, wanted);
+    collector.finish(lazy)
 }
 
-fn excludes(patterns: &[String]) -> GlobSet {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        if let Ok(glob) = Glob::new(pattern) {
-            set.add(glob);
-        }
-    }
-    set.build().unwrap_or_else(|_| GlobSet::empty())
+/// Which files of a directory are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) project: bool,
+    pub(crate) local: bool,
+    pub(crate) agents: bool,
 }
 
-#[derive(Clone)]
-struct Found {
-    path: PathBuf,
-    scope: MemoryScope,
-    imported_by: Option<PathBuf>,
-    hops: u32,
-}
-
-struct Collector {
-    home: Option<PathBuf>,
-    /// The repository or starting directory, resolved.
-    folder: PathBuf,
-    /// Imports from outside the folder are approved.
-    approved: bool,
-    excludes: GlobSet,
-    /// Real paths already taken: cuts cycles and duplicates.
-    seen: BTreeSet<PathBuf>,
-    memory: Memory,
-}
-
-impl Collector {
-    fn add(&mut self, found: Found) {
-        let own_dir = sys::real::path(found.path.parent().unwrap_or(Path::new("/")));
-        self.add_within(found, &own_dir);
-    }
-
-    /// `base` is the directory of the file the chain of imports began with.
-    fn add_within(&mut self, found: Found, base: &Path) {
-        let Ok(real) = std::fs::canonicalize(&found.path) else { return };
-        if self.memory.files.len() >= MAX_FILES || !self.seen.insert(real.clone()) {
-            return;
-        }
-        let excluded = |path: &Path| self.excludes.is_match(path);
-        if found.scope != MemoryScope::Managed && (excluded(&found.path) || excluded(&real)) {
-            return;
-        }
-        if !self.may_include(&real, found.scope, base) {
-            self.skip(found.path, "it lies outside the project and its import was not approved");
-            return;
-        }
-        let text = match read(&real) {
-            Ok(text) => text,
-            Err(reason) => return self.skip(found.path, reason),
-        };
-        let text = markdown::without_comments(&text);
-        let imports = if found.hops < MAX_HOPS { markdown::imports(&text) } else { Vec::new() };
-        let Found { path, scope, imported_by, hops } = found;
-        self.memory.files.push(MemoryFile { path: path.clone(), scope, text, imported_by });
-        // Relative to the file as it lies on disk, so that a linked file keeps its own imports.
-        let dir = real.parent().unwrap_or(Path::new("/")).to_path_buf();
-        for import in imports {
-            let target = self.target(&import, &dir);
-            self.add_within(Found { path: target, scope, imported_by: Some(path.clone()), hops: hops + 1 }, base);
-        }
-    }
-
-    fn may_include(&self, real: &Path, scope: MemoryScope, base: &Path) -> bool {
-        match scope {
-            MemoryScope::Managed | MemoryScope::User => true,
-            MemoryScope::Project | MemoryScope::Local => {
-                self.approved || real.starts_with(&self.folder) || real.starts_with(base)
+/// The files of one directory, in order.
+pub(crate) fn directory(collector: &mut Collector, dir: &Path, wanted: Wanted) {
+    if wanted.project {
+        collector.add(Found::at(dir.join("CLAUDE.md"), MemoryScope::Project));
+        collector.add(Found::at(dir.join(".claude/CLAUDE.md"), MemoryScope::Project));
+        if wanted.agents {
+            for name in agents_md::NAMES {
+                collector.add(Found { is_agents_md: true, ..Found::at(dir.join(name), MemoryScope::Project) });
             }
         }
+        rules::collect(collector, &dir.join(".claude"), dir, MemoryScope::Project);
     }
-
-    fn target(&self, import: &str, dir: &Path) -> PathBuf {
-        match (import.strip_prefix("~/"), &self.home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => dir.join(import),
-        }
-    }
-
-    fn skip(&mut self, path: PathBuf, reason: &'static str) {
-        self.memory.skipped.push(Skipped { path, reason });
+    if wanted.local {
+        collector.add(Found::at(dir.join("CLAUDE.local.md"), MemoryScope::Local));
     }
 }
 
-fn read(path: &Path) -> Result<String, &'static str> {
-    let meta = std::fs::metadata(path).map_err(|_| "it cannot be read")?;
-    if !meta.is_file() {
-        return Err("it is not a regular file");
-    }
-    if meta.len() > MAX_FILE {
-        return Err("it is larger than 4 MiB");
-    }
-    let bytes = std::fs::read(path).map_err(|_| "it cannot be read")?;
-    if bytes.contains(&0) {
-        return Err("it is not a text file");
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+fn managed_path(selection: &Selection, name: &str) -> PathBuf {
+    selection.managed_dir.clone().unwrap_or_else(managed_dir).join(name)
 }
 
 #[cfg(test)]

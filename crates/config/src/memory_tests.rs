@@ -29,7 +29,8 @@ impl Home {
         change(&mut selection);
         let cwd = self.root.join("work/repo/sub");
         let loaded = Project::open(&cwd, &env, &selection).unwrap();
-        load(&cwd, &env, &selection, &loaded)
+        let query = Query { cwd: &cwd, env: &env, selection: &selection, loaded: &loaded, added: &[], notes: None };
+        load(&query)
     }
 
     fn names(&self, memory: &Memory) -> Vec<String> {
@@ -38,6 +39,7 @@ impl Home {
     }
 }
 
+// [EXT-194] [EXT-195] [EXT-196]
 #[test]
 #[rustfmt::skip]
 fn files_come_from_broad_to_specific() {
@@ -64,10 +66,11 @@ fn files_come_from_broad_to_specific() {
     let user_only = home.load(|selection| selection.sources = Some(vec![Source::User]));
     assert_eq!(home.names(&user_only), ["managed/CLAUDE.md", "home/.claude/CLAUDE.md"]);
     // [CLI-47] [CLI-48]
-    assert_eq!(home.load(|selection| selection.bare = true), Memory::default());
-    assert_eq!(home.load(|selection| selection.safe_mode = true), Memory::default());
+    assert_eq!(home.load(|selection| selection.bare = true).files, []);
+    assert_eq!(home.load(|selection| selection.safe_mode = true).files, []);
 }
 
+// [EXT-197]
 #[test]
 fn imports_are_followed_and_cycles_cut() {
     let home = Home::new();
@@ -101,13 +104,15 @@ fn projects_do_not_import_from_outside_unasked() {
     home.write("home/for-user.md", "fine");
     let memory = home.load(|_| {});
     assert_eq!(home.names(&memory), ["home/.claude/CLAUDE.md", "home/for-user.md", "work/repo/CLAUDE.md"]);
-    assert_eq!(memory.skipped.len(), 1, "{:?}", memory.skipped);
+    // [EXT-198] [EXT-199] Both the import and the link that leads outside are named.
+    assert_eq!(memory.skipped.len(), 2, "{:?}", memory.skipped);
     let key = home.root.join("work/repo");
     let state = serde_json::json!({"projects": {key.to_str().unwrap(): {"hasClaudeMdExternalIncludesApproved": true}}});
     home.write("home/.claude.json", &state.to_string());
     assert!(home.names(&home.load(|_| {})).contains(&"home/private.md".to_owned()));
 }
 
+// [EXT-201] [EXT-202]
 #[test]
 fn excluded_and_oversized_files_are_left_out() {
     let home = Home::new();
@@ -118,4 +123,110 @@ fn excluded_and_oversized_files_are_left_out() {
     let memory = home.load(|_| {});
     assert_eq!(home.names(&memory), ["managed/CLAUDE.md"]);
     assert_eq!(memory.skipped[0].reason, "it is larger than 4 MiB");
+}
+
+// [EXT-204] [EXT-205] [EXT-195]
+#[test]
+fn rules_and_nested_files_wait_for_a_file_they_speak_of() {
+    let home = Home::new();
+    home.write("home/.claude/rules/always.md", "---\nglobs: x\n---\nuser rule");
+    home.write("home/.claude/rules/sql.md", "---\npaths: \"**/*.sql\"\n---\nuser sql");
+    home.write("work/repo/.claude/rules/b.md", "plain rule");
+    home.write("work/repo/.claude/rules/a/ts.md", "---\npaths:\n  - sub/**/*.{ts,tsx}\n  - \"[\"\n---\nts rule");
+    home.write("work/repo/sub/pkg/CLAUDE.md", "nested @more.md");
+    home.write("work/repo/sub/pkg/more.md", "imported");
+    home.write("work/repo/sub/pkg/.claude/skills/x/SKILL.md", "x");
+    let mut memory = home.load(|_| {});
+    assert_eq!(home.names(&memory), ["home/.claude/rules/always.md", "work/repo/.claude/rules/b.md"]);
+    assert_eq!(memory.files[0].text, "user rule");
+    assert_eq!(memory.files[0].lines, [(0, 4)]);
+    assert_eq!(memory.findings.len(), 1, "{:?}", memory.findings);
+    assert_eq!(memory.findings[0].line, 2);
+    assert_eq!(memory.lazy.waiting().count(), 2);
+    let file = home.root.join("work/repo/sub/pkg/a.ts");
+    let brought = memory.lazy.touch(&file);
+    let told: Vec<_> = brought.files.iter().map(|f| (f.text.as_str(), f.reason.hook_name())).collect();
+    assert_eq!(
+        told,
+        [("nested @more.md", "nested_traversal"), ("imported", "include"), ("ts rule", "path_glob_match")]
+    );
+    assert_eq!(brought.files[2].globs.len(), 2);
+    assert_eq!(brought.files[0].trigger.as_deref(), Some(file.as_path()));
+    assert_eq!(brought.skill_dirs, [home.root.join("work/repo/sub/pkg")]);
+    assert!(memory.lazy.touch(&file).files.is_empty());
+    assert_eq!(memory.lazy.touch(&home.root.join("work/repo/x.sql")).files.len(), 1);
+    // [EXT-211]
+    memory.lazy.forget();
+    assert_eq!(memory.lazy.touch(&file).files.len(), 3);
+}
+
+// SC-D18
+#[test]
+fn vendored_and_ignored_folders_bring_nothing() {
+    let home = Home::new();
+    home.write("work/repo/.gitignore", "/sub/out/\n!kept\n");
+    for dir in ["node_modules/x", "vendor/y/z", "out", "fine", "nested/deep/node_modules/w"] {
+        home.write(&format!("work/repo/sub/{dir}/CLAUDE.md"), "foreign");
+        home.write(&format!("work/repo/sub/{dir}/.claude/skills/s/SKILL.md"), "foreign");
+        home.write(&format!("work/repo/sub/{dir}/.claude/rules/r.md"), "foreign");
+    }
+    let mut memory = home.load(|_| {});
+    let mut touch = |dir: &str| {
+        let brought = memory.lazy.touch(&home.root.join("work/repo/sub").join(dir).join("a.js"));
+        brought.files.len() + brought.skill_dirs.len()
+    };
+    let all = ["node_modules/x", "vendor/y/z", "out", "nested/deep/node_modules/w", "fine"];
+    assert_eq!(all.map(&mut touch), [0, 0, 0, 0, 3]);
+}
+
+// [EXT-207] [EXT-208]
+#[test]
+fn agents_files_stand_in_where_nothing_else_speaks() {
+    let home = Home::new();
+    home.write("work/AGENTS.md", "for all agents");
+    home.write("work/repo/.claude/AGENTS.md", "for all agents");
+    assert_eq!(home.names(&home.load(|_| {})), ["work/AGENTS.md"]);
+    assert!(home.load(|_| {}).files[0].is_agents_md);
+    home.write("work/repo/sub/CLAUDE.md", "mine");
+    assert_eq!(home.names(&home.load(|_| {})), ["work/repo/sub/CLAUDE.md"]);
+    let option = |value: &str| {
+        let text = format!(r#"{{"pluginConfigs": {{"agents-md@builtin": {{"options": {{"instructionFiles": "{value}"}}}}}}}}"#);
+        let here = home.names(&home.load(|selection| selection.settings = Some(text.clone())));
+        // A repository cannot choose.
+        home.write("work/repo/sub/.claude/settings.json", &text);
+        assert_eq!(home.names(&home.load(|_| {})), ["work/repo/sub/CLAUDE.md"]);
+        here
+    };
+    assert_eq!(option("claude-md-and-agents-md"), ["work/AGENTS.md", "work/repo/sub/CLAUDE.md"]);
+    assert_eq!(option("claude-md"), ["work/repo/sub/CLAUDE.md"]);
+    assert_eq!(option("managed-only"), [""; 0]);
+    std::fs::remove_file(home.root.join("work/AGENTS.md")).unwrap();
+    std::os::unix::fs::symlink("sub/CLAUDE.md", home.root.join("work/repo/AGENTS.md")).unwrap();
+    assert_eq!(option("claude-md-and-agents-md").len(), 2);
+}
+
+// [EXT-209] [EXT-210]
+#[test]
+fn notes_are_bounded_and_can_be_switched_off() {
+    let home = Home::new();
+    home.write("notes/MEMORY.md", &"a line\n".repeat(300));
+    let notes = home.root.join("notes");
+    let load = |vars: &[(&str, &str)], settings: &str| {
+        let env = Env::default().with([("HOME", home.root.join("home"))]).with(vars.iter().copied());
+        let selection = Selection {
+            managed_dir: Some(home.root.join("managed")),
+            settings: Some(settings.to_owned()),
+            ..Selection::default()
+        };
+        let cwd = home.root.join("work/repo");
+        let loaded = Project::open(&cwd, &env, &selection).unwrap();
+        let query = Query { cwd: &cwd, env: &env, selection: &selection, loaded: &loaded, added: &[], notes: Some(&notes) };
+        super::load(&query).files
+    };
+    let files = load(&[], "{}");
+    assert_eq!(files[0].scope, MemoryScope::Auto);
+    assert_eq!(files[0].text.matches("a line").count(), 200);
+    assert!(load(&[], r#"{"autoMemoryEnabled": false}"#).is_empty());
+    assert!(load(&[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1")], "{}").is_empty());
+    assert_eq!(load(&[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")], r#"{"autoMemoryEnabled": false}"#).len(), 1);
 }

@@ -1,5 +1,6 @@
 //! Notices changed files without reading them: by time, size and identity. A file that appears or vanishes is a change.
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -7,16 +8,38 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Stamps(Vec<(PathBuf, Option<Stamp>)>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+pub(crate) struct Stamp {
     modified: (i64, i64),
     changed: (i64, i64),
     size: u64,
     inode: u64,
 }
 
+impl Stamp {
+    pub(crate) fn of(meta: &Metadata) -> Self {
+        Self {
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+            size: meta.len(),
+            inode: meta.ino(),
+        }
+    }
+}
+
 impl Stamps {
     pub(crate) fn take(paths: Vec<PathBuf>) -> Self {
         Self(paths.into_iter().map(|path| (path.clone(), stamp(&path))).collect())
+    }
+
+    /// Adds a path as it is now.
+    pub(crate) fn add(&mut self, path: PathBuf) {
+        let now = stamp(&path);
+        self.0.push((path, now));
+    }
+
+    /// Adds a file whose state was seen when it was read.
+    pub(crate) fn add_seen(&mut self, path: PathBuf, seen: Stamp) {
+        self.0.push((path, Some(seen)));
     }
 
     /// Whether every file is as it was.
@@ -26,11 +49,5 @@ impl Stamps {
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
-    let meta = std::fs::metadata(path).ok()?;
-    Some(Stamp {
-        modified: (meta.mtime(), meta.mtime_nsec()),
-        changed: (meta.ctime(), meta.ctime_nsec()),
-        size: meta.len(),
-        inode: meta.ino(),
-    })
+    std::fs::metadata(path).ok().as_ref().map(Stamp::of)
 }

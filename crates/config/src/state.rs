@@ -3,6 +3,7 @@
 //! file in one step and flush it. A file that cannot be parsed is copied aside and never overwritten.
 
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use sys::Env;
 use sys::fs::Durability;
 
 const BACKUPS: usize = 5;
+const SKILL_USES: &str = "skillUsage";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Why the state file was not changed.
@@ -95,10 +97,25 @@ impl GlobalState {
         projects.filter(|(_, entry)| trusted(entry)).map(|(folder, _)| folder.clone()).collect()
     }
 
+    /// How often each skill was invoked.
+    pub fn skill_uses(&self) -> BTreeMap<String, u64> {
+        let all = self.raw.get(SKILL_USES).and_then(Value::as_object).into_iter().flatten();
+        all.filter_map(|(name, entry)| Some((name.clone(), entry.get("usageCount")?.as_u64()?))).collect()
+    }
+
     /// What is known about the account a login belongs to.
     pub fn account(&self, name: &str) -> Option<&str> {
         self.raw.get("oauthAccount")?.get(name)?.as_str()
     }
+}
+
+/// Counts one more use of a skill.
+pub fn count_skill_use(env: &Env, name: &str, now_ms: u64) -> Result<(), StateError> {
+    update(env, |state| {
+        let Value::Object(all) = state.entry(SKILL_USES).or_insert_with(|| Value::Object(Map::new())) else { return };
+        let count = all.get(name).and_then(|entry| entry.get("usageCount")?.as_u64()).unwrap_or(0);
+        all.insert(name.to_owned(), serde_json::json!({"usageCount": count + 1, "lastUsedAt": now_ms}));
+    })
 }
 
 /// Sessions without a person cannot go on with a state file nobody can read: trust and accounts would be guessed.

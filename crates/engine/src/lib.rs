@@ -1,15 +1,23 @@
 //! The session: turn loop, context, calls and control. Frontends talk to it only through `Command` and `Event`.
 
+mod ask;
 mod calls;
 mod command;
+mod commands;
+mod compact;
 mod context;
 mod control;
 mod decide;
+pub mod facts;
+mod grants;
+mod history;
 mod host;
 mod ledger;
 mod link;
+mod lore;
 mod open;
 pub mod options;
+mod pressure;
 mod prompts;
 mod reload;
 mod result;

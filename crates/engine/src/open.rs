@@ -7,19 +7,25 @@ mod conversation;
 mod prompt;
 mod toolbox;
 
+use crate::ask::{Asker, QUESTION_QUEUE, Question};
 use crate::command::{COMMAND_QUEUE, Commands, EVENT_QUEUE, Event, Events};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
-use crate::control::Control;
+use crate::control::{Control, Lanes, ModeChoice};
+use crate::grants::Bypass;
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
-use crate::options::{Boot, Options, SettingSource, StartError, Thinking};
+use crate::lore::{self, Lore};
+use crate::options::{BYPASS_ROOT, Boot, Options, SettingSource, StartError, Thinking, is_sandboxed};
+use crate::pressure::{Pressure, Wishes};
 use crate::reload::Watch;
 use crate::resume;
 use crate::scribe::Scribe;
 use crate::session::{HostFlags, InitFacts, Io, Session, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
+use config::roots::Roots;
+use config::styles::Style;
 use allowed::Allowed;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
@@ -61,6 +67,14 @@ pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     Ok((commands, events))
 }
 
+/// What the model is told besides the conversation of this process.
+struct Told {
+    restored: Option<resume::Restored>,
+    files: Vec<config::MemoryFile>,
+    tools: Vec<Fragment>,
+    system: Vec<Fragment>,
+}
+
 /// Everything known before the parts are made.
 struct Opening {
     options: Options,
@@ -75,6 +89,8 @@ struct Opening {
     layout: Layout,
     conversation: Conversation,
     mode: PermissionMode,
+    /// `auto` was asked for.
+    lacks_auto: bool,
     catalog: Arc<Catalog>,
     model: String,
     credential: Result<Credential, NoCredential>,
@@ -94,12 +110,14 @@ impl Opening {
         let env = loaded.env.clone();
         let layout = Layout::new(&boot.env);
         let conversation = Conversation::choose(&options, &layout, &cwd)?;
-        let mode = mode(&options, &loaded, &conversation, &env)?;
+        let wanted = mode(&options, &loaded, &conversation, &env)?;
+        // There is no classifier to decide in our place: people are asked.
+        let mode = if wanted == PermissionMode::Auto { PermissionMode::Default } else { wanted };
         let catalog = Arc::new(Catalog::default());
         let (model, notice) = main_model(&options, &loaded, &conversation, &catalog, &env);
         loaded.notices.extend(notice);
-        let wanted = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
-        let credential = config::credentials::resolve(&env, &loaded, wanted);
+        let wanted_credential = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
+        let credential = config::credentials::resolve(&env, &loaded, wanted_credential);
         Ok(Self {
             options,
             env,
@@ -111,6 +129,7 @@ impl Opening {
             layout,
             conversation,
             mode,
+            lacks_auto: wanted == PermissionMode::Auto,
             catalog,
             model,
             credential,
@@ -120,6 +139,9 @@ impl Opening {
     fn notices(&self) -> Vec<String> {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
+        if self.lacks_auto {
+            all.push("Warning: permission mode auto is not available: there is no classifier. The mode is default".into());
+        }
         if !self.catalog.lookup(&self.model).known {
             let model = wire::raw::to_line(&self.model).unwrap_or_default();
             all.push(format!("[claude-code:unrecognized_model] {{\"model\":{model}}}"));
@@ -137,8 +159,18 @@ impl Opening {
         self.adopt_trust();
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
+        let (questions, posed) = mpsc::channel(QUESTION_QUEUE);
+        let (chosen, chosen_mode) = tokio::sync::watch::channel(None);
+        let modes = ModeChoice { chosen, bypass: self.bypass() };
         let structured = self.structured()?;
-        let registry = Arc::new(toolbox::registry(&self, &policy, structured.clone()));
+        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+        let mut memory = watch.memory();
+        let files = std::mem::take(&mut memory.files);
+        let roots = self.roots();
+        let style = self.style(&roots);
+        let told = restored.as_ref().map(|r| r.told_skills.clone()).unwrap_or_default();
+        let lore = self.lore(roots, memory.lazy, told);
+        let registry = Arc::new(toolbox::registry(&self, &policy, structured.clone(), &lore));
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
         let state = Arc::new(self.tool_state());
@@ -148,13 +180,17 @@ impl Opening {
             side: Arc::new(Side::new(Arc::clone(&identity), self.small_model())),
             mode: self.mode,
             state,
-            directories: self.workspace(),
+            directories: self.workspace(&watch),
+            chosen_mode,
+            bypass: self.bypass(),
+            asker: self.asker(questions),
             ledger: Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served()),
             denials: Vec::new(),
             concurrency: self.env.number("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY").unwrap_or(CONCURRENCY).max(1),
             live: self.live_record(),
             flags: self.host_flags(),
             facts: self.init_facts(),
+            lore,
             results: 0,
             env: self.env.clone(),
             host: host.clone(),
@@ -163,9 +199,12 @@ impl Opening {
             registry: Arc::clone(&registry),
             structured,
         };
-        let context = self.context(identity, registry.tool_fragments().into_iter().map(Fragment::new).collect());
+        let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
+        let system = prompt::system(&self, style.as_ref());
+        let context = self.context(identity, Told { restored, files, tools, system });
         let start = self.conversation.start(self.options.name, self.mode);
-        Ok(Session { control: Control::new(commands, host), context, io, start })
+        let lanes = Lanes { commands, questions: posed };
+        Ok(Session { control: Control::new(lanes, host, modes), context, io, start })
     }
 
     /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.
@@ -198,16 +237,23 @@ impl Opening {
         let place = Place {
             cwd: self.cwd.clone(),
             home: self.env.home(),
-            roots: [self.cwd.clone()].into_iter().chain(self.additional()).collect(),
+            roots: vec![self.cwd.clone()],
             readable: vec![self.session_dir().join("tool-results"), self.tasks_dir()],
             plan_file: None,
+            remotes: Some(sys::git::remotes(&self.cwd)),
         };
+        let root = sys::git::root(&self.cwd);
+        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
         Watch {
+            notes: self.layout.project_dir(&root).join("memory"),
             cwd: self.cwd.clone(),
             env: self.base_env.clone(),
             selection: self.selection.clone(),
             loaded: self.loaded.clone(),
             given: rules,
+            granted: Vec::new(),
+            given_directories: self.options.add_dirs.iter().map(|dir| self.cwd.join(dir)).collect(),
+            granted_directories: Vec::new(),
             place,
             notices: Vec::new(),
         }
@@ -218,11 +264,26 @@ impl Opening {
         given.chain(self.loaded.additional_directories.iter().cloned()).collect()
     }
 
-    fn workspace(&self) -> Workspace {
+    /// Bypass can be switched to later only when the launch said so.
+    fn bypass(&self) -> Bypass {
+        let launched = self.options.allow_bypass || self.mode == PermissionMode::BypassPermissions;
+        if launched && !self.loaded.bypass_disabled { Bypass::Available } else { Bypass::Closed }
+    }
+
+    /// A host can be asked only when it both reads our lines and can write its own.
+    fn asker(&self, questions: mpsc::Sender<Question>) -> Asker {
+        match self.options.permission_prompt_tool.as_deref() {
+            Some("stdio") if self.options.multi_turn => Asker::Host(questions),
+            Some("stdio") | None => Asker::Nobody,
+            Some(tool) => Asker::Missing(tool.to_owned()),
+        }
+    }
+
+    fn workspace(&self, watch: &Watch) -> Workspace {
         Workspace {
             cwd: self.cwd.clone(),
             project: self.cwd.clone(),
-            additional: self.additional(),
+            additional: watch.additional(),
             home: self.env.home(),
         }
     }
@@ -343,14 +404,53 @@ impl Opening {
         }
     }
 
-    fn context(&mut self, identity: Arc<Identity>, tools: Vec<Fragment>) -> Context {
-        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+    fn roots(&self) -> Roots {
+        let added: Vec<PathBuf> = self.options.add_dirs.iter().map(|d| self.cwd.join(d)).collect();
+        Roots::find(&self.cwd, &self.env, &self.selection, &self.loaded, &added)
+    }
+
+    /// Whether there may be skills at all.
+    fn has_skills(&self) -> bool {
+        let nothing_given = self.options.bare && self.options.add_dirs.is_empty();
+        !(self.options.disable_slash_commands || self.options.safe_mode || nothing_given)
+    }
+
+    fn style(&self, roots: &Roots) -> Option<Style> {
+        let name = self.loaded.settings.output_style.as_deref()?;
+        let found = config::styles::find(roots, name);
+        if found.is_none() && !name.eq_ignore_ascii_case(DEFAULT_STYLE) {
+            tracing::warn!(name, "no such output style");
+        }
+        found
+    }
+
+    fn lore(&self, roots: Roots, lazy: config::nested::Lazy, told: Vec<String>) -> Lore {
+        let settings = &self.loaded.settings;
+        let window = self.catalog.lookup(&self.model).context_window;
+        Lore::new(lore::Parts {
+            fixed: lore::Fixed {
+                env: self.env.clone(),
+                session_id: self.conversation.session_id.clone(),
+                project: self.cwd.clone(),
+                budget: lore::budget(&self.env, settings, window),
+                shell_disabled: settings.disable_skill_shell_execution == Some(true),
+                managed_rules_only: self.loaded.managed_rules_only,
+            },
+            roots: self.has_skills().then_some(roots),
+            overrides: settings.skill_overrides.clone(),
+            lazy,
+            told,
+        })
+    }
+
+    fn context(&mut self, identity: Arc<Identity>, told: Told) -> Context {
+        let Told { restored, files, tools, system } = told;
         let (history, told_date, context_told) =
             restored.map_or((Vec::new(), None, false), |r| (r.history, r.told_date, r.context_told));
-        let files = if self.options.bare || self.options.safe_mode {
-            Vec::new()
-        } else {
-            config::memory::discover(&self.cwd, &self.env, &self.selection, &self.loaded)
+        let wishes = Wishes {
+            enabled: self.loaded.settings.auto_compact_enabled,
+            setting: self.loaded.settings.auto_compact_window,
+            flag: self.options.compact_window,
         };
         let fallbacks = if self.options.fallback_models.is_empty() {
             self.loaded.settings.fallback_model.clone().unwrap_or_default()
@@ -359,7 +459,8 @@ impl Opening {
         };
         Context::new(Parts {
             catalog: Arc::clone(&self.catalog),
-            history,
+            history: history.into(),
+            pressure: Pressure::new(wishes, &self.env, self.served()),
             models: Models::new(self.model.clone(), self.fallbacks(fallbacks)),
             settings: RequestSettings {
                 env: self.env.clone(),
@@ -372,7 +473,7 @@ impl Opening {
                 user_id: None,
             },
             tools,
-            system: prompt::system(self),
+            system,
             reminders: Reminders { files, told_date, context_told },
             limits: Limits {
                 max_turns: self.options.max_turns,
@@ -448,14 +549,8 @@ fn mode(
             "Error: bypassPermissions mode is disabled by settings (permissions.disableBypassPermissionsMode)",
         ));
     }
-    if sys::is_root() && !env.is_on("IS_SANDBOX") {
-        return Err(StartError {
-            message:
-                "Error: bypassPermissions mode cannot be used as root: a mistake could destroy the machine. Run as \
-                      another user, or set IS_SANDBOX=1 inside a sandbox or container."
-                    .into(),
-            reason: Some("bypass_root"),
-        });
+    if sys::is_root() && !is_sandboxed(env) {
+        return Err(StartError { message: BYPASS_ROOT.into(), reason: Some("bypass_root") });
     }
     Ok(mode)
 }

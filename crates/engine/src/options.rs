@@ -23,6 +23,8 @@ pub struct Options {
     pub thinking_display: Option<String>,
     pub betas: Vec<String>,
     pub task_budget: Option<u64>,
+    /// `--autocompact`: the part of the context window to use.
+    pub compact_window: Option<u64>,
     /// `Some("")` means: no system prompt text at all.
     pub system_prompt: Option<String>,
     pub append_system_prompt: Option<String>,
@@ -50,6 +52,10 @@ pub struct Options {
     pub resume_drops_turn: Option<String>,
     pub name: Option<String>,
     pub persist: bool,
+    /// `--disable-slash-commands`: no skills, no commands.
+    pub disable_slash_commands: bool,
+    /// `--agents`: JSON text.
+    pub agents: Option<String>,
     pub bare: bool,
     pub safe_mode: bool,
     pub record: Option<PathBuf>,
@@ -74,6 +80,7 @@ impl Default for Options {
             thinking_display: None,
             betas: Vec::new(),
             task_budget: None,
+            compact_window: None,
             system_prompt: None,
             append_system_prompt: None,
             tools: None,
@@ -94,6 +101,8 @@ impl Default for Options {
             resume_drops_turn: None,
             name: None,
             persist: true,
+            disable_slash_commands: false,
+            agents: None,
             bare: false,
             safe_mode: false,
             record: None,
@@ -142,6 +151,18 @@ pub enum SessionChoice {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fork {
     pub id: Option<String>,
+}
+
+/// Why bypass mode is refused to root.
+pub const BYPASS_ROOT: &str =
+    "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons";
+
+/// Whether root may use bypass mode here: `IS_SANDBOX` says so, or, when it says nothing, the marks of a container do.
+pub fn is_sandboxed(env: &Env) -> bool {
+    match env.non_empty("IS_SANDBOX") {
+        Some(_) => env.is_on("IS_SANDBOX"),
+        None => sys::is_contained(),
+    }
 }
 
 /// Why no session could be opened. The message is for the user; the reason, when there is one, for hosts.

@@ -14,6 +14,50 @@ pub(crate) const CONTINUE: &str =
 pub(crate) const DEMAND_OUTPUT: &str =
     "The task is not finished: call the StructuredOutput tool now, with your answer in the required shape.";
 
+/// Asks for the summary that takes the place of the conversation.
+pub(crate) const COMPACT: &str = include_str!("prompts/compact.md");
+
+/// Opens the message that stands for a summarised conversation.
+pub(crate) const CONTINUED: &str = "The earlier part of this conversation was summarised to make room. This is the hand-over you wrote; it stands for \
+     everything before it.";
+
+/// Closes it.
+pub(crate) const GO_ON: &str =
+    "\nGo on from here without asking the user to repeat anything and without mentioning the summary, unless they ask.";
+
+/// The user's words may be a whole file: what no hand-over should carry is cut, and says so.
+pub(crate) fn bounded(words: &str) -> std::borrow::Cow<'_, str> {
+    const KEPT: usize = 20_000;
+    match words.char_indices().nth(KEPT) {
+        None => words.into(),
+        Some((at, _)) => format!("{} […cut: {} more bytes]", &words[..at], words.len() - at).into(),
+    }
+}
+
+/// Stands before a command's lines, so that they are not taken for a request.
+pub(crate) const COMMAND_CAVEAT: &str = "<local-command-caveat>The next messages come from a command the user ran in gimlet. They ask for nothing: do not \
+     answer them unless the user refers to them.</local-command-caveat>";
+
+/// A command as readers of transcripts know it.
+pub(crate) fn command(name: &str, arguments: &str) -> String {
+    format!(
+        "<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n\
+         <command-args>{arguments}</command-args>"
+    )
+}
+
+/// A file the model had read, as it is after a compaction.
+pub(crate) fn recent_file(path: &str, content: &str) -> String {
+    format!(
+        "<system-reminder>\n{path} was read before the conversation was summarised. Its content now:\n\n{content}\n</system-reminder>"
+    )
+}
+
+/// Lists that live outside the conversation.
+pub(crate) fn unfinished(what: &str, lines: &[String]) -> String {
+    format!("<system-reminder>\n{what}:\n{}\n</system-reminder>", lines.join("\n"))
+}
+
 /// Facts about the machine, fixed for the life of the session.
 pub(crate) struct Environment<'a> {
     pub cwd: &'a str,
@@ -62,6 +106,67 @@ pub(crate) fn session_context(date: &str, files: &[Instructions<'_>]) -> String 
     }
     text.push_str("</system-reminder>");
     text
+}
+
+/// A text of our own, marked as such.
+pub(crate) fn reminder(text: &str) -> String {
+    format!("<system-reminder>\n{text}\n</system-reminder>")
+}
+
+/// The skills the model does not know yet, and those that went.
+pub(crate) fn skill_listing(lines: &[&str], gone: &[&str], is_first: bool) -> String {
+    let mut text = String::new();
+    if !lines.is_empty() {
+        let heading = if is_first {
+            "Skills that the Skill tool can load:"
+        } else {
+            "These skills are new or have changed; the Skill tool can load them:"
+        };
+        write!(text, "{heading}\n\n{}", lines.join("\n")).ok();
+    }
+    if !gone.is_empty() {
+        let gap = if lines.is_empty() { "" } else { "\n\n" };
+        write!(text, "{gap}{SKILLS_GONE}{}", gone.join(", ")).ok();
+    }
+    text
+}
+
+/// What names of skills that are no more come after.
+pub(crate) const SKILLS_GONE: &str = "These skills are no longer available: ";
+
+pub(crate) fn skill_again(name: &str) -> String {
+    format!("The skill {name} was invoked again. Its instructions are already above, unchanged; follow them.")
+}
+
+/// Skills of the same name in folders below.
+pub(crate) fn skill_variants(names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n\nFolders below have a skill of the same name: {}. When the files at hand lie there, load that one instead.",
+        names.join(", ")
+    )
+}
+
+pub(crate) fn nested_memory(path: &str, text: &str) -> String {
+    reminder(&format!("Instructions from {path}, for the files you are working with:\n\n{}", text.trim_end()))
+}
+
+pub(crate) fn attached_file(path: &str, content: &str) -> String {
+    reminder(&format!("The file {path}, which the instructions mention, as Read shows it:\n\n{content}"))
+}
+
+/// How answers are to be written.
+pub(crate) fn output_style(name: &str, text: &str) -> String {
+    format!("# Output style: {name}\n{text}")
+}
+
+/// The built-in prompt without its guidance on engineering work.
+pub(crate) fn without_guidance() -> String {
+    let Some((before, rest)) = SYSTEM.split_once("# How to work") else { return SYSTEM.to_owned() };
+    let after = rest.split_once("\n# ").map_or("", |(_, after)| after);
+    format!("{before}# {after}")
 }
 
 pub(crate) fn date_change(date: &str) -> String {

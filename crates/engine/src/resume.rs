@@ -11,27 +11,36 @@ use wire::entry::Replacement;
 
 /// What a resumed session starts with.
 pub(crate) struct Restored {
-    pub history: Vec<Turn>,
+    /// Each turn with its line.
+    pub history: Vec<(Turn, String)>,
     /// The date the model was last told.
     pub told_date: Option<String>,
     pub context_told: bool,
+    /// Lines of the skill listing the model knows.
+    pub told_skills: Vec<String>,
 }
 
 /// Builds the history. Bodies are let go one by one as they are turned into fragments: a long conversation is never
 /// held twice. What a fork needs besides (the lines' places in the file) stays.
 pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
-    let mut restored = Restored { history: Vec::new(), told_date: None, context_told: false };
+    let mut restored = Restored { history: Vec::new(), told_date: None, context_told: false, told_skills: Vec::new() };
     let Loaded { entries, replacements, .. } = loaded;
     for entry in entries {
         match entry.kind {
-            EntryKind::User => restored.history.extend(user(entry, replacements)),
-            EntryKind::Assistant => restored.history.extend(assistant(entry)),
+            EntryKind::User => restored.extend(entry, user(entry, replacements)),
+            EntryKind::Assistant => restored.extend(entry, assistant(entry)),
             EntryKind::Attachment => attachment(entry, &mut restored),
             EntryKind::System => {}
         }
         entry.body = None;
     }
     restored
+}
+
+impl Restored {
+    fn extend(&mut self, entry: &LoadedEntry, turn: Option<Turn>) {
+        self.history.extend(turn.map(|turn| (turn, entry.uuid.to_string())));
+    }
 }
 
 fn raw(text: &str) -> Option<&RawValue> {
@@ -78,6 +87,10 @@ struct Attached<'a> {
     content: Option<&'a RawValue>,
     #[serde(default)]
     new_date: Option<String>,
+    #[serde(default)]
+    path: Option<String>,
+    #[serde(default)]
+    filename: Option<String>,
     /// A prompt that was typed while a turn ran: text or blocks.
     #[serde(borrow, default)]
     prompt: Option<&'a RawValue>,
@@ -87,20 +100,46 @@ struct Attached<'a> {
 fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
     let Some(body) = entry.body.as_deref().and_then(raw) else { return };
     let Ok(attached) = serde_json::from_str::<Attached<'_>>(body.get()) else { return };
+    if let Some(text) = attached.content.and_then(|content| serde_json::from_str::<String>(content.get()).ok()) {
+        match (attached.kind.as_str(), &attached.path, &attached.filename) {
+            ("skill_listing", ..) => return listing(entry, &text, restored),
+            ("nested_memory", Some(path), _) => {
+                return restored.extend(entry, Some(Turn::user_text(&prompts::nested_memory(path, &text))));
+            }
+            ("file", _, Some(path)) => {
+                return restored.extend(entry, Some(Turn::user_text(&prompts::attached_file(path, &text))));
+            }
+            _ => {}
+        }
+    }
     match (attached.kind.as_str(), attached.content, attached.new_date, attached.prompt) {
         ("x_session_context", Some(content), ..) => {
             let Ok(text) = serde_json::from_str::<String>(content.get()) else { return };
             restored.context_told = true;
             restored.told_date = date_in(&text).or(restored.told_date.take());
-            restored.history.push(Turn::user_text(&text));
+            restored.extend(entry, Some(Turn::user_text(&text)));
+        }
+        (kind, Some(content), ..) if kind.starts_with("x_") => {
+            let text = serde_json::from_str::<String>(content.get()).ok();
+            restored.extend(entry, text.map(|text| Turn::user_text(&text)));
         }
         ("date_change", _, Some(date), _) => {
-            restored.history.push(Turn::user_text(&prompts::date_change(&date)));
+            restored.extend(entry, Some(Turn::user_text(&prompts::date_change(&date))));
             restored.told_date = Some(date);
         }
-        ("queued_command", .., Some(prompt)) => restored.history.push(Turn::from_content(Role::User, prompt)),
+        ("queued_command", .., Some(prompt)) => restored.extend(entry, Some(Turn::from_content(Role::User, prompt))),
         _ => {}
     }
+}
+
+fn listing(entry: &LoadedEntry, text: &str, restored: &mut Restored) {
+    restored.extend(entry, Some(Turn::user_text(&prompts::reminder(text))));
+    let gone: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix(prompts::SKILLS_GONE)).flat_map(|l| l.split(", ")).collect();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("- ")).collect();
+    let name = |line: &str| line[2..].split_once(": ").map_or(line[2..].to_owned(), |(name, _)| name.to_owned());
+    let fresh: Vec<String> = lines.iter().map(|line| name(line)).collect();
+    restored.told_skills.retain(|line| !fresh.contains(&name(line)) && !gone.contains(&name(line).as_str()));
+    restored.told_skills.extend(lines.into_iter().map(str::to_owned));
 }
 
 fn date_in(context: &str) -> Option<String> {

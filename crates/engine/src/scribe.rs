@@ -40,6 +40,8 @@ pub(crate) enum PromptSource {
     Meta,
     /// Written by us and shown (the interrupt marker).
     Marker,
+    /// A command that ran here, and what it printed.
+    Local,
 }
 
 /// The result of one call.
@@ -65,6 +67,15 @@ pub(crate) struct AssistantLine {
 pub(crate) struct ApiErrorLine {
     pub category: &'static str,
     pub status: Option<u16>,
+}
+
+/// What a compaction writes.
+pub(crate) struct BoundaryLine {
+    pub metadata: serde_json::Value,
+    pub summary: Box<RawValue>,
+    pub summary_uuid: String,
+    /// The last kept message; `None`: nothing was kept.
+    pub leaf: Option<String>,
 }
 
 impl Scribe {
@@ -99,6 +110,13 @@ impl Scribe {
             prompt_source: is_prompt.then_some("sdk"),
             ..self.blank_user(line.message, line.uuid)
         };
+        self.push_user(entry)
+    }
+
+    /// The body of a skill, with the call that loaded it.
+    pub(crate) fn skill(&mut self, message: Box<RawValue>, tool_use_id: Option<String>) -> Result<Written, StoreError> {
+        let entry =
+            UserEntry { is_meta: true, source_tool_use_id: tool_use_id, ..self.blank_user(message, None) };
         self.push_user(entry)
     }
 
@@ -167,7 +185,45 @@ impl Scribe {
         self.push(&entries)
     }
 
-    pub(crate) fn attachment(&mut self, attachment: Box<RawValue>) -> Result<(), StoreError> {
+    /// The transcript's file, when there is one.
+    pub(crate) fn file(&self) -> Option<&std::path::Path> {
+        matches!(self.persist, Persist::Yes).then(|| self.transcript.path())
+    }
+
+    /// The end of what is sent so far, and the summary that stands for it. What follows continues the kept messages.
+    pub(crate) fn boundary(&mut self, line: BoundaryLine) -> Result<Written, StoreError> {
+        let mut fields = serde_json::Map::new();
+        fields.insert("content".into(), "Conversation compacted".into());
+        fields.insert("isMeta".into(), false.into());
+        fields.insert("level".into(), "info".into());
+        fields.insert("compactMetadata".into(), line.metadata);
+        let boundary = SystemEntry {
+            parent_uuid: None,
+            logical_parent_uuid: self.leaf.clone(),
+            is_sidechain: false,
+            kind: "system",
+            subtype: "compact_boundary",
+            fields,
+            uuid: id::uuid(),
+            timestamp: clock::now_iso(),
+            tail: self.tail.clone(),
+        };
+        let summary = UserEntry {
+            parent_uuid: Some(boundary.uuid.clone()),
+            is_compact_summary: true,
+            is_visible_in_transcript_only: true,
+            ..self.blank_user(line.summary, Some(line.summary_uuid))
+        };
+        let written = Written { uuid: summary.uuid.clone(), timestamp: summary.timestamp.clone() };
+        self.push(&[Entry::System(Box::new(boundary)), Entry::User(Box::new(summary))])?;
+        if line.leaf.is_some() {
+            self.leaf = line.leaf;
+        }
+        Ok(written)
+    }
+
+    /// Returns the line's uuid.
+    pub(crate) fn attachment(&mut self, attachment: Box<RawValue>) -> Result<String, StoreError> {
         let entry = AttachmentEntry {
             parent_uuid: self.leaf.clone(),
             is_sidechain: false,
@@ -177,7 +233,9 @@ impl Scribe {
             timestamp: clock::now_iso(),
             tail: self.tail.clone(),
         };
-        self.push(&[Entry::Attachment(Box::new(entry))])
+        let uuid = entry.uuid.clone();
+        self.push(&[Entry::Attachment(Box::new(entry))])?;
+        Ok(uuid)
     }
 
     pub(crate) fn system(

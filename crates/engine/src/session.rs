@@ -1,10 +1,15 @@
 //! One conversation: who owns what, and what happens between turns.
 
+use crate::ask::Asker;
 use crate::command::{Event, Prompt};
+use crate::commands;
 use crate::context::Context;
 use crate::control::{Control, Wake};
+use crate::grants::Bypass;
 use crate::host::Host;
 use crate::ledger::Ledger;
+use crate::lore::invoke::{Attached, Invocation};
+use crate::lore::slash::{self, Plan};
 use crate::prompts;
 use crate::result;
 use crate::scribe::{PromptSource, Scribe, UserLine};
@@ -14,10 +19,12 @@ use crate::tasks;
 use crate::turn::{self, Opener};
 use permission::Policy;
 use serde_json::value::RawValue;
+use std::path::PathBuf;
 use std::sync::Arc;
 use store::StoreError;
 use store::registry::{LiveRecord, Status as LiveStatus};
 use sys::Env;
+use tokio_util::sync::CancellationToken;
 use tools::state::ToolState;
 use tools::{Registry, Workspace};
 use wire::entry::MetaEntry;
@@ -53,6 +60,10 @@ pub(crate) struct Io {
     pub policy: Arc<Policy>,
     pub watch: crate::reload::Watch,
     pub mode: PermissionMode,
+    /// What the host chose with `set_permission_mode`.
+    pub chosen_mode: tokio::sync::watch::Receiver<Option<PermissionMode>>,
+    pub bypass: Bypass,
+    pub asker: Asker,
     pub registry: Arc<Registry>,
     pub state: Arc<ToolState>,
     pub directories: Workspace,
@@ -64,6 +75,7 @@ pub(crate) struct Io {
     pub live: Option<LiveRecord>,
     pub flags: HostFlags,
     pub facts: InitFacts,
+    pub lore: crate::lore::Lore,
     pub results: u64,
 }
 
@@ -98,7 +110,7 @@ impl Session {
         let state = Arc::clone(&self.io.state);
         loop {
             match self.control.next_wake(state.tasks.next_event()).await {
-                Wake::Prompt(prompt) if prompt.query => turn::run(&mut self, Opener::Prompt(prompt)).await,
+                Wake::Prompt(prompt) if prompt.query => self.accept(prompt).await,
                 Wake::Prompt(prompt) => {
                     if let Err(error) = self.record_prompt(&prompt) {
                         tracing::warn!(%error, "a prompt could not be recorded");
@@ -115,28 +127,126 @@ impl Session {
         self.close().await;
     }
 
+    /// A prompt is a command of ours or opens a turn.
+    async fn accept(&mut self, prompt: Prompt) {
+        match commands::built_in(&plain_text(&prompt.content)) {
+            Some(command) => commands::run(self, command, prompt).await,
+            None => turn::run(self, Opener::Prompt(prompt)).await,
+        }
+    }
+
     /// Accepts what opens a turn: records it, tells the host that the turn begins.
-    pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<(), StoreError> {
+    pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<Option<Plan>, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
+        self.io.adopt_mode().await;
+        self.io.lore.refresh().await;
+        let mut plan = None;
         match opener {
             Opener::Prompt(prompt) => {
-                let recorded = self.record_prompt(prompt);
-                self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                self.io.end_grants();
+                plan = slash::plan(&self.io.lore.skills(), &prompt.content);
+                let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
+                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
                 let written = recorded?;
                 if self.io.flags.replay_user_messages {
                     self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
                 }
             }
             Opener::Notice(text) => {
-                self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
                 self.inject(text, PromptSource::Meta).await?;
             }
         }
-        self.add_session_context()
+        self.add_session_context()?;
+        Ok(plan)
+    }
+
+    /// Loads the skills that the prompt named. The inner error is why they were not loaded.
+    pub(crate) async fn load_typed(
+        &mut self,
+        opened: Result<Option<Plan>, StoreError>,
+        token: &CancellationToken,
+    ) -> Result<Result<(), String>, StoreError> {
+        let Some(plan) = opened? else { return Ok(Ok(())) };
+        let outcome = slash::load(self, plan, token).await?;
+        if let Err(why) = &outcome {
+            let text = format!("<local-command-stderr>{why}</local-command-stderr>");
+            self.inject(&text, PromptSource::Marker).await?;
+        }
+        Ok(outcome)
+    }
+
+    /// Adds what skills say, and lets what they declare hold.
+    pub(crate) async fn take_up(&mut self, loaded: Vec<Invocation>) -> Result<(), StoreError> {
+        for invocation in loaded {
+            self.count_use(&invocation.skill.name);
+            let text = self.io.lore.say(&invocation);
+            let Invocation { skill, files, rules, tool_use_id, .. } = invocation;
+            self.add_skill_text(&text, tool_use_id).await?;
+            for file in files {
+                let Some(attachment) = Attachment::file(&file) else { continue };
+                self.attach(attachment)?;
+            }
+            self.io.grant_skill(rules);
+            let allowed = self.io.watch.loaded.settings.available_models.as_deref();
+            self.context.choose_for_turn(skill.model.as_deref(), skill.effort.as_deref(), allowed);
+        }
+        Ok(())
+    }
+
+    fn count_use(&self, name: &str) {
+        let (env, name) = (self.io.watch.env.clone(), name.to_owned());
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = config::state::count_skill_use(&env, &name, sys::clock::now_ms()) {
+                tracing::debug!(%error, "the use of a skill could not be counted");
+            }
+        });
+    }
+
+    async fn add_skill_text(&mut self, text: &str, tool_use_id: Option<String>) -> Result<(), StoreError> {
+        let content = serde_json::json!([{"type": "text", "text": text}]);
+        let Ok(content) = wire::raw::to_raw(&content) else { return Ok(()) };
+        let message = user_message(&content);
+        let written = self.io.scribe.skill(message.clone(), tool_use_id)?;
+        self.context.push_text(text, written.uuid.clone());
+        self.io.host.send(Message::User(Box::new(synthetic(message, written, &self.io.host)))).await;
+        Ok(())
+    }
+
+    /// Before a step: skills that came, changed or went since the model was last told.
+    pub(crate) async fn tell_lore(&mut self) -> Result<(), StoreError> {
+        self.io.lore.refresh().await;
+        self.tell_listing().await
+    }
+
+    async fn tell_listing(&mut self) -> Result<(), StoreError> {
+        let Some((attachment, warning)) = self.io.lore.due_listing() else { return Ok(()) };
+        self.attach(attachment)?;
+        if let Some(warning) = warning {
+            self.io.host.notice(warning).await;
+        }
+        Ok(())
+    }
+
+    /// After calls: the skills they loaded, and the instructions that hold for the files they touched.
+    pub(crate) async fn after_calls(&mut self, touched: &[PathBuf]) -> Result<(), StoreError> {
+        let loaded = self.io.lore.take_loaded();
+        self.take_up(loaded).await?;
+        for file in self.io.lore.touch(touched).await {
+            if let Some(attachment) = Attachment::nested_memory(&file) {
+                self.attach(attachment)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the host that a turn begins.
+    pub(crate) async fn announce(&self) {
+        self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
     }
 
     /// Before the first line of this process: the copied history of a fork, a changed mode, the name.
-    fn begin(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn begin(&mut self) -> Result<(), StoreError> {
         let start = std::mem::take(&mut self.start);
         let session_id = self.io.host.session_id.clone();
         if let Some(source) = start.fork_of {
@@ -156,13 +266,19 @@ impl Session {
         if let Some(record) = &mut self.io.live {
             record.set_status(live);
         }
-        if let Some(frames) = self.io.flags.session_state {
-            let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
-            self.io.host.system(body).await;
-        }
+        self.io.tell_state(state).await;
     }
 
     fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
+        self.record_prompt_as(prompt, &prompt.content)
+    }
+
+    /// `content` is how the prompt stands in the conversation.
+    fn record_prompt_as(
+        &mut self,
+        prompt: &Prompt,
+        content: &RawValue,
+    ) -> Result<crate::scribe::Written, StoreError> {
         self.begin()?;
         let session_id = self.io.host.session_id.clone();
         for operation in ["enqueue", "dequeue"] {
@@ -172,22 +288,27 @@ impl Session {
             self.io.scribe.meta(entry)?;
         }
         let line = UserLine {
-            message: user_message(&prompt.content),
+            message: user_message(content),
             uuid: prompt.uuid.clone(),
             mode: self.io.mode,
             source: &PromptSource::Host,
         };
         let written = self.io.scribe.user(line)?;
-        self.context.push_prompt(&prompt.content);
+        self.context.push_prompt(content, written.uuid.clone());
         self.context.last_prompt = plain_text(&prompt.content);
         Ok(written)
     }
 
     /// Date and instructions stand beside the first prompt; a new day is told when it comes.
-    fn add_session_context(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn add_session_context(&mut self) -> Result<(), StoreError> {
         let Some(attachment) = self.context.due_attachment() else { return Ok(()) };
-        self.io.scribe.attachment(attachment.line)?;
-        self.context.push_text(&attachment.text);
+        self.attach(attachment)
+    }
+
+    /// Records what stands beside the conversation and sends it from now on.
+    pub(crate) fn attach(&mut self, attachment: Attachment) -> Result<(), StoreError> {
+        let uuid = self.io.scribe.attachment(attachment.line)?;
+        self.context.push_text(&attachment.text, uuid);
         Ok(())
     }
 
@@ -198,20 +319,9 @@ impl Session {
         let message = user_message(&content);
         let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &source };
         let written = self.io.scribe.user(line)?;
-        self.context.push_text(text);
+        self.context.push_text(text, written.uuid.clone());
         if source == PromptSource::Marker {
-            let user = User {
-                kind: "user",
-                message,
-                parent_tool_use_id: None,
-                session_id: self.io.host.session_id.clone(),
-                uuid: written.uuid,
-                timestamp: written.timestamp,
-                tool_use_result: None,
-                is_replay: false,
-                is_synthetic: true,
-            };
-            self.io.host.send(Message::User(Box::new(user))).await;
+            self.io.host.send(Message::User(Box::new(synthetic(message, written, &self.io.host)))).await;
         }
         Ok(())
     }
@@ -253,14 +363,29 @@ impl Session {
     }
 }
 
+impl Io {
+    /// `idle`, `running` or `requires_action`, for hosts that asked to be told.
+    pub(crate) async fn tell_state(&self, state: &'static str) {
+        if let Some(frames) = self.flags.session_state {
+            let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
+            self.host.system(body).await;
+        }
+    }
+}
+
 /// `{"role":"user","content":…}` around content bytes as they are.
-fn user_message(content: &RawValue) -> Box<RawValue> {
+pub(crate) fn user_message(content: &RawValue) -> Box<RawValue> {
     let text = format!(r#"{{"role":"user","content":{}}}"#, content.get());
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
+/// `{"role":"user","content":"…"}`
+pub(crate) fn text_message(text: &str) -> Box<RawValue> {
+    wire::raw::to_raw(text).map_or_else(|_| RawValue::NULL.to_owned(), |content| user_message(&content))
+}
+
 /// The text of a prompt, for titles and queues.
-fn plain_text(content: &RawValue) -> String {
+pub(crate) fn plain_text(content: &RawValue) -> String {
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
         return text;
     }
@@ -273,6 +398,21 @@ fn plain_text(content: &RawValue) -> String {
         })
         .collect();
     texts.join("\n")
+}
+
+/// The host's twin of a message of our own.
+fn synthetic(message: Box<RawValue>, written: crate::scribe::Written, host: &Host) -> User {
+    User {
+        kind: "user",
+        message,
+        parent_tool_use_id: None,
+        session_id: host.session_id.clone(),
+        uuid: written.uuid,
+        timestamp: written.timestamp,
+        tool_use_result: None,
+        is_replay: false,
+        is_synthetic: true,
+    }
 }
 
 fn echo(prompt: &Prompt, written: &crate::scribe::Written, host: &Host) -> User {
@@ -297,8 +437,36 @@ pub(crate) struct Attachment {
 
 impl Attachment {
     pub(crate) fn session_context(text: String) -> Option<Self> {
-        let line = wire::raw::to_raw(&serde_json::json!({"type": "x_session_context", "content": text})).ok()?;
+        Self::note("x_session_context", text)
+    }
+
+    /// A text of our own kind: `kind` begins with `x_`.
+    pub(crate) fn note(kind: &str, text: String) -> Option<Self> {
+        let line = wire::raw::to_raw(&serde_json::json!({"type": kind, "content": text})).ok()?;
         Some(Self { line, text })
+    }
+
+    pub(crate) fn skill_listing(text: String, names: &[&str], is_initial: bool) -> Option<Self> {
+        let line = serde_json::json!({
+            "type": "skill_listing", "content": text, "isInitial": is_initial, "names": names, "skillCount": names.len(),
+        });
+        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(&text) })
+    }
+
+    pub(crate) fn nested_memory(file: &config::MemoryFile) -> Option<Self> {
+        let path = file.path.display().to_string();
+        let line = serde_json::json!({
+            "type": "nested_memory", "path": path, "displayPath": path, "content": file.text,
+        });
+        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::nested_memory(&path, &file.text) })
+    }
+
+    pub(crate) fn file(file: &Attached) -> Option<Self> {
+        let path = file.path.display().to_string();
+        let line = serde_json::json!({
+            "type": "file", "filename": path, "displayPath": file.display, "content": file.content,
+        });
+        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::attached_file(&path, &file.content) })
     }
 
     pub(crate) fn date_change(date: &str) -> Option<Self> {

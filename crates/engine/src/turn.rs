@@ -3,7 +3,9 @@
 
 use crate::calls::{self, Report, ToolUse};
 use crate::command::Prompt;
+use crate::compact::{self, Trigger};
 use crate::decide::{Answer, EndReason, Failure, Last, Next, Structured, TurnFacts, decide};
+use crate::lore;
 use crate::prompts;
 use crate::result;
 use crate::scribe::PromptSource;
@@ -39,6 +41,10 @@ pub(crate) struct Turn {
     /// The host's id for the prompt.
     pub prompt_uuid: Option<String>,
     pub attempts: step::Attempts,
+    /// The command this turn carried out instead of asking the model.
+    pub local_command: Option<&'static str>,
+    /// A typed command could not be loaded; nothing was sent.
+    pub command_failed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -49,7 +55,7 @@ pub(crate) struct TurnError {
 }
 
 impl Turn {
-    fn new(session: &mut Session, prompt_uuid: Option<String>) -> Self {
+    pub(crate) fn new(session: &mut Session, prompt_uuid: Option<String>) -> Self {
         let structured = match &session.io.structured {
             Some(_) => Structured::Missing { retries_left: session.context.output_retries + 1 },
             None => Structured::NotAsked,
@@ -64,6 +70,8 @@ impl Turn {
                 continuations: 0,
                 structured,
                 malformed_in_a_row: 0,
+                crowded: false,
+                relief: session.context.pressure().relief(),
             },
             started: Instant::now(),
             token: session.control.begin_turn(),
@@ -74,6 +82,8 @@ impl Turn {
             error: None,
             prompt_uuid,
             attempts: step::Attempts::new(&session.io.env),
+            local_command: None,
+            command_failed: false,
         }
     }
 
@@ -113,19 +123,29 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
     let mut turn = Turn::new(session, prompt_uuid);
     session.io.ledger.start_turn();
     session.io.denials.clear();
-    if let Err(error) = session.open_turn(&opener).await {
-        turn.unrecorded(&error);
+    let opened = session.open_turn(&opener).await;
+    match session.load_typed(opened, &turn.token).await {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => {
+            turn.text = why;
+            turn.command_failed = true;
+            return finish(session, turn, EndReason::Completed).await;
+        }
+        Err(error) => turn.unrecorded(&error),
     }
     loop {
         turn.facts.interrupted = session.control.is_interrupted();
+        turn.facts.crowded = session.context.is_crowded();
+        turn.facts.relief = session.context.pressure().relief();
         if session.control.is_shut_down() {
             return abandon(session).await;
         }
         match decide(&turn.facts) {
             Next::CallModel => call_model(session, &mut turn).await,
+            Next::Compact(trigger) => compact(session, &mut turn, trigger).await,
             Next::RunCalls => {
-                if let Some(policy) = session.io.watch.refresh(session.io.mode) {
-                    session.io.policy = std::sync::Arc::new(policy);
+                if session.io.watch.refresh() {
+                    session.io.renew_policy();
                 }
                 for notice in session.io.watch.take_notices() {
                     session.io.host.notice(notice).await;
@@ -150,6 +170,9 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
 
 async fn call_model(session: &mut Session, turn: &mut Turn) {
     session.deliver_notices().await;
+    if let Err(error) = session.tell_lore().await {
+        return turn.unrecorded(&error);
+    }
     let Session { control, context, io, .. } = session;
     let phase = step::run(context, io, turn);
     match control.during(phase).await {
@@ -164,9 +187,21 @@ async fn call_model(session: &mut Session, turn: &mut Turn) {
     }
 }
 
+async fn compact(session: &mut Session, turn: &mut Turn, trigger: Trigger) {
+    turn.facts.last = match session.compact(&trigger, &turn.token).await {
+        Ok(Some(compact::Outcome::Done(_))) => Last::Compacted,
+        Ok(Some(compact::Outcome::Interrupted | compact::Outcome::Failed(_))) => Last::NotCompacted(trigger),
+        Ok(None) => return,
+        Err(error) => return turn.unrecorded(&error),
+    };
+    turn.facts.over_budget = session.is_over_budget();
+}
+
 async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let uses = std::mem::take(&mut turn.calls);
     let token = turn.token.clone();
+    let touching = lore::touching(&uses);
+    session.io.lore.share(&session.io.policy);
     let Session { control, context, io, .. } = session;
     let phase = async {
         // The lines that ask for an effect are in the file before the effect starts.
@@ -177,7 +212,11 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
         Some(Ok(report)) => {
             let delivered = io.structured.as_ref().is_some_and(|s| s.is_delivered());
             turn.after_calls(&report, delivered);
-            context.push_results(report.results);
+            let touched = lore::touched(touching, &report.results, &io.workspace());
+            context.push_results(report.results, report.lines);
+            if let Err(error) = session.after_calls(&touched).await {
+                turn.unrecorded(&error);
+            }
         }
         Some(Err(error)) => turn.unrecorded(&error),
         None => {}
@@ -221,8 +260,12 @@ async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Re
             session.inject(MARKER_STREAM, PromptSource::Marker).await
         }
         EndReason::AbortedTools => session.inject(MARKER_TOOLS, PromptSource::Marker).await,
-        EndReason::ApiError | EndReason::PromptTooLong | EndReason::MaxOutputTokens => {
+        EndReason::ApiError | EndReason::PromptTooLong | EndReason::RapidRefill | EndReason::MaxOutputTokens => {
             refuse_open(session, turn, "Not run: the turn ended on an API error.").await?;
+            if reason == EndReason::RapidRefill {
+                // What the API last said is not what the user can act on.
+                turn.error = None;
+            }
             result::synthetic_error(session, turn, reason).await
         }
         EndReason::Completed
@@ -240,7 +283,7 @@ async fn refuse_open(session: &mut Session, turn: &mut Turn, why: &str) -> Resul
         return Ok(());
     }
     let report = calls::refuse(open, &mut session.io, why).await?;
-    session.context.push_results(report.results);
+    session.context.push_results(report.results, report.lines);
     Ok(())
 }
 

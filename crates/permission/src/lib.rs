@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod decision;
+pub mod destruction;
 mod domain;
 pub mod fuzz;
 pub mod lint;

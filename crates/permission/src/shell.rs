@@ -2,6 +2,8 @@
 //! a second parser; and by a generous scanner that finds at least every program that might start. Deny, ask and the
 //! safety checks see the union, and what the readings do not agree on is asked about.
 
+mod braces;
+pub(crate) mod docker;
 mod expansion;
 pub(crate) mod files;
 pub(crate) mod git;
@@ -12,5 +14,6 @@ pub(crate) mod readonly;
 pub(crate) mod removal;
 pub(crate) mod script;
 mod second;
+pub(crate) mod little;
 pub(crate) mod suspects;
 pub(crate) mod wrapper;

@@ -7,7 +7,7 @@ use crate::input::Input;
 use crate::walk::{self, Best, Ended, Halt};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use permission::Access;
 use serde::Serialize;
@@ -138,9 +138,11 @@ fn is_file(entry: &DirEntry) -> bool {
     entry.file_type().is_some_and(|t| t.is_file() || (t.is_symlink() && entry.path().is_file()))
 }
 
-fn compile(pattern: &str) -> Result<GlobMatcher, Outcome> {
+/// A set of one: unlike a single matcher it compares names and extensions without a regular expression.
+fn compile(pattern: &str) -> Result<GlobSet, Outcome> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
-    glob.map(|g| g.compile_matcher()).map_err(|e| Outcome::invalid(format!("Invalid glob pattern: {e}")))
+    let set = glob.and_then(|glob| GlobSetBuilder::new().add(glob).build());
+    set.map_err(|e| Outcome::invalid(format!("Invalid glob pattern: {e}")))
 }
 
 fn walker(root: &Path, env: &Env) -> WalkBuilder {

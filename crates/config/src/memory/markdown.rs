@@ -1,41 +1,65 @@
 //! The little Markdown that instruction files need: where code is, where comments are, and which words are imports.
 
-/// The text without block-level HTML comments outside code.
-pub(super) fn without_comments(text: &str) -> String {
+/// The text without block-level HTML comments outside code, and where its parts begin: the byte in the result and the
+/// line, when the text itself begins on `first_line`.
+pub(crate) fn without_comments(text: &str, first_line: usize) -> (String, Vec<(usize, usize)>) {
     if !text.contains("<!--") {
-        return text.to_owned();
+        return (text.to_owned(), vec![(0, first_line)]);
     }
-    let mut out = String::with_capacity(text.len());
+    let mut out = Parts { text: String::with_capacity(text.len()), starts: Vec::new(), next: 0 };
     let mut fence = Fence::default();
     let mut in_comment = false;
-    for line in text.split_inclusive('\n') {
+    for (at, line) in text.split_inclusive('\n').enumerate() {
+        let number = first_line + at;
         if in_comment {
             if let Some((_, after)) = line.split_once("-->") {
                 in_comment = false;
-                push_unless_blank(&mut out, after);
+                out.push(after, number);
             }
             continue;
         }
         if fence.covers(line) || !line.trim_start().starts_with("<!--") {
-            out.push_str(line);
+            out.push_line(line, number);
             continue;
         }
         match line.split_once("-->") {
-            Some((_, after)) => push_unless_blank(&mut out, after),
+            Some((_, after)) => out.push(after, number),
             None => in_comment = true,
         }
     }
-    out
+    if out.starts.is_empty() {
+        out.starts.push((0, first_line));
+    }
+    (out.text, out.starts)
 }
 
-fn push_unless_blank(out: &mut String, rest: &str) {
-    if !rest.trim().is_empty() {
-        out.push_str(rest);
+/// Text that remembers which lines it was made of.
+struct Parts {
+    text: String,
+    starts: Vec<(usize, usize)>,
+    /// The line that would go on without a gap.
+    next: usize,
+}
+
+impl Parts {
+    fn push_line(&mut self, line: &str, number: usize) {
+        if number != self.next {
+            self.starts.push((self.text.len(), number));
+        }
+        self.text.push_str(line);
+        self.next = number + 1;
+    }
+
+    /// The rest of a line after a comment.
+    fn push(&mut self, rest: &str, number: usize) {
+        if !rest.trim().is_empty() {
+            self.push_line(rest, number);
+        }
     }
 }
 
 /// The paths after `@`, in order, outside code spans and fences.
-pub(super) fn imports(text: &str) -> Vec<String> {
+pub(crate) fn imports(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut fence = Fence::default();
     for line in text.lines() {
@@ -152,6 +176,8 @@ mod tests {
     #[test]
     fn block_comments_are_dropped() {
         let text = "a\n<!-- one -->\nb <!-- inline -->\n<!-- two\n@x.md\n--> tail\n```\n<!-- code -->\n```\n";
-        assert_eq!(without_comments(text), "a\nb <!-- inline -->\n tail\n```\n<!-- code -->\n```\n");
+        let (shown, lines) = without_comments(text, 1);
+        assert_eq!(shown, "a\nb <!-- inline -->\n tail\n```\n<!-- code -->\n```\n");
+        assert_eq!(lines, [(0, 1), (2, 3), (20, 6)]);
     }
 }

@@ -36,13 +36,14 @@ pub(super) async fn deliver(
         message,
         parent_tool_use_id: None,
         session_id: io.host.session_id.clone(),
-        uuid: written.uuid,
+        uuid: written.uuid.clone(),
         timestamp: written.timestamp,
         tool_use_result: Some(structured),
         is_replay: false,
         is_synthetic: false,
     };
     io.host.send(Message::User(Box::new(user))).await;
+    report.lines.push(written.uuid);
     report.results.push(Arc::from(block));
     Ok(())
 }

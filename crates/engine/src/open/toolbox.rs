@@ -1,6 +1,7 @@
 //! Which tools a session offers.
 
 use super::Opening;
+use crate::lore::{Lore, tool as skill_tool};
 use crate::structured::StructuredOutput;
 use permission::Policy;
 use std::sync::Arc;
@@ -9,9 +10,17 @@ use tools::task_list::offer::Lists;
 
 /// What `--bare` leaves.
 const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
-pub(super) fn registry(opening: &Opening, policy: &Policy, structured: Option<Arc<StructuredOutput>>) -> Registry {
+pub(super) fn registry(
+    opening: &Opening,
+    policy: &Policy,
+    structured: Option<Arc<StructuredOutput>>,
+    lore: &Lore,
+) -> Registry {
     let lists = lists(opening);
     let mut registry = Registry::new(|name| is_wanted(name, opening, lists) && !policy.removes(name));
+    if opening.has_skills() && is_wanted(skill_tool::NAME, opening, lists) && !policy.removes(skill_tool::NAME) {
+        registry.add(lore.tool());
+    }
     if let Some(tool) = structured {
         registry.add(tool);
     }

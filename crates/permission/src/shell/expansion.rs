@@ -33,7 +33,7 @@ pub(super) fn word(reader: &mut Reader, raw: &str) -> Word {
         reader.refuse("a word cannot be parsed");
         out.text.push_str(raw);
     }
-    if out.raw.starts_with('=') {
+    if out.raw.starts_with('=') && !matches!(out.raw.as_str(), "=" | "==") {
         // zsh replaces `=name` by the path of that program.
         reader.refuse("a word starts with an equals sign");
     }
@@ -143,7 +143,8 @@ fn escape(text: &str, out: &mut Word) {
 
 /// Unquoted text: patterns are noted; braces, parentheses and stray quotes refuse.
 fn check_bare(reader: &mut Reader, text: &str, out: &mut Word) {
-    if text.contains(['*', '?', '[']) {
+    // `[` alone is a program.
+    if text.contains(['*', '?', '[']) && out.raw != "[" {
         out.glob = true;
     }
     if text.contains(['(', ')', '`', '\'', '"', '\\', '\n']) {

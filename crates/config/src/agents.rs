@@ -1,0 +1,202 @@
+//! Agent definitions: Markdown files whose head says what the agent is and whose body is its system prompt, and the JSON of
+//! `--agents`. Identity is the `name` field. A file that cannot be an agent is listed with the reason, never dropped in
+//! silence; hooks and servers from a folder nobody vouched for are left out and named.
+
+mod json;
+mod load;
+
+use crate::frontmatter::{self, Finding};
+use crate::roots::{Roots, Scope};
+use crate::stamp::Stamps;
+use serde_json::Value;
+use std::path::PathBuf;
+use wire::mode::PermissionMode;
+
+/// Where an agent keeps notes of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentMemory {
+    /// `~/.claude/agent-memory/<name>/`
+    User,
+    /// `.claude/agent-memory/<name>/`
+    Project,
+    /// `.claude/agent-memory-local/<name>/`
+    Local,
+}
+
+/// Where an agent works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    #[default]
+    None,
+    Worktree,
+}
+
+/// A server an agent uses.
+#[derive(Clone, Debug, PartialEq)]
+pub enum McpReference {
+    /// One that the session has.
+    Named(String),
+    /// One of its own, started and stopped with it.
+    Inline { name: String, config: Value },
+}
+
+/// The text an agent starts with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    Text(String),
+    /// The body of this file, read when the agent starts.
+    File(PathBuf),
+}
+
+impl Prompt {
+    pub fn read(&self) -> Result<String, String> {
+        match self {
+            Self::Text(text) => Ok(text.clone()),
+            Self::File(path) => {
+                let shown = path.display();
+                let bytes = std::fs::read(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+                Ok(frontmatter::body(&String::from_utf8_lossy(&bytes)).trim().to_owned())
+            }
+        }
+    }
+}
+
+/// One agent type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    /// What `subagent_type` names.
+    pub name: String,
+    pub description: String,
+    pub prompt: Prompt,
+    /// The tools it has; `None` = what its parent has.
+    pub tools: Option<Vec<String>>,
+    /// Taken away first.
+    pub disallowed_tools: Vec<String>,
+    /// An alias or id; `None` = its parent's.
+    pub model: Option<String>,
+    pub permission_mode: Option<PermissionMode>,
+    pub max_turns: Option<u32>,
+    /// Skills whose bodies it starts with.
+    pub skills: Vec<String>,
+    pub mcp_servers: Vec<McpReference>,
+    pub hooks: Option<Value>,
+    pub memory: Option<AgentMemory>,
+    /// Always runs in the background.
+    pub background: bool,
+    /// A level, or a number of the SDK.
+    pub effort: Option<String>,
+    pub isolation: Isolation,
+    pub color: Option<&'static str>,
+    /// The first turn when the agent is the session itself.
+    pub initial_prompt: Option<String>,
+    /// It gets no instruction files.
+    pub omit_claude_md: bool,
+    pub scope: Scope,
+    /// `None` for one given on the command line.
+    pub path: Option<PathBuf>,
+}
+
+impl Definition {
+    /// With everything left as it is by default.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, prompt: Prompt, scope: Scope) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            prompt,
+            tools: None,
+            disallowed_tools: Vec::new(),
+            model: None,
+            permission_mode: None,
+            max_turns: None,
+            skills: Vec::new(),
+            mcp_servers: Vec::new(),
+            hooks: None,
+            memory: None,
+            background: false,
+            effort: None,
+            isolation: Isolation::None,
+            color: None,
+            initial_prompt: None,
+            omit_claude_md: false,
+            scope,
+            path: None,
+        }
+    }
+}
+
+/// A file that gives no agent, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    pub path: PathBuf,
+    pub line: usize,
+    pub reason: String,
+}
+
+/// All agent types that were declared.
+#[derive(Clone, Debug, Default)]
+pub struct Agents {
+    /// Best placed first; names are unique.
+    pub all: Vec<Definition>,
+    pub skipped: Vec<Skipped>,
+    pub findings: Vec<Finding>,
+    pub(crate) stamps: Stamps,
+}
+
+impl Agents {
+    /// Lists every place. `given` are those of the command line or the SDK (see [`from_json`]).
+    pub fn load(roots: &Roots, given: &[Definition]) -> Self {
+        load::load(roots, given)
+    }
+
+    pub fn find(&self, name: &str) -> Option<&Definition> {
+        self.all.iter().find(|agent| agent.name == name)
+    }
+
+    /// Whether nothing changed on disk since they were listed. Directories that did not exist are watched too.
+    pub fn are_current(&self) -> bool {
+        self.stamps.hold()
+    }
+}
+
+/// `--agents`: a map from name to definition. One that cannot be used is an error; unknown keys are ignored.
+pub fn from_json(text: &str) -> Result<Vec<Definition>, String> {
+    json::parse(text)
+}
+
+pub(crate) const MODES: &[&str] =
+    &["default", "acceptEdits", "auto", "dontAsk", "bypassPermissions", "plan", "manual"];
+
+/// `manual` is what people call the default.
+pub(crate) fn mode(text: &str) -> Option<PermissionMode> {
+    if text == "manual" { Some(PermissionMode::Default) } else { PermissionMode::parse(text) }
+}
+
+/// Names of servers, or objects that declare them.
+pub(crate) fn servers(value: &Value) -> Option<Vec<McpReference>> {
+    let inline = |(name, config): (&String, &Value)| match config {
+        Value::Null => McpReference::Named(name.clone()),
+        config => McpReference::Inline { name: name.clone(), config: config.clone() },
+    };
+    match value {
+        Value::String(names) => {
+            Some(names.split(',').map(|name| McpReference::Named(name.trim().to_owned())).collect())
+        }
+        Value::Object(members) => Some(members.iter().map(inline).collect()),
+        Value::Array(items) => {
+            let mut found = Vec::new();
+            for item in items {
+                match item {
+                    Value::String(name) => found.push(McpReference::Named(name.clone())),
+                    Value::Object(members) => found.extend(members.iter().map(inline)),
+                    Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
+                }
+            }
+            Some(found)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "agents_tests.rs"]
+mod tests;

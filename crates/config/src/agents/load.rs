@@ -1,0 +1,181 @@
+//! From directories to agents.
+
+use super::{AgentMemory, Agents, Definition, Isolation, MODES, McpReference, Prompt, Skipped, mode, servers};
+use crate::frontmatter::{self, Finding, FrontMatter};
+use crate::roots::{Custom, Root, Roots, Scope};
+use crate::scan::{self, Head};
+use crate::stamp::Stamps;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const FIELDS: &[&str] = &[
+    "name",
+    "description",
+    "tools",
+    "disallowedTools",
+    "model",
+    "permissionMode",
+    "maxTurns",
+    "skills",
+    "mcpServers",
+    "hooks",
+    "memory",
+    "background",
+    "effort",
+    "isolation",
+    "color",
+    "initialPrompt",
+    "omitClaudeMd",
+];
+
+const COLORS: &[&str] = &["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
+
+pub(super) fn load(roots: &Roots, given: &[Definition]) -> Agents {
+    let mut places: Vec<&Root> = roots.open_to(Custom::Agents).collect();
+    // Unlike for skills, the nearer one wins: project before user.
+    places.sort_by_key(|root| rank(root.scope));
+    let mut agents = Agents::default();
+    let mut files: Vec<(PathBuf, &Root)> = Vec::new();
+    for root in places {
+        files.extend(tree(root, &mut agents.stamps).into_iter().map(|path| (path, root)));
+    }
+    let paths: Vec<PathBuf> = files.iter().map(|(path, _)| path.clone()).collect();
+    let heads = scan::heads(&paths);
+    let mut pending = Some(given);
+    for ((path, root), head) in files.into_iter().zip(heads) {
+        // The administrator's come before those of the command line.
+        if root.scope != Scope::Managed
+            && let Some(given) = pending.take()
+        {
+            given.iter().for_each(|agent| agents.keep(agent.clone()));
+        }
+        agents.add(&path, root, head);
+    }
+    pending.into_iter().flatten().for_each(|agent| agents.keep(agent.clone()));
+    agents
+}
+
+fn rank(scope: Scope) -> u8 {
+    match scope {
+        Scope::Managed => 0,
+        Scope::CommandLine => 1,
+        Scope::Project | Scope::Nested => 2,
+        Scope::Added => 3,
+        Scope::User => 4,
+    }
+}
+
+fn tree(root: &Root, stamps: &mut Stamps) -> Vec<PathBuf> {
+    let top = root.dir.join("agents");
+    let tree = scan::markdown_tree(&top);
+    if tree.dirs.is_empty() {
+        stamps.add(top);
+    }
+    for dir in tree.dirs {
+        stamps.add(dir);
+    }
+    tree.files.into_iter().map(|(path, _)| path).collect()
+}
+
+impl Agents {
+    fn add(&mut self, path: &Path, root: &Root, head: Option<Result<Head, String>>) {
+        let head = match head {
+            None => return self.stamps.add(path.to_path_buf()),
+            Some(Err(reason)) => {
+                self.stamps.add(path.to_path_buf());
+                return self.skip(path, 1, format!("it {reason}"));
+            }
+            Some(Ok(head)) => head,
+        };
+        self.stamps.add_seen(path.to_path_buf(), head.stamp);
+        let mut read = frontmatter::read(&head.text);
+        if head.lossy {
+            read.defects.push(frontmatter::Defect { line: 1, message: "the file is not all UTF-8".into() });
+        }
+        match definition(path, root, &mut read) {
+            Ok(agent) => self.keep(agent),
+            Err((line, reason)) => self.skip(path, line, reason),
+        }
+        self.findings.extend(read.defects.into_iter().map(|d| Finding::new(path, d.line, d.message)));
+    }
+
+    fn skip(&mut self, path: &Path, line: usize, reason: String) {
+        self.skipped.push(Skipped { path: path.to_path_buf(), line, reason });
+    }
+
+    /// The first of a name counts. Two in one tree are a mistake; in different ones that is how priority works.
+    fn keep(&mut self, agent: Definition) {
+        let Some(first) = self.find(&agent.name) else { return self.all.push(agent) };
+        let Some(path) = &agent.path else { return };
+        if first.scope == agent.scope {
+            let by = first.path.as_deref().map_or_else(String::new, |by| format!(" by {}", by.display()));
+            let reason = format!("an agent named `{}` is already declared{by}", agent.name);
+            self.skipped.push(Skipped { path: path.clone(), line: 1, reason });
+        }
+    }
+}
+
+fn definition(path: &Path, root: &Root, read: &mut FrontMatter) -> Result<Definition, (usize, String)> {
+    if !read.present {
+        return Err((1, "it has no front matter, so it names no agent".into()));
+    }
+    let Some(name) = read.text("name") else { return Err((1, "`name` is missing".into())) };
+    let line = read.get("name").map_or(1, |field| field.line);
+    if name.starts_with('-') || name.contains(':') {
+        return Err((line, format!("`name` is `{name}`: it must not begin with `-` or hold `:`")));
+    }
+    let Some(description) = read.text("description") else { return Err((line, "`description` is missing".into())) };
+    read.report_misspelled(FIELDS);
+    let mut agent = Definition {
+        tools: read.rules("tools"),
+        disallowed_tools: read.rules("disallowedTools").unwrap_or_default(),
+        model: read.text("model").filter(|model| model != "inherit"),
+        permission_mode: read.choice("permissionMode", MODES).and_then(mode),
+        max_turns: read.number("maxTurns").filter(|turns| *turns > 0),
+        skills: read.names("skills").unwrap_or_default(),
+        mcp_servers: read.json("mcpServers", |v| servers(v).is_some()).as_ref().and_then(servers).unwrap_or_default(),
+        hooks: read.json("hooks", Value::is_object),
+        memory: match read.choice("memory", &["user", "project", "local"]) {
+            Some("user") => Some(AgentMemory::User),
+            Some("project") => Some(AgentMemory::Project),
+            Some("local") => Some(AgentMemory::Local),
+            _ => None,
+        },
+        background: read.flag("background").unwrap_or(false),
+        effort: effort(read),
+        isolation: match read.choice("isolation", &["worktree", "none"]) {
+            Some("worktree") => Isolation::Worktree,
+            _ => Isolation::None,
+        },
+        color: read.choice("color", COLORS),
+        initial_prompt: read.text("initialPrompt"),
+        omit_claude_md: read.flag("omitClaudeMd").unwrap_or(false),
+        path: Some(path.to_path_buf()),
+        ..Definition::new(name, description, Prompt::File(path.to_path_buf()), root.scope)
+    };
+    if !root.agent_code {
+        withhold(&mut agent, read);
+    }
+    Ok(agent)
+}
+
+/// A level, or the SDK's number.
+fn effort(read: &mut FrontMatter) -> Option<String> {
+    let text = read.text("effort")?;
+    if text.parse::<u32>().is_ok() {
+        return Some(text);
+    }
+    read.choice("effort", crate::skills::EFFORTS).map(str::to_owned)
+}
+
+/// What a folder nobody vouched for may not bring.
+fn withhold(agent: &mut Definition, read: &mut FrontMatter) {
+    if agent.hooks.take().is_some() {
+        read.refuse("hooks", "waits until the folder is trusted");
+    }
+    let before = agent.mcp_servers.len();
+    agent.mcp_servers.retain(|server| matches!(server, McpReference::Named(_)));
+    if agent.mcp_servers.len() < before {
+        read.refuse("mcpServers", "declares servers, which wait until the folder is trusted");
+    }
+}

@@ -1,0 +1,237 @@
+//! The block between `---` lines at the head of skills, agents, commands, styles and rules. Whatever the block looks like,
+//! the file loads: what is valid YAML is read as YAML, a field that is not is read by its line, and every defect is named
+//! with its line. Refuses to expand aliases without bound or to nest without end.
+
+mod fields;
+mod lenient;
+mod yaml;
+
+pub use fields::{Flag, split_rules};
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Longer blocks are not read further: nothing real comes near.
+pub const MAX_HEAD: usize = 64 * 1024;
+
+/// One value of a block. Scalars keep their spelling; what it means is decided by whoever asks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    Null,
+    /// Unquoted: may stand for a number or a truth value.
+    Plain(String),
+    /// Quoted or a block: always text.
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(String, Node)>),
+}
+
+/// One top-level field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    pub key: String,
+    pub value: Node,
+    /// Counted from 1, in the file.
+    pub line: usize,
+}
+
+/// Something wrong in a block. The file loads all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defect {
+    /// Counted from 1, in the file.
+    pub line: usize,
+    pub message: String,
+}
+
+/// A defect of a named file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub path: PathBuf,
+    pub line: usize,
+    pub message: String,
+}
+
+impl Finding {
+    pub fn new(path: &Path, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.to_path_buf(), line, message: message.into() }
+    }
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: {}", self.path.display(), self.line, self.message)
+    }
+}
+
+/// The fields of a block, and what is wrong with it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FrontMatter {
+    pub fields: Vec<Field>,
+    pub defects: Vec<Defect>,
+    /// Whether there is a block at all.
+    pub present: bool,
+    /// Where the body begins: byte and line (from 1).
+    pub body_at: usize,
+    pub body_line: usize,
+}
+
+/// Reads the head of `text`. `text` may be only the beginning of a file; see [`is_whole`].
+pub fn read(text: &str) -> FrontMatter {
+    let Some(block) = Block::find(text) else {
+        return FrontMatter { body_at: bom(text), body_line: 1, ..FrontMatter::default() };
+    };
+    let mut read = FrontMatter {
+        present: true,
+        body_at: block.body_at,
+        body_line: block.body_line,
+        defects: block.defects,
+        fields: Vec::new(),
+    };
+    let (fields, defects) = fields_of(block.head, block.first_line);
+    read.fields = fields;
+    read.defects.extend(defects);
+    read.merge_repeated();
+    read
+}
+
+/// Whether the beginning of a file holds all of its block: the closing line is there, or no block was begun.
+pub fn is_whole(text: &str) -> bool {
+    Block::find(text).is_none_or(|block| block.closed)
+}
+
+/// The body of a file: everything after its block.
+pub fn body(text: &str) -> &str {
+    &text[Block::find(text).map_or_else(|| bom(text), |block| block.body_at)..]
+}
+
+fn bom(text: &str) -> usize {
+    if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
+}
+
+fn fields_of(head: &str, first_line: usize) -> (Vec<Field>, Vec<Defect>) {
+    if let Some(fields) = lenient::plain_lines(head, first_line) {
+        return (fields, Vec::new());
+    }
+    match yaml::mapping(head, first_line) {
+        Ok(fields) => (fields, Vec::new()),
+        Err(_) => lenient::fields(head, first_line),
+    }
+}
+
+impl FrontMatter {
+    /// A repeated key: the last one counts, and it is said.
+    fn merge_repeated(&mut self) {
+        let mut kept: Vec<Field> = Vec::with_capacity(self.fields.len());
+        for field in std::mem::take(&mut self.fields) {
+            if let Some(earlier) = kept.iter_mut().find(|k| k.key == field.key) {
+                let message = format!("`{}` stands twice (first on line {}); the last one counts", field.key, earlier.line);
+                self.defects.push(Defect { line: field.line, message });
+                *earlier = field;
+            } else {
+                kept.push(field);
+            }
+        }
+        self.fields = kept;
+    }
+}
+
+impl Node {
+    /// As JSON: plain scalars become the numbers and truth values they spell.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Text(text) => Value::String(text.clone()),
+            Self::Plain(text) => plain_json(text),
+            Self::List(items) => Value::Array(items.iter().map(Self::to_json).collect()),
+            Self::Map(members) => Value::Object(members.iter().map(|(k, v)| (k.clone(), v.to_json())).collect()),
+        }
+    }
+}
+
+fn plain_json(text: &str) -> Value {
+    match text {
+        "true" | "True" | "TRUE" => return Value::Bool(true),
+        "false" | "False" | "FALSE" => return Value::Bool(false),
+        "null" | "Null" | "NULL" | "~" => return Value::Null,
+        _ => {}
+    }
+    if let Ok(number) = text.parse::<i64>() {
+        return number.into();
+    }
+    // Only what looks like a number: `inf`, `nan` and `1e999` are words.
+    let numeric = text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.');
+    let float = text.parse::<f64>().ok().filter(|_| numeric).and_then(serde_json::Number::from_f64);
+    float.map_or_else(|| Value::String(text.to_owned()), Value::Number)
+}
+
+/// Where the block stands in a text.
+struct Block<'a> {
+    head: &'a str,
+    /// The line of its first field.
+    first_line: usize,
+    body_at: usize,
+    body_line: usize,
+    closed: bool,
+    defects: Vec<Defect>,
+}
+
+impl<'a> Block<'a> {
+    fn find(text: &'a str) -> Option<Self> {
+        let mut at = bom(text);
+        let mut line = 1;
+        let mut defects = Vec::new();
+        let mut lines = text[at..].split_inclusive('\n').peekable();
+        while let Some(blank) = lines.next_if(|l| l.trim().is_empty()) {
+            at += blank.len();
+            line += 1;
+        }
+        let open = lines.next().filter(|l| is_fence(l))?;
+        if line > 1 {
+            let message = "the front matter does not begin on the first line; other programs will not see it".into();
+            defects.push(Defect { line, message });
+        }
+        at += open.len();
+        line += 1;
+        let (start, first_line) = (at, line);
+        for text_line in lines {
+            if is_fence(text_line) || text_line.trim_end() == "..." {
+                let (body_at, body_line) = (at + text_line.len(), line + 1);
+                return Some(Self { head: &text[start..at], first_line, body_at, body_line, closed: true, defects });
+            }
+            at += text_line.len();
+            line += 1;
+            if at - start > MAX_HEAD {
+                break;
+            }
+        }
+        Some(Self::unclosed(text, start, first_line, defects))
+    }
+
+    /// Without a closing line the block ends where lines no longer look like fields.
+    fn unclosed(text: &'a str, start: usize, first_line: usize, mut defects: Vec<Defect>) -> Self {
+        let (mut at, mut line, mut blank) = (start, first_line, false);
+        for text_line in text[start..].split_inclusive('\n') {
+            let trimmed = text_line.trim_end();
+            let indented = text_line.starts_with([' ', '\t']) || trimmed.starts_with("- ");
+            let continues = lenient::key_of(trimmed).is_some() || (indented && !blank);
+            if !(trimmed.is_empty() || continues) || at - start > MAX_HEAD {
+                break;
+            }
+            blank = trimmed.is_empty();
+            at += text_line.len();
+            line += 1;
+        }
+        let message = "the front matter is not closed with `---`; it is taken to end where its fields end".into();
+        defects.push(Defect { line: first_line - 1, message });
+        Self { head: &text[start..at], first_line, body_at: at, body_line: line, closed: false, defects }
+    }
+}
+
+/// Three dashes, perhaps with blanks after them.
+fn is_fence(line: &str) -> bool {
+    line.trim_end() == "---"
+}
+
+#[cfg(test)]
+#[path = "frontmatter_tests.rs"]
+mod tests;

@@ -1,0 +1,183 @@
+//! What fields mean: texts, truth values, numbers, lists written in any of the ways people write them. A value that does
+//! not fit is a defect and counts as not given.
+
+use super::{Defect, Field, FrontMatter, Node};
+use serde_json::Value;
+
+/// A truth value that was given, or not.
+pub type Flag = Option<bool>;
+
+impl FrontMatter {
+    pub fn get(&self, key: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.key == key).filter(|field| field.value != Node::Null)
+    }
+
+    /// A text; a list of words is joined as it was written (`[a] | [b]` and `[file]` are common hints).
+    pub fn text(&mut self, key: &str) -> Option<String> {
+        let field = self.get(key)?;
+        let text = match &field.value {
+            Node::Plain(text) | Node::Text(text) => text.trim().to_owned(),
+            Node::List(items) => format!("[{}]", words(items)?.join(", ")),
+            Node::Null | Node::Map(_) => {
+                self.refuse(key, "must be a text");
+                return None;
+            }
+        };
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// true, false, yes, no, on, off, 1, 0, in any case.
+    pub fn flag(&mut self, key: &str) -> Flag {
+        let field = self.get(key)?;
+        let (Node::Plain(text) | Node::Text(text)) = &field.value else {
+            self.refuse(key, "must be true or false");
+            return None;
+        };
+        match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Some(true),
+            "false" | "no" | "off" | "0" => Some(false),
+            _ => {
+                self.refuse(key, "must be true or false");
+                None
+            }
+        }
+    }
+
+    pub fn number(&mut self, key: &str) -> Option<u32> {
+        let field = self.get(key)?;
+        let (Node::Plain(text) | Node::Text(text)) = &field.value else {
+            self.refuse(key, "must be a whole number");
+            return None;
+        };
+        let number = text.trim().parse().ok();
+        if number.is_none() {
+            self.refuse(key, "must be a whole number");
+        }
+        number
+    }
+
+    /// Tool rules: a list, or a string with blanks or commas between them.
+    pub fn rules(&mut self, key: &str) -> Option<Vec<String>> {
+        self.list_with(key, split_rules)
+    }
+
+    /// Names: a list, or a string with commas or blanks between them.
+    pub fn names(&mut self, key: &str) -> Option<Vec<String>> {
+        self.list_with(key, |text| {
+            text.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        })
+    }
+
+    /// Path patterns: a list, or a string with commas (outside braces) between them. Blanks may be part of a name.
+    pub fn globs(&mut self, key: &str) -> Option<Vec<String>> {
+        self.list_with(key, split_globs)
+    }
+
+    fn list_with(&mut self, key: &str, split: impl Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
+        let field = self.get(key)?;
+        let list = match &field.value {
+            // `[Read, Write]` in a string of its own.
+            Node::Plain(text) | Node::Text(text) => Some(split(unbracketed(text))),
+            Node::List(items) => words(items).map(|all| {
+                let one = |text: &String| if text.trim().is_empty() { None } else { Some(text.trim().to_owned()) };
+                all.iter().filter_map(one).collect()
+            }),
+            Node::Null | Node::Map(_) => None,
+        };
+        if list.is_none() {
+            self.refuse(key, "must be a list of names");
+        }
+        list
+    }
+
+    /// A structure that is passed on as JSON.
+    pub fn json(&mut self, key: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {
+        let value = self.get(key)?.value.to_json();
+        if fits(&value) {
+            return Some(value);
+        }
+        self.refuse(key, "does not have the shape it must have");
+        None
+    }
+
+    /// One of the known words, compared without regard to case.
+    pub fn choice(&mut self, key: &str, known: &[&'static str]) -> Option<&'static str> {
+        let text = self.text(key)?;
+        let found = known.iter().find(|word| word.eq_ignore_ascii_case(&text)).copied();
+        if found.is_none() {
+            self.refuse(key, &format!("is `{text}`, which is none of {}", known.join(", ")));
+        }
+        found
+    }
+
+    /// A defect at the field's line.
+    pub fn refuse(&mut self, key: &str, why: &str) {
+        let line = self.fields.iter().find(|field| field.key == key).map_or(1, |field| field.line);
+        self.defects.push(Defect { line, message: format!("`{key}` {why}; it is ignored") });
+    }
+
+    /// Keys that look like one of ours spelled differently would be ignored without a word: say it.
+    pub fn report_misspelled(&mut self, known: &[&str]) {
+        let plain = |key: &str| key.replace(['-', '_'], "").to_ascii_lowercase();
+        let mut found = Vec::new();
+        for field in &self.fields {
+            if known.contains(&field.key.as_str()) {
+                continue;
+            }
+            if let Some(meant) = known.iter().find(|key| plain(key) == plain(&field.key)) {
+                let message = format!("`{}` is not a known field and is ignored; `{meant}` is", field.key);
+                found.push(Defect { line: field.line, message });
+            }
+        }
+        self.defects.extend(found);
+    }
+}
+
+fn words(items: &[Node]) -> Option<Vec<String>> {
+    let word = |item: &Node| match item {
+        Node::Plain(text) | Node::Text(text) => Some(text.clone()),
+        Node::Null => Some(String::new()),
+        Node::List(inner) => Some(format!("[{}]", words(inner)?.join(", "))),
+        // `- Bash(git: *)` without quotes reads as a mapping.
+        Node::Map(members) => match members.as_slice() {
+            [(key, Node::Plain(value) | Node::Text(value))] => Some(format!("{key}: {value}")),
+            _ => None,
+        },
+    };
+    items.iter().map(word).collect()
+}
+
+fn unbracketed(text: &str) -> &str {
+    let text = text.trim();
+    text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text)
+}
+
+/// Splits a list of rules at commas and blanks outside parentheses.
+pub fn split_rules(text: &str) -> Vec<String> {
+    split_outside(text, ('(', ')'), |c| c == ',' || c.is_whitespace())
+}
+
+fn split_globs(text: &str) -> Vec<String> {
+    split_outside(text, ('{', '}'), |c| c == ',' || c == '\n')
+}
+
+fn split_outside(text: &str, (open, close): (char, char), separates: impl Fn(char) -> bool) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut depth = 0_u32;
+    for c in text.chars() {
+        if depth == 0 && separates(c) {
+            parts.push(String::new());
+            continue;
+        }
+        if c == open {
+            depth += 1;
+        } else if c == close {
+            depth = depth.saturating_sub(1);
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    let cleaned = parts.iter().map(|part| part.trim().trim_matches(['"', '\'']).to_owned());
+    cleaned.filter(|part| !part.is_empty()).collect()
+}

@@ -1,0 +1,174 @@
+//! Blocks that are not valid YAML, field by field: a field that is YAML by itself keeps its meaning, the others are taken
+//! as the words on their lines. Also the quick way for the many blocks that are nothing but `key: words`.
+
+use super::{Defect, Field, Node, yaml};
+
+/// The key of `key: …` at the start of a line, and what follows the colon.
+pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
+    let (key, rest) = line.split_once(':')?;
+    let key = key.trim_end();
+    let is_name = !key.is_empty()
+        && key.len() <= 64
+        && key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'.');
+    let separated = rest.is_empty() || rest.starts_with([' ', '\t']);
+    (is_name && separated).then(|| (key, rest.trim()))
+}
+
+/// The fields when every line is `key: words` and no YAML rule could make it mean anything else.
+pub(super) fn plain_lines(head: &str, first_line: usize) -> Option<Vec<Field>> {
+    let mut fields = Vec::new();
+    for (at, line) in head.lines().enumerate() {
+        let line = line.trim_end();
+        if line.is_empty() {
+            continue;
+        }
+        let (key, value) = key_of(line)?;
+        fields.push(Field { key: key.to_owned(), value: plain_value(value)?, line: first_line + at });
+    }
+    Some(fields)
+}
+
+fn plain_value(value: &str) -> Option<Node> {
+    let first = value.bytes().next()?;
+    if first == b'"' {
+        let inner = value.strip_prefix('"')?.strip_suffix('"')?;
+        return (!inner.contains(['"', '\\'])).then(|| Node::Text(inner.to_owned()));
+    }
+    let special = b"[]{}'|>&*!%@`#,?-~".contains(&first);
+    let means_more = value.contains(": ") || value.contains(" #") || value.ends_with(':') || value.contains('\t');
+    let null = matches!(value, "null" | "Null" | "NULL");
+    (!special && !means_more && !null).then(|| Node::Plain(value.to_owned()))
+}
+
+/// A field with the lines that belong to it.
+struct Piece<'a> {
+    key: &'a str,
+    rest: &'a str,
+    more: Vec<&'a str>,
+    line: usize,
+}
+
+/// Reads field by field and names what could not be read as YAML.
+pub(super) fn fields(head: &str, first_line: usize) -> (Vec<Field>, Vec<Defect>) {
+    let (pieces, mut defects) = pieces(head, first_line);
+    let mut fields = Vec::new();
+    for piece in pieces {
+        match as_yaml(&piece) {
+            Ok(value) => fields.push(Field { key: piece.key.to_owned(), value, line: piece.line }),
+            Err(problem) => {
+                let line = piece.line + problem.line.min(piece.more.len());
+                let message =
+                    format!("`{}` is not valid YAML ({}); it is read as the text it shows", piece.key, problem.problem);
+                defects.push(Defect { line, message });
+                fields.push(Field { key: piece.key.to_owned(), value: as_lines(&piece), line: piece.line });
+            }
+        }
+    }
+    (fields, defects)
+}
+
+fn pieces(head: &str, first_line: usize) -> (Vec<Piece<'_>>, Vec<Defect>) {
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
+    let mut defects = Vec::new();
+    for (at, line) in head.lines().enumerate() {
+        let line = line.trim_end();
+        let number = first_line + at;
+        match (key_of(line), pieces.last_mut()) {
+            (Some((key, rest)), _) => pieces.push(Piece { key, rest, more: Vec::new(), line: number }),
+            (None, Some(open)) if belongs_below(line) => open.more.push(line),
+            (None, Some(open)) => match crowded(line) {
+                Some((key, rest)) => {
+                    let message = format!("`{key}` has no blank after its colon; it is read as if it had");
+                    defects.push(Defect { line: number, message });
+                    pieces.push(Piece { key, rest, more: Vec::new(), line: number });
+                }
+                None => {
+                    let message = format!("this line is not indented; it is taken as part of `{}`", open.key);
+                    defects.push(Defect { line: number, message });
+                    open.more.push(line);
+                }
+            },
+            (None, None) if line.is_empty() || line.starts_with('#') => {}
+            (None, None) => defects.push(Defect { line: number, message: "this line is no field and is ignored".into() }),
+        }
+    }
+    for piece in &mut pieces {
+        while piece.more.last().is_some_and(|line| line.is_empty() || line.starts_with('#')) {
+            piece.more.pop();
+        }
+    }
+    (pieces, defects)
+}
+
+/// Whether a line can only belong to the field above it.
+fn belongs_below(line: &str) -> bool {
+    line.is_empty() || line.starts_with([' ', '\t', '#', '-', ']', '}'])
+}
+
+/// `key:value`
+fn crowded(line: &str) -> Option<(&str, &str)> {
+    let (key, rest) = line.split_once(':')?;
+    let is_name = key.starts_with(|c: char| c.is_ascii_lowercase())
+        && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    (is_name && !rest.starts_with("//")).then(|| (key, rest.trim()))
+}
+
+fn as_yaml(piece: &Piece<'_>) -> Result<Node, yaml::NotYaml> {
+    let mut text = format!("{}: {}\n", piece.key, piece.rest);
+    for line in &piece.more {
+        if !belongs_below(line) {
+            text.push_str("  ");
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    let mut fields = yaml::mapping(&text, 0)?;
+    match fields.pop() {
+        Some(field) if fields.is_empty() => Ok(field.value),
+        _ => Err(yaml::NotYaml { line: 0, problem: "it is not one field".into() }),
+    }
+}
+
+/// What the lines show: a list, a text block, nested fields, or words.
+fn as_lines(piece: &Piece<'_>) -> Node {
+    let more: Vec<&str> = piece.more.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+    match piece.rest.chars().next() {
+        Some('|') => return Node::Text(more.join("\n")),
+        Some('>') => return Node::Text(more.join(" ")),
+        Some(_) => {}
+        None if more.is_empty() => return Node::Null,
+        None => return nested(&more),
+    }
+    if more.is_empty() {
+        return value(piece.rest);
+    }
+    Node::Plain(std::iter::once(piece.rest).chain(more).collect::<Vec<_>>().join(" "))
+}
+
+fn nested(lines: &[&str]) -> Node {
+    if lines.iter().all(|line| line.starts_with('-')) {
+        return Node::List(lines.iter().map(|line| value(line.trim_start_matches('-').trim())).collect());
+    }
+    let members: Option<Vec<_>> =
+        lines.iter().map(|line| key_of(line).map(|(key, rest)| (key.to_owned(), value(rest)))).collect();
+    members.map_or_else(|| Node::Plain(lines.join(" ")), Node::Map)
+}
+
+fn value(text: &str) -> Node {
+    if text.is_empty() {
+        return Node::Null;
+    }
+    for quote in ['"', '\''] {
+        if let Some(inner) = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote)) {
+            return Node::Text(inner.to_owned());
+        }
+    }
+    let listed = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).filter(|inner| !inner.contains(['[', ']']));
+    match listed {
+        Some(inner) => Node::List(
+            inner.split(',').map(str::trim).filter(|item| !item.is_empty()).map(value).collect(),
+        ),
+        None => Node::Plain(text.to_owned()),
+    }
+}

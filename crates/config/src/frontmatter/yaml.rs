@@ -1,0 +1,159 @@
+//! YAML to nodes, through the parser's events: lines are kept, repeated keys stay visible, aliases are copied within a
+//! budget.
+
+use super::{Field, Node};
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+use std::collections::BTreeMap;
+
+/// Nodes a block may hold, copies of anchors included.
+const MAX_NODES: usize = 20_000;
+const MAX_DEPTH: usize = 32;
+
+/// Why a block is not YAML: the line within it (from 0) and the parser's words.
+#[derive(Debug)]
+pub(super) struct NotYaml {
+    pub(super) line: usize,
+    pub(super) problem: String,
+}
+
+/// The fields of a block that is one mapping. `first_line` is where it stands in the file.
+pub(super) fn mapping(text: &str, first_line: usize) -> Result<Vec<Field>, NotYaml> {
+    let mut builder = Builder { parser: Parser::new_from_str(text), anchors: BTreeMap::new(), nodes: 0 };
+    let (first, span) = loop {
+        match builder.next()? {
+            (Event::StreamStart | Event::DocumentStart(_), _) => {}
+            (Event::StreamEnd | Event::DocumentEnd, _) => return Ok(Vec::new()),
+            other => break other,
+        }
+    };
+    let fields = match first {
+        Event::MappingStart(..) => builder.top_level(first_line)?,
+        // A block of comments alone.
+        Event::Scalar(value, ..) if value.is_empty() => Vec::new(),
+        _ => return Err(fault(span, "it is not a list of `key: value` fields")),
+    };
+    // A second document would be silently lost.
+    match builder.next()? {
+        (Event::DocumentEnd, span) => match builder.next()? {
+            (Event::StreamEnd, _) => Ok(fields),
+            _ => Err(fault(span, "there is more than one document")),
+        },
+        (_, span) => Err(fault(span, "there is more than one value")),
+    }
+}
+
+fn fault(span: Span, problem: &str) -> NotYaml {
+    NotYaml { line: span.start.line().saturating_sub(1), problem: problem.to_owned() }
+}
+
+struct Builder<'a> {
+    parser: Parser<'a, saphyr_parser::StrInput<'a>>,
+    anchors: BTreeMap<usize, Node>,
+    nodes: usize,
+}
+
+impl<'a> Builder<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), NotYaml> {
+        match self.parser.next_event() {
+            Some(Ok(event)) => Ok(event),
+            Some(Err(error)) => {
+                let line = error.marker().line().saturating_sub(1);
+                Err(NotYaml { line, problem: error.info().to_owned() })
+            }
+            None => Err(NotYaml { line: 0, problem: "it ends too early".into() }),
+        }
+    }
+
+    fn top_level(&mut self, first_line: usize) -> Result<Vec<Field>, NotYaml> {
+        let mut fields = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            if event == Event::MappingEnd {
+                return Ok(fields);
+            }
+            let line = first_line + span.start.line().saturating_sub(1);
+            let key = self.key(event, span)?;
+            let (event, span) = self.next()?;
+            let value = self.node(event, span, 0)?;
+            fields.push(Field { key, value, line });
+        }
+    }
+
+    fn key(&mut self, event: Event<'a>, span: Span) -> Result<String, NotYaml> {
+        match self.node(event, span, 0)? {
+            Node::Plain(text) | Node::Text(text) => Ok(text),
+            Node::Null => Ok(String::new()),
+            Node::List(_) | Node::Map(_) => Err(fault(span, "a key is not a word")),
+        }
+    }
+
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, NotYaml> {
+        self.nodes += 1;
+        if depth > MAX_DEPTH || self.nodes > MAX_NODES {
+            return Err(fault(span, "it is nested too deep or too large"));
+        }
+        let (anchor, node) = match event {
+            Event::Scalar(value, style, anchor, _) => (anchor, scalar(&value, style)),
+            Event::Alias(id) => {
+                let node = self.anchors.get(&id).cloned().unwrap_or(Node::Null);
+                self.nodes += size(&node);
+                (0, node)
+            }
+            Event::SequenceStart(anchor, _) => (anchor, self.list(depth)?),
+            Event::MappingStart(anchor, _) => (anchor, self.map(depth)?),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd
+            | Event::SequenceEnd
+            | Event::MappingEnd => return Err(fault(span, "a value is missing")),
+        };
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        Ok(node)
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Node, NotYaml> {
+        let mut items = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::SequenceEnd, _) => return Ok(Node::List(items)),
+                (event, span) => items.push(self.node(event, span, depth + 1)?),
+            }
+        }
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Node, NotYaml> {
+        let mut members = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::MappingEnd, _) => return Ok(Node::Map(members)),
+                (event, span) => {
+                    let key = self.key(event, span)?;
+                    let (event, span) = self.next()?;
+                    members.push((key, self.node(event, span, depth + 1)?));
+                }
+            }
+        }
+    }
+}
+
+fn scalar(value: &str, style: ScalarStyle) -> Node {
+    match style {
+        ScalarStyle::Plain if value.is_empty() || value == "~" || value == "null" => Node::Null,
+        ScalarStyle::Plain => Node::Plain(value.to_owned()),
+        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted | ScalarStyle::Literal | ScalarStyle::Folded => {
+            Node::Text(value.to_owned())
+        }
+    }
+}
+
+fn size(node: &Node) -> usize {
+    match node {
+        Node::Null | Node::Plain(_) | Node::Text(_) => 1,
+        Node::List(items) => 1 + items.iter().map(size).sum::<usize>(),
+        Node::Map(members) => 1 + members.iter().map(|(_, value)| size(value)).sum::<usize>(),
+    }
+}

@@ -1,0 +1,58 @@
+//! Auto memory: notes that earlier sessions kept for this project. One directory for reading and writing, whatever
+//! worktree or folder of the repository a session starts in.
+
+use super::{MemoryFile, MemoryScope, Reason};
+use crate::project::Loaded;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use sys::Env;
+
+/// What of the index is told at start.
+const MAX_LINES: usize = 200;
+const MAX_BYTES: usize = 25 * 1024;
+
+/// The directory of the notes, or `None` when they are switched off. `usual` is the place when no setting names one.
+pub fn auto_directory(env: &Env, loaded: &Loaded, usual: Option<&Path>) -> Option<PathBuf> {
+    let off = match env.flag("CLAUDE_CODE_DISABLE_AUTO_MEMORY") {
+        Some(disabled) => disabled,
+        None => loaded.settings.auto_memory_enabled == Some(false),
+    };
+    if off {
+        return None;
+    }
+    let named = loaded.settings.auto_memory_directory.as_deref().and_then(|dir| match dir.strip_prefix("~/") {
+        Some(rest) => env.home().map(|home| home.join(rest)),
+        None => Some(PathBuf::from(dir)).filter(|dir| dir.is_absolute()),
+    });
+    named.or_else(|| usual.map(Path::to_path_buf))
+}
+
+/// The beginning of `MEMORY.md`.
+pub(super) fn index(dir: &Path) -> Option<MemoryFile> {
+    let path = dir.join("MEMORY.md");
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(&path).ok().filter(|f| f.metadata().is_ok_and(|m| m.is_file()))?;
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
+    let whole = bytes.len() <= MAX_BYTES;
+    bytes.truncate(MAX_BYTES);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    if text.trim().is_empty() {
+        return None;
+    }
+    let end = text.split_inclusive('\n').take(MAX_LINES).map(str::len).sum();
+    let mut kept = text[..end].to_owned();
+    if !whole || end < text.len() {
+        kept.push_str("\n[Only the first 200 lines or 25 KB of this file are shown. Read the rest of it, or shorten it.]\n");
+    }
+    Some(MemoryFile {
+        path,
+        scope: MemoryScope::Auto,
+        text: kept,
+        imported_by: None,
+        reason: Reason::SessionStart,
+        globs: Vec::new(),
+        trigger: None,
+        lines: vec![(0, 1)],
+        is_agents_md: false,
+    })
+}

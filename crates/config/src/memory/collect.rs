@@ -1,0 +1,257 @@
+//! Takes files in, one by one, each at most once, with what they import.
+
+use super::{Memory, MemoryFile, MemoryScope, Reason, Skipped, markdown};
+use crate::frontmatter::{self, Finding};
+use crate::nested::Lazy;
+use crate::project::Loaded;
+use crate::rules::Patterns;
+use crate::state::GlobalState;
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use sys::Env;
+
+/// Larger files are skipped.
+const MAX_FILE: u64 = 4 * 1024 * 1024;
+/// How far an import may lead from the file that was found.
+const MAX_HOPS: u32 = 4;
+/// A runaway set of imports ends here.
+const MAX_FILES: usize = 1_000;
+
+/// A place where a file may be.
+#[derive(Clone)]
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    pub(crate) scope: MemoryScope,
+    pub(crate) imported_by: Option<PathBuf>,
+    pub(crate) hops: u32,
+    pub(crate) reason: Reason,
+    pub(crate) trigger: Option<PathBuf>,
+    pub(crate) is_agents_md: bool,
+    /// A rule: its front matter is not part of the text and may hold patterns, relative to this directory.
+    pub(crate) rule_base: Option<PathBuf>,
+}
+
+impl Found {
+    pub(crate) fn at(path: PathBuf, scope: MemoryScope) -> Self {
+        Self {
+            path,
+            scope,
+            imported_by: None,
+            hops: 0,
+            reason: Reason::SessionStart,
+            trigger: None,
+            is_agents_md: false,
+            rule_base: None,
+        }
+    }
+}
+
+/// A rule that waits for a file that its patterns match.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) path: PathBuf,
+    pub(crate) scope: MemoryScope,
+    pub(crate) patterns: Patterns,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Collector {
+    home: Option<PathBuf>,
+    /// The repository or starting directory, resolved.
+    folder: PathBuf,
+    /// Imports from outside the folder are approved.
+    approved: bool,
+    excludes: GlobSet,
+    /// Real paths already taken: cuts cycles and duplicates.
+    seen: BTreeSet<PathBuf>,
+    pub(crate) files: Vec<MemoryFile>,
+    skipped: Vec<Skipped>,
+    findings: Vec<Finding>,
+    pub(crate) waiting: Vec<Waiting>,
+    /// What files are collected for now: set while a file that was read brings in others.
+    pub(crate) trigger: Option<PathBuf>,
+}
+
+impl Collector {
+    pub(crate) fn new(env: &Env, loaded: &Loaded) -> Self {
+        let folder = sys::real::path(&loaded.trust_key);
+        let state = GlobalState::read(env);
+        let approved = state.approves_external_imports(&loaded.trust_key) || state.approves_external_imports(&folder);
+        let excludes = excludes(&loaded.settings.claude_md_excludes);
+        Self { home: env.home(), folder, approved, excludes, ..Self::default() }
+    }
+
+    /// Hands over what was found; `lazy` goes on with the same memory of what was taken.
+    pub(crate) fn finish(mut self, mut lazy: Lazy) -> Memory {
+        let files = std::mem::take(&mut self.files);
+        let skipped = std::mem::take(&mut self.skipped);
+        let findings = std::mem::take(&mut self.findings);
+        lazy.adopt(self);
+        Memory { files, skipped, findings, lazy }
+    }
+
+    /// The files already taken, for starting over.
+    pub(crate) fn seen(&self) -> &BTreeSet<PathBuf> {
+        &self.seen
+    }
+
+    pub(crate) fn forget(&mut self, seen: BTreeSet<PathBuf>) {
+        self.seen = seen;
+    }
+
+    pub(crate) fn add_text(&mut self, path: PathBuf, scope: MemoryScope, text: &str) {
+        let file = MemoryFile {
+            path,
+            scope,
+            text: text.to_owned(),
+            imported_by: None,
+            reason: Reason::SessionStart,
+            globs: Vec::new(),
+            trigger: None,
+            lines: vec![(0, 1)],
+            is_agents_md: false,
+        };
+        self.files.push(file);
+    }
+
+    pub(crate) fn add(&mut self, mut found: Found) {
+        if let Some(trigger) = &self.trigger
+            && found.reason == Reason::SessionStart
+        {
+            found.reason = Reason::NestedTraversal;
+            found.trigger = Some(trigger.clone());
+        }
+        let own_dir = found.path.parent().unwrap_or(Path::new("/")).to_path_buf();
+        self.add_within(found, &own_dir);
+    }
+
+    /// `base` is the directory of the file the chain of imports began with.
+    fn add_within(&mut self, found: Found, base: &Path) {
+        let Ok(real) = std::fs::canonicalize(&found.path) else { return };
+        if self.files.len() >= MAX_FILES || self.seen.contains(&real) {
+            return;
+        }
+        let excluded = |path: &Path| self.excludes.is_match(path);
+        if found.scope != MemoryScope::Managed && (excluded(&found.path) || excluded(&real)) {
+            return;
+        }
+        if !self.may_include(&real, found.scope, base) {
+            self.skip(found.path, "it lies outside the project and its import was not approved");
+            return;
+        }
+        let raw = match read(&real) {
+            Ok(raw) => raw,
+            Err(reason) => return self.skip(found.path, reason),
+        };
+        let (start, first_line, patterns) = self.rule_head(&found, &raw);
+        // A rule with patterns is asked for again when a file matches.
+        if let Some(patterns) = patterns.clone()
+            && found.reason != Reason::PathGlobMatch
+        {
+            self.waiting.push(Waiting { path: found.path, scope: found.scope, patterns });
+            return;
+        }
+        self.seen.insert(real.clone());
+        let (text, lines) = markdown::without_comments(&raw[start..], first_line);
+        if found.is_agents_md && self.files.iter().any(|file| file.text.trim() == text.trim()) {
+            return;
+        }
+        let imports = if found.hops < MAX_HOPS { markdown::imports(&text) } else { Vec::new() };
+        let Found { path, scope, imported_by, hops, reason, trigger, is_agents_md, .. } = found;
+        let globs = patterns.map(|patterns| patterns.texts().to_vec()).unwrap_or_default();
+        let file = MemoryFile {
+            path: path.clone(),
+            scope,
+            text,
+            imported_by,
+            reason,
+            globs,
+            trigger: trigger.clone(),
+            lines,
+            is_agents_md,
+        };
+        self.files.push(file);
+        // Relative to the file as it lies on disk, so that a linked file keeps its own imports.
+        let dir = real.parent().unwrap_or(Path::new("/")).to_path_buf();
+        for import in imports {
+            let next = Found {
+                imported_by: Some(path.clone()),
+                hops: hops + 1,
+                reason: Reason::Include,
+                trigger: trigger.clone(),
+                ..Found::at(self.target(&import, &dir), scope)
+            };
+            self.add_within(next, base);
+        }
+    }
+
+    /// Where a rule's text begins, on which line, and its patterns. Other files have no head.
+    fn rule_head(&mut self, found: &Found, raw: &str) -> (usize, usize, Option<Patterns>) {
+        let Some(base) = &found.rule_base else {
+            let start = if raw.starts_with('\u{feff}') { 3 } else { 0 };
+            return (start, 1, None);
+        };
+        let mut head = frontmatter::read(raw);
+        let globs = head.globs("paths").unwrap_or_default();
+        let line = head.get("paths").map_or(1, |field| field.line);
+        let findings = &mut self.findings;
+        findings.extend(head.defects.iter().map(|d| Finding::new(&found.path, d.line, d.message.clone())));
+        let patterns = (!globs.is_empty()).then(|| {
+            let (patterns, broken) = Patterns::new(&globs, base);
+            findings.extend(broken.into_iter().map(|problem| Finding::new(&found.path, line, problem)));
+            patterns
+        });
+        (head.body_at, head.body_line, patterns)
+    }
+
+    fn may_include(&self, real: &Path, scope: MemoryScope, base: &Path) -> bool {
+        match scope {
+            MemoryScope::Managed | MemoryScope::User | MemoryScope::Auto => true,
+            MemoryScope::Project | MemoryScope::Local => {
+                self.approved || real.starts_with(&self.folder) || real.starts_with(sys::real::path(base))
+            }
+        }
+    }
+
+    fn target(&self, import: &str, dir: &Path) -> PathBuf {
+        match (import.strip_prefix("~/"), &self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => dir.join(import),
+        }
+    }
+
+    fn skip(&mut self, path: PathBuf, reason: &'static str) {
+        if self.skipped.iter().all(|skipped| skipped.path != path) {
+            self.skipped.push(Skipped { path, reason });
+        }
+    }
+}
+
+fn excludes(patterns: &[String]) -> GlobSet {
+    if patterns.is_empty() {
+        return GlobSet::empty();
+    }
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        if let Ok(glob) = Glob::new(pattern) {
+            set.add(glob);
+        }
+    }
+    set.build().unwrap_or_else(|_| GlobSet::empty())
+}
+
+fn read(path: &Path) -> Result<String, &'static str> {
+    let meta = std::fs::metadata(path).map_err(|_| "it cannot be read")?;
+    if !meta.is_file() {
+        return Err("it is not a regular file");
+    }
+    if meta.len() > MAX_FILE {
+        return Err("it is larger than 4 MiB");
+    }
+    let bytes = std::fs::read(path).map_err(|_| "it cannot be read")?;
+    if bytes.contains(&0) {
+        return Err("it is not a text file");
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

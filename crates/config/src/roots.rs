@@ -1,0 +1,177 @@
+//! Where skills, commands, agents and styles may be declared, and whose word each place carries. Says nothing about what
+//! is there: nothing is read but the few facts that settle trust.
+
+use crate::project::{Loaded, Selection, managed_dir};
+use crate::state::{GlobalState, config_home};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use sys::Env;
+use wire::settings::Source;
+
+/// Whose word a definition carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The administrator's directory.
+    Managed,
+    /// `--agents`, or the SDK.
+    CommandLine,
+    /// `~/.claude`.
+    User,
+    /// `.claude` of the start directory or one above it in the repository.
+    Project,
+    /// `.claude` of a directory given with `--add-dir`.
+    Added,
+    /// `.claude` of a directory below the start directory.
+    Nested,
+}
+
+impl Scope {
+    /// The word shown to people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Managed => "managed",
+            Self::CommandLine => "command line",
+            Self::User => "user",
+            Self::Project | Self::Nested => "project",
+            Self::Added => "added directory",
+        }
+    }
+}
+
+/// Kinds of customisation that an administrator may reserve for plugins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Custom {
+    Skills,
+    Agents,
+}
+
+/// One `.claude` directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// The `.claude` directory itself.
+    pub dir: PathBuf,
+    pub scope: Scope,
+    /// Whether hooks and pre-approved tools of the skills there count.
+    pub skill_code: bool,
+    /// Whether hooks and servers of the agents there count.
+    pub agent_code: bool,
+}
+
+/// Every place, in the order in which a skill of the same name wins.
+#[derive(Clone, Debug, Default)]
+pub struct Roots {
+    pub cwd: PathBuf,
+    /// The repository's root, or the start directory outside one.
+    pub project: PathBuf,
+    pub roots: Vec<Root>,
+    skills_locked: bool,
+    agents_locked: bool,
+}
+
+impl Roots {
+    /// `added` are the `--add-dir` directories, absolute.
+    pub fn find(cwd: &Path, env: &Env, selection: &Selection, loaded: &Loaded, added: &[PathBuf]) -> Self {
+        let repository = sys::git::root(cwd);
+        let project = repository.clone().unwrap_or_else(|| cwd.to_path_buf());
+        let mut found = Self {
+            cwd: cwd.to_path_buf(),
+            project,
+            roots: Vec::new(),
+            skills_locked: locked(loaded, "skills"),
+            agents_locked: locked(loaded, "agents"),
+        };
+        if selection.safe_mode {
+            return found;
+        }
+        if !selection.bare {
+            let managed = selection.managed_dir.clone().unwrap_or_else(managed_dir).join(".claude");
+            found.push(managed, Scope::Managed, Code::ALWAYS);
+            if let Some(home) = config_home(env).filter(|_| selection.reads(Source::User)) {
+                found.push(home, Scope::User, Code::ALWAYS);
+            }
+        }
+        if !selection.reads(Source::Project) {
+            return found;
+        }
+        if !selection.bare {
+            let code = Code { skills: loaded.project_code, agents: loaded.trusted };
+            for dir in between(cwd, repository.as_deref()) {
+                found.push(dir.join(".claude"), Scope::Project, code);
+            }
+        }
+        if !added.is_empty() {
+            let state = GlobalState::read(env);
+            for dir in added {
+                let trusted = folder_is_trusted(dir, &state) || dir.starts_with(&found.project) && loaded.trusted;
+                found.push(dir.join(".claude"), Scope::Added, Code { skills: trusted, agents: trusted });
+            }
+        }
+        found
+    }
+
+    /// In the home directory the project's `.claude` is the user's own: each directory counts once.
+    fn push(&mut self, dir: PathBuf, scope: Scope, code: Code) {
+        if self.roots.iter().all(|root| root.dir != dir) {
+            self.roots.push(Root { dir, scope, skill_code: code.skills, agent_code: code.agents });
+        }
+    }
+
+    /// The places that may declare this.
+    pub fn open_to(&self, what: Custom) -> impl Iterator<Item = &Root> {
+        let locked = match what {
+            Custom::Skills => self.skills_locked,
+            Custom::Agents => self.agents_locked,
+        };
+        self.roots.iter().filter(move |root| !locked || root.scope == Scope::Managed)
+    }
+
+    /// The place of a directory below the start directory.
+    pub fn nested(&self, dir: &Path) -> Root {
+        let own = self.roots.iter().find(|root| root.scope == Scope::Project);
+        Root {
+            dir: dir.join(".claude"),
+            scope: Scope::Nested,
+            skill_code: own.is_some_and(|root| root.skill_code),
+            agent_code: own.is_some_and(|root| root.agent_code),
+        }
+    }
+
+    /// Whether project directories are read at all.
+    pub fn reads_project(&self) -> bool {
+        !self.skills_locked && self.roots.iter().any(|root| root.scope == Scope::Project)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Code {
+    skills: bool,
+    agents: bool,
+}
+
+impl Code {
+    const ALWAYS: Self = Self { skills: true, agents: true };
+}
+
+/// `strictPluginOnlyCustomization`: all of it, or the kinds it names.
+fn locked(loaded: &Loaded, kind: &str) -> bool {
+    match &loaded.settings.strict_plugin_only_customization {
+        Some(Value::Bool(all)) => *all,
+        Some(Value::Array(kinds)) => kinds.iter().any(|named| named == kind),
+        _ => false,
+    }
+}
+
+/// The start directory, then its parents up to the repository's root; outside a repository itself alone.
+pub(crate) fn between<'a>(cwd: &'a Path, root: Option<&'a Path>) -> impl Iterator<Item = &'a Path> {
+    let last = root.unwrap_or(cwd);
+    cwd.ancestors().take_while(move |dir| dir.starts_with(last))
+}
+
+/// Trust follows the folder a file lies in, not the one the session was started in.
+fn folder_is_trusted(dir: &Path, state: &GlobalState) -> bool {
+    let real = sys::real::path(dir);
+    match sys::git::root(&real) {
+        Some(root) => state.trusts(&root),
+        None => real.ancestors().any(|folder| state.trusts(folder)),
+    }
+}

@@ -1,0 +1,78 @@
+//! The list of skills the model sees: every name, and as many descriptions as the budget holds. What is used least loses
+//! its description first, and who asks learns which did.
+
+use super::{Shown, Skill};
+
+/// Characters that descriptions may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// All together.
+    pub all: usize,
+    /// Each.
+    pub each: usize,
+}
+
+impl Budget {
+    /// When the window is not known.
+    pub const FALLBACK: usize = 8_000;
+    pub const EACH: usize = 1_536;
+
+    /// A share of a window of `tokens`, at four characters a token.
+    pub fn of_window(tokens: u64, fraction: f64) -> usize {
+        (tokens as f64 * 4.0 * fraction) as usize
+    }
+}
+
+/// One line per skill.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Name and line, in order.
+    pub lines: Vec<(String, String)>,
+    /// Names that are listed without their description for want of room.
+    pub cut: Vec<String>,
+}
+
+/// `uses` tells how often a skill was invoked.
+pub fn list<'a>(skills: impl Iterator<Item = &'a Skill>, budget: Budget, uses: impl Fn(&str) -> u64) -> Listing {
+    let skills: Vec<&Skill> = skills.collect();
+    let mut texts: Vec<Option<String>> = skills.iter().map(|skill| text(skill, budget.each)).collect();
+    let mut size: usize = texts.iter().flatten().map(|text| text.chars().count()).sum();
+    let mut cut = Vec::new();
+    if size > budget.all {
+        let mut order: Vec<(u64, usize, usize)> = texts
+            .iter()
+            .enumerate()
+            .filter_map(|(at, text)| Some((uses(&skills[at].name), text.as_ref()?.chars().count(), at)))
+            .collect();
+        // Of those used alike, the longest goes first: more of the others stay.
+        order.sort_by_key(|(used, length, at)| (*used, std::cmp::Reverse(*length), *at));
+        for (_, length, at) in order {
+            if size <= budget.all {
+                break;
+            }
+            size -= length;
+            texts[at] = None;
+            cut.push(skills[at].name.clone());
+        }
+    }
+    let line = |skill: &&Skill, text: &Option<String>| match text {
+        Some(text) => format!("- {}: {text}", skill.name),
+        None => format!("- {}", skill.name),
+    };
+    let lines = skills.iter().zip(&texts).map(|(skill, text)| (skill.name.clone(), line(skill, text))).collect();
+    Listing { lines, cut }
+}
+
+/// On one line, cut to `each` characters.
+fn text(skill: &Skill, each: usize) -> Option<String> {
+    if skill.shown == Shown::NameOnly {
+        return None;
+    }
+    let parts = [&skill.description, &skill.when_to_use];
+    let whole = parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ");
+    let line = whole.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(each) {
+        None => Some(line).filter(|line| !line.is_empty()),
+        Some((end, _)) => Some(format!("{}…", &line[..end])),
+    }
+}

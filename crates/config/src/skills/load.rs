@@ -1,0 +1,266 @@
+//! From directories to skills.
+
+use super::{Context, Form, Hidden, Shell, Shown, Skill, Skills};
+use crate::frontmatter::{self, Finding, FrontMatter};
+use crate::roots::{Custom, Root, Roots, Scope};
+use crate::scan::{self, Head};
+use crate::stamp::Stamps;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+/// Where account skills are kept; never a skill's own name.
+const RESERVED: &str = "synced";
+
+const FIELDS: &[&str] = &[
+    "name",
+    "description",
+    "when_to_use",
+    "argument-hint",
+    "arguments",
+    "disable-model-invocation",
+    "user-invocable",
+    "allowed-tools",
+    "disallowed-tools",
+    "model",
+    "effort",
+    "context",
+    "agent",
+    "background",
+    "hooks",
+    "paths",
+    "shell",
+    "metadata",
+    "license",
+    "compatibility",
+];
+
+pub(crate) const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
+
+/// A file that may declare a skill, before it is read.
+struct Candidate<'a> {
+    root: &'a Root,
+    form: Form,
+    path: PathBuf,
+    name: String,
+    aliases: Vec<String>,
+}
+
+pub(super) fn load(roots: &Roots, nested: &[PathBuf], overrides: &BTreeMap<String, String>) -> Skills {
+    let mut places: Vec<Root> = roots.open_to(Custom::Skills).cloned().collect();
+    if roots.reads_project() {
+        places.extend(nested.iter().map(|dir| roots.nested(dir)));
+    }
+    let mut stamps = Stamps::default();
+    let mut seen = BTreeSet::new();
+    let mut candidates = Vec::new();
+    for root in &places {
+        skill_folders(root, &mut candidates, &mut stamps, &mut seen);
+    }
+    for root in &places {
+        command_files(root, &mut candidates, &mut stamps);
+    }
+    let files: Vec<PathBuf> = candidates.iter().map(|candidate| candidate.path.clone()).collect();
+    let heads = scan::heads(&files);
+    let mut loader = Loader { skills: Skills { stamps, ..Skills::default() }, taken: HashMap::new(), cwd: &roots.cwd };
+    for (candidate, head) in candidates.into_iter().zip(heads) {
+        loader.add(candidate, head);
+    }
+    let mut skills = loader.skills;
+    apply_overrides(&mut skills, overrides);
+    skills
+}
+
+fn skill_folders<'a>(
+    root: &'a Root,
+    found: &mut Vec<Candidate<'a>>,
+    stamps: &mut Stamps,
+    seen: &mut BTreeSet<PathBuf>,
+) {
+    let dir = root.dir.join("skills");
+    stamps.add(dir.clone());
+    for entry in scan::entries(&dir) {
+        if !(entry.is_dir || entry.is_link) || entry.name.eq_ignore_ascii_case(RESERVED) {
+            continue;
+        }
+        // Only a link can lead to a folder that was already met.
+        if entry.is_link {
+            let Ok(real) = std::fs::canonicalize(&entry.path) else { continue };
+            let inside = real.parent().and_then(|parent| std::fs::canonicalize(&dir).ok().map(|own| own == parent));
+            if inside == Some(true) || !seen.insert(real) {
+                continue;
+            }
+        }
+        let path = entry.path.join("SKILL.md");
+        found.push(Candidate { root, form: Form::Skill, path, name: entry.name, aliases: Vec::new() });
+    }
+}
+
+fn command_files<'a>(root: &'a Root, found: &mut Vec<Candidate<'a>>, stamps: &mut Stamps) {
+    let dir = root.dir.join("commands");
+    let tree = scan::markdown_tree(&dir);
+    if tree.dirs.is_empty() {
+        stamps.add(dir);
+    }
+    for dir in tree.dirs {
+        stamps.add(dir);
+    }
+    let stems: Vec<&str> = tree.files.iter().map(|(path, _)| stem(path)).collect();
+    for (at, (path, folders)) in tree.files.iter().enumerate() {
+        let short = stems[at].to_owned();
+        let long = folders.iter().map(String::as_str).chain([stems[at]]).collect::<Vec<_>>().join(":");
+        let unique = stems.iter().filter(|stem| **stem == short).count() == 1;
+        let (name, alias) = if unique { (short, long) } else { (long, short) };
+        let aliases = if name == alias { Vec::new() } else { vec![alias] };
+        found.push(Candidate { root, form: Form::Command, path: path.clone(), name, aliases });
+    }
+}
+
+fn stem(path: &Path) -> &str {
+    path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+}
+
+struct Loader<'a> {
+    skills: Skills,
+    taken: HashMap<String, PathBuf>,
+    cwd: &'a Path,
+}
+
+impl Loader<'_> {
+    fn add(&mut self, candidate: Candidate<'_>, head: Option<Result<Head, String>>) {
+        let head = match head {
+            // A folder without SKILL.md is no skill; it may become one.
+            None => return self.skills.stamps.add(candidate.path),
+            Some(Err(problem)) => {
+                self.skills.findings.push(Finding::new(&candidate.path, 1, format!("{problem}; it is ignored")));
+                return self.skills.stamps.add(candidate.path);
+            }
+            Some(Ok(head)) => head,
+        };
+        self.skills.stamps.add_seen(candidate.path.clone(), head.stamp);
+        let mut name = candidate.name.clone();
+        if let Some(by) = self.taken.get(&name) {
+            let Some(qualified) = self.qualified(&candidate).filter(|name| !self.taken.contains_key(name)) else {
+                let hidden = Hidden { name, path: candidate.path, by: by.clone() };
+                self.skills.hidden.push(hidden);
+                return;
+            };
+            name = qualified;
+        }
+        self.taken.insert(name.clone(), candidate.path.clone());
+        let skill = build(candidate, name, &head, self);
+        self.skills.all.push(skill);
+    }
+
+    /// `apps/web:deploy` for a skill of a directory below, `folder:name` for a command in a folder.
+    fn qualified(&self, candidate: &Candidate<'_>) -> Option<String> {
+        if let Some(long) = candidate.aliases.iter().find(|alias| alias.contains(':')) {
+            return Some(long.clone());
+        }
+        if candidate.root.scope != Scope::Nested {
+            return None;
+        }
+        let dir = candidate.root.dir.parent()?.strip_prefix(self.cwd).ok()?;
+        Some(format!("{}:{}", dir.display(), candidate.name))
+    }
+}
+
+fn build(candidate: Candidate<'_>, name: String, head: &Head, loader: &mut Loader<'_>) -> Skill {
+    let mut read = frontmatter::read(&head.text);
+    if head.lossy {
+        read.defects.push(frontmatter::Defect { line: 1, message: "the file is not all UTF-8".into() });
+    }
+    read.report_misspelled(FIELDS);
+    let Candidate { root, form, path, aliases, .. } = candidate;
+    let dir = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    let description = read.text("description").or_else(|| first_paragraph(&head.text[read.body_at..]));
+    let mut skill = Skill {
+        name,
+        aliases,
+        label: read.text("name"),
+        description,
+        when_to_use: read.text("when_to_use"),
+        argument_hint: read.text("argument-hint"),
+        arguments: read.names("arguments").unwrap_or_default(),
+        model_invocable: !read.flag("disable-model-invocation").unwrap_or(false),
+        user_invocable: read.flag("user-invocable").unwrap_or(true),
+        allowed_tools: read.rules("allowed-tools").unwrap_or_default(),
+        disallowed_tools: read.rules("disallowed-tools").unwrap_or_default(),
+        model: read.text("model").filter(|model| model != "inherit"),
+        effort: read.choice("effort", EFFORTS).map(str::to_owned),
+        context: match read.choice("context", &["fork", "inline"]) {
+            Some("fork") => Context::Fork,
+            _ => Context::Inline,
+        },
+        agent: read.text("agent"),
+        background: read.flag("background"),
+        hooks: read.json("hooks", Value::is_object),
+        paths: if form == Form::Skill { read.globs("paths").unwrap_or_default() } else { Vec::new() },
+        shell: match read.choice("shell", &["bash", "powershell"]) {
+            Some("powershell") => Shell::PowerShell,
+            _ => Shell::Bash,
+        },
+        form,
+        scope: root.scope,
+        shown: Shown::On,
+        path,
+        dir,
+    };
+    if !root.skill_code {
+        withhold(&mut skill, &mut read);
+    }
+    substitute_places(&mut skill, loader.cwd);
+    loader.skills.findings.extend(read.defects.into_iter().map(|d| Finding::new(&skill.path, d.line, d.message)));
+    skill
+}
+
+/// What a folder nobody vouched for may not bring.
+fn withhold(skill: &mut Skill, read: &mut FrontMatter) {
+    if skill.hooks.take().is_some() {
+        read.refuse("hooks", "waits until the folder is trusted");
+    }
+    if !std::mem::take(&mut skill.allowed_tools).is_empty() {
+        read.refuse("allowed-tools", "waits until the folder is trusted");
+    }
+}
+
+fn substitute_places(skill: &mut Skill, project: &Path) {
+    for rule in &mut skill.allowed_tools {
+        for (variable, dir) in [("${CLAUDE_SKILL_DIR}", skill.dir.as_path()), ("${CLAUDE_PROJECT_DIR}", project)] {
+            if rule.contains(variable) {
+                *rule = rule.replace(variable, &dir.display().to_string());
+            }
+        }
+    }
+}
+
+/// The first words of a body that are neither a heading nor code.
+fn first_paragraph(body: &str) -> Option<String> {
+    let mut words = String::new();
+    for line in body.lines().map(str::trim) {
+        let is_text = !line.is_empty() && !line.starts_with('#') && !line.starts_with("```");
+        if is_text {
+            if !words.is_empty() {
+                words.push(' ');
+            }
+            words.push_str(line);
+        } else if !words.is_empty() {
+            break;
+        }
+    }
+    Some(words).filter(|words| !words.is_empty())
+}
+
+fn apply_overrides(skills: &mut Skills, overrides: &BTreeMap<String, String>) {
+    if overrides.is_empty() {
+        return;
+    }
+    for skill in &mut skills.all {
+        skill.shown = match overrides.get(&skill.name).map(String::as_str) {
+            Some("name-only") => Shown::NameOnly,
+            Some("user-invocable-only") => Shown::UserOnly,
+            Some("off") => Shown::Off,
+            Some(_) | None => Shown::On,
+        };
+    }
+}

@@ -1,0 +1,118 @@
+//! Output styles: how answers are written. The built-in ones are ours; files may add others or replace them. The chosen one
+//! is read once per session.
+
+use crate::frontmatter;
+use crate::roots::{Root, Roots, Scope};
+use crate::scan;
+use std::path::PathBuf;
+
+/// The style that changes nothing.
+pub const DEFAULT: &str = "default";
+
+/// Whether the built-in guidance on engineering work stays in the system prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guidance {
+    Kept,
+    Dropped,
+}
+
+/// One style.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Style {
+    pub name: String,
+    pub description: Option<String>,
+    pub guidance: Guidance,
+    /// What is added to the system prompt.
+    pub text: String,
+    /// `None` for a built-in one.
+    pub path: Option<PathBuf>,
+}
+
+const BUILT_IN: &[(&str, &str, &str)] = &[
+    (
+        "Proactive",
+        "Acts on reasonable assumptions instead of asking",
+        "Work on your own initiative. Where details are open, choose the most sensible reading, state it in one line, and go \
+         on. Carry a task through to a checked result before you report. Ask only when a wrong guess would destroy work or \
+         cannot be undone.",
+    ),
+    (
+        "Concise",
+        "As few words as possible",
+        "Answer with as few words as the matter allows. No introductions, no closing remarks, no repetition of what the user \
+         can see. One line when one line is enough. Code, commands and exact messages are never shortened.",
+    ),
+    (
+        "Explanatory",
+        "Explains choices and how the code base works along the way",
+        "While you work, explain what the user can learn from it: why this approach and not another, and which pattern of the \
+         code base it follows. Put such remarks in short blocks headed `Insight`, two or three sentences each, about this code \
+         rather than programming in general. They go into the conversation, never into the files.",
+    ),
+    (
+        "Learning",
+        "Leaves small, instructive pieces for the user to write",
+        "Help the user learn by doing. Do the routine parts yourself; where a piece of 2 to 10 lines holds a real decision, leave \
+         it to the user: prepare the place in the file, mark it with `TODO(human)`, and say what the piece must do, where it \
+         stands and what to weigh. Then wait. When it is written, comment on it in one or two sentences and go on.",
+    ),
+];
+
+/// The style of this name; `None` for the default one and for names nobody declared. Case does not matter.
+pub fn find(roots: &Roots, name: &str) -> Option<Style> {
+    if name.eq_ignore_ascii_case(DEFAULT) {
+        return None;
+    }
+    files(roots).find(|style| style.name.eq_ignore_ascii_case(name)).or_else(|| {
+        let row = BUILT_IN.iter().find(|(built_in, ..)| built_in.eq_ignore_ascii_case(name))?;
+        Some(built_in(row))
+    })
+}
+
+/// All names, the default first.
+pub fn names(roots: &Roots) -> Vec<String> {
+    let mut all = vec![DEFAULT.to_owned()];
+    let built_in = BUILT_IN.iter().map(|(name, ..)| (*name).to_owned());
+    for name in built_in.chain(files(roots).map(|style| style.name)) {
+        if !all.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+fn built_in((name, description, text): &(&str, &str, &str)) -> Style {
+    Style {
+        name: (*name).to_owned(),
+        description: Some((*description).to_owned()),
+        guidance: Guidance::Kept,
+        text: (*text).to_owned(),
+        path: None,
+    }
+}
+
+/// Best placed first: managed, the nearest project directory, then the user's.
+fn files(roots: &Roots) -> impl Iterator<Item = Style> {
+    let mut places: Vec<&Root> = roots.roots.iter().filter(|root| root.scope != Scope::Added).collect();
+    places.sort_by_key(|root| match root.scope {
+        Scope::Managed => 0,
+        Scope::Project | Scope::Nested | Scope::Added | Scope::CommandLine => 1,
+        Scope::User => 2,
+    });
+    places.into_iter().flat_map(|root| scan::entries(&root.dir.join("output-styles"))).filter_map(|entry| {
+        if !scan::is_markdown(&entry.name) {
+            return None;
+        }
+        let text = crate::layer::read_text(&entry.path).ok()?;
+        let mut read = frontmatter::read(&text);
+        let stem = entry.path.file_stem()?.to_string_lossy().into_owned();
+        let keeps = read.flag("keep-coding-instructions").unwrap_or(false);
+        Some(Style {
+            name: read.text("name").unwrap_or(stem),
+            description: read.text("description"),
+            guidance: if keeps { Guidance::Kept } else { Guidance::Dropped },
+            text: text[read.body_at..].trim().to_owned(),
+            path: Some(entry.path),
+        })
+    })
+}

@@ -1,0 +1,148 @@
+//! A skill's text as the model reads it. Commands in it run only when the rules allow them outright: nobody is asked, and
+//! one that fails or is not allowed ends the whole invocation. Files it mentions are attached when they may be read.
+
+use super::Fixed;
+use config::roots::Scope;
+use config::skills::render::{Piece, Values, mentions, render};
+use config::skills::{Form, Skill};
+use permission::{Access, Decision, Facts, Policy, Request};
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tools::{CallCx, Outcome, Tool};
+use wire::settings::{Behaviour, RuleText, Source};
+
+const DISABLED: &str = "[shell command execution disabled by policy]";
+/// Files one skill may attach.
+const MAX_FILES: usize = 20;
+
+/// A skill that was loaded.
+#[derive(Clone, Debug)]
+pub(crate) struct Invocation {
+    pub skill: Skill,
+    pub text: String,
+    pub files: Vec<Attached>,
+    pub rules: Vec<RuleText>,
+    /// The call that loaded it; `None` when it was typed.
+    pub tool_use_id: Option<String>,
+}
+
+/// A file that a skill mentions.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    pub path: PathBuf,
+    pub display: String,
+    pub content: String,
+}
+
+/// What an invocation works with.
+pub(crate) struct Scene {
+    pub fixed: Arc<Fixed>,
+    pub policy: Arc<Policy>,
+    pub cx: CallCx,
+}
+
+/// Renders `skill`. The error is for whoever invoked it.
+pub(crate) async fn invoke(skill: Skill, arguments: &str, scene: &Scene) -> Result<Invocation, String> {
+    let body = skill.body()?;
+    let project = scene.fixed.project.display().to_string();
+    let values = Values {
+        arguments,
+        session_id: &scene.fixed.session_id,
+        effort: scene.cx.state.facts.effort.as_deref().unwrap_or_default(),
+        project: &project,
+    };
+    let rules = rules(&skill, scene);
+    let policy = super::with_rules(&scene.policy, &rules);
+    let mut text = heading(&skill);
+    let mut files = Vec::new();
+    for piece in render(&skill, &body, &values) {
+        match piece {
+            Piece::Text(words) => {
+                attach(&words, &policy, scene, &mut files).await;
+                text.push_str(&words);
+            }
+            Piece::Command { command, pattern } => text.push_str(&run(&skill, &command, &pattern, (&policy, scene)).await?),
+        }
+    }
+    Ok(Invocation { skill, text, files, rules, tool_use_id: None })
+}
+
+/// Supporting files are found from here.
+fn heading(skill: &Skill) -> String {
+    match skill.form {
+        Form::Skill => format!("Skill {}. Its own files are in {}\n\n", skill.name, skill.dir.display()),
+        Form::Command => String::new(),
+    }
+}
+
+/// What the skill grants and takes away.
+fn rules(skill: &Skill, scene: &Scene) -> Vec<RuleText> {
+    let rule = |behaviour, text: &String| RuleText {
+        behaviour,
+        source: Source::Session,
+        text: text.clone(),
+        root: scene.fixed.project.clone(),
+    };
+    let may_grant = !scene.fixed.managed_rules_only || skill.scope == Scope::Managed;
+    let allowed = skill.allowed_tools.iter().filter(|_| may_grant).map(|text| rule(Behaviour::Allow, text));
+    allowed.chain(skill.disallowed_tools.iter().map(|text| rule(Behaviour::Deny, text))).collect()
+}
+
+async fn run(skill: &Skill, command: &str, pattern: &str, at: (&Policy, &Scene)) -> Result<String, String> {
+    let (policy, scene) = at;
+    if scene.fixed.shell_disabled && skill.scope != Scope::Managed {
+        return Ok(DISABLED.to_owned());
+    }
+    let input = json!({"command": command});
+    if let Some(why) = refusal("Bash", vec![Access::Run(command.to_owned())], &input, at) {
+        return Err(format!("Shell command permission check failed for pattern \"{pattern}\": {why}"));
+    }
+    tracing::debug!(skill = skill.name, command, mode = ?policy.mode, "a skill runs a command");
+    let outcome = call(&tools::bash::Bash, &input, scene).await;
+    let output = outcome.content.text().into_owned();
+    if outcome.is_error {
+        return Err(format!("Shell command failed for pattern \"{pattern}\": {output}"));
+    }
+    Ok(output)
+}
+
+/// Why the rules do not allow this outright.
+fn refusal(tool: &str, accesses: Vec<Access>, input: &serde_json::Value, (policy, scene): (&Policy, &Scene)) -> Option<String> {
+    let input = input.to_string();
+    let request = Request::new(tool, &accesses).with_input(&input);
+    let cwd = &scene.cx.workspace.cwd;
+    let facts = Facts::gather(cwd.clone(), policy.needs(&request, cwd), sys::real::path);
+    match policy.decide(&request, &facts) {
+        Decision::Allow(_) => None,
+        Decision::Ask(refusal) | Decision::Deny(refusal) => Some(refusal.message),
+    }
+}
+
+async fn call(tool: &dyn Tool, input: &serde_json::Value, scene: &Scene) -> Outcome {
+    let Ok(raw) = wire::raw::to_raw(input) else { return Outcome::failed("its input could not be written") };
+    match tool.parse(&raw) {
+        Ok(call) => call.run(scene.cx.clone()).await,
+        Err(error) => Outcome::invalid(error.to_string()),
+    }
+}
+
+/// Reads the files that `text` mentions, each once.
+async fn attach(text: &str, policy: &Policy, scene: &Scene, files: &mut Vec<Attached>) {
+    for display in mentions(text) {
+        let path = scene.cx.workspace.absolute(&display);
+        let known = files.iter().any(|file| file.path == path);
+        if known || files.len() >= MAX_FILES || !path.is_file() {
+            continue;
+        }
+        let input = json!({"file_path": path});
+        if let Some(why) = refusal("Read", vec![Access::ReadPath(path.clone())], &input, (policy, scene)) {
+            tracing::warn!(file = %path.display(), why, "a file that a skill mentions is not attached");
+            continue;
+        }
+        let outcome = call(&tools::read::Read, &input, scene).await;
+        if !outcome.is_error {
+            files.push(Attached { path, display, content: outcome.content.text().into_owned() });
+        }
+    }
+}

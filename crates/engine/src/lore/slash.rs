@@ -1,0 +1,161 @@
+//! `/name arguments` in a prompt. A name nobody declared is an ordinary text. Up to six may stand at the beginning of one
+//! message; each gets the words after the last.
+
+use super::invoke::{Invocation, Scene, invoke};
+use crate::calls;
+use crate::session::Session;
+use config::skills::{Skill, Skills};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use store::StoreError;
+use tokio_util::sync::CancellationToken;
+use wire::block::BlockHead;
+
+/// Skills one message may begin with.
+const MAX_STACKED: usize = 6;
+
+/// What a prompt asks to load.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub skills: Vec<Skill>,
+    pub arguments: String,
+    /// How the prompt stands in the transcript.
+    pub content: Box<RawValue>,
+}
+
+/// `None` for a prompt that is to be sent as it is.
+pub(crate) fn plan(skills: &Skills, content: &RawValue) -> Option<Plan> {
+    let (text, rest) = first_text(content)?;
+    let mut found: Vec<Skill> = Vec::new();
+    let mut left = text.trim_start();
+    while found.len() < MAX_STACKED
+        && let Some((name, after)) = command(left)
+        && let Some(skill) = skills.find(name).filter(|skill| skill.is_typed())
+    {
+        found.push(skill.clone());
+        left = after;
+    }
+    let names = found.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>();
+    if names.is_empty() {
+        return None;
+    }
+    let arguments = left.trim().to_owned();
+    let content = tagged(&names, &arguments, &rest)?;
+    Some(Plan { skills: found, arguments, content })
+}
+
+/// The name after a slash, and the text after it.
+fn command(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix('/')?;
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let (name, after) = rest.split_at(end);
+    (!name.is_empty()).then(|| (name, after.trim_start_matches([' ', '\t'])))
+}
+
+/// The text a prompt begins with, and the blocks that come after it.
+fn first_text(content: &RawValue) -> Option<(String, Vec<Box<RawValue>>)> {
+    let raw = content.get();
+    if raw.starts_with('"') {
+        return raw.starts_with("\"/").then(|| serde_json::from_str(raw).ok()).flatten().map(|text| (text, Vec::new()));
+    }
+    let mut blocks: Vec<Box<RawValue>> = serde_json::from_str(raw).ok()?;
+    let at = blocks.iter().position(|block| matches!(BlockHead::read(block), Some(BlockHead::Text(_))))?;
+    let Some(BlockHead::Text(text)) = BlockHead::read(&blocks[at]) else { return None };
+    let text = text.into_owned();
+    blocks.remove(at);
+    text.starts_with('/').then_some((text, blocks))
+}
+
+/// The form that readers of transcripts know.
+fn tagged(names: &[&str], arguments: &str, rest: &[Box<RawValue>]) -> Option<Box<RawValue>> {
+    let (first, more) = names.split_first()?;
+    let arguments = more.iter().map(|name| format!("/{name} ")).collect::<String>() + arguments;
+    let mut text = format!("<command-name>/{first}</command-name>\n<command-message>{first}</command-message>");
+    if !arguments.is_empty() {
+        text.push_str("\n<command-args>");
+        text.push_str(&arguments);
+        text.push_str("</command-args>");
+    }
+    let text = wire::raw::to_raw(&text).ok()?;
+    if rest.is_empty() {
+        return Some(text);
+    }
+    let blocks: Vec<&str> = rest.iter().map(|block| block.get()).collect();
+    let joined = format!(r#"[{{"type":"text","text":{}}},{}]"#, text.get(), blocks.join(","));
+    RawValue::from_string(joined).ok()
+}
+
+/// Loads what the prompt asked for. `Err` is why nothing was loaded, for the user.
+pub(crate) async fn load(session: &mut Session, plan: Plan, token: &CancellationToken) -> Result<Result<(), String>, StoreError> {
+    let mut loaded: Vec<Invocation> = Vec::new();
+    for skill in plan.skills {
+        let cx = calls::context_for(&session.io, "slash", token.child_token());
+        let scene =
+            Scene { fixed: Arc::clone(&session.io.lore.fixed), policy: Arc::clone(&session.io.policy), cx };
+        let variants: Vec<String> =
+            session.io.lore.skills().qualified(&skill.name).map(|other| other.name.clone()).collect();
+        let rendering = invoke(skill, &plan.arguments, &scene);
+        match session.control.during(rendering).await {
+            Some(Ok(mut invocation)) => {
+                invocation.text.push_str(&crate::prompts::skill_variants(&variants));
+                loaded.push(invocation);
+            }
+            Some(Err(why)) => return Ok(Err(why)),
+            None => return Ok(Ok(())),
+        }
+    }
+    session.take_up(loaded).await?;
+    Ok(Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    fn skills(names: &[&str]) -> (tempfile::TempDir, Skills) {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path().join(".claude");
+        for name in names {
+            std::fs::create_dir_all(home.join("skills").join(name)).unwrap();
+            std::fs::write(home.join("skills").join(name).join("SKILL.md"), "x").unwrap();
+        }
+        let mut roots = config::roots::Roots::default();
+        let scope = config::roots::Scope::User;
+        roots.roots.push(config::roots::Root { dir: home, scope, skill_code: true, agent_code: true });
+        let skills = Skills::load(&roots, &[], &std::collections::BTreeMap::new());
+        (temp, skills)
+    }
+
+    // [EXT-145]
+    #[test]
+    fn several_may_be_stacked() {
+        let (_temp, skills) = skills(&["a", "b", "c"]);
+        let planned = |text: &str| {
+            let plan = plan(&skills, &raw(&serde_json::to_string(text).unwrap()))?;
+            let names: Vec<String> = plan.skills.iter().map(|skill| skill.name.clone()).collect();
+            Some((names.join(" "), plan.arguments))
+        };
+        assert_eq!(planned("/a /b do it"), Some(("a b".into(), "do it".into())));
+        assert_eq!(planned("/a two\nlines"), Some(("a".into(), "two\nlines".into())));
+        assert_eq!(planned("/a /x"), Some(("a".into(), "/x".into())));
+        assert_eq!(planned("/a /b /c /a /b /c /a"), Some(("a b c a b c".into(), "/a".into())));
+        for text in ["/x", "say /a", "/", "/a/b", "//a", ""] {
+            assert_eq!(planned(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_blocks_of_the_prompt_stay() {
+        let (_temp, skills) = skills(&["a"]);
+        let blocks = r#"[{"type":"image","source":{}},{"type":"text","text":"/a x"}]"#;
+        let plan = plan(&skills, &raw(blocks)).unwrap();
+        assert_eq!(
+            plan.content.get(),
+            r#"[{"type":"text","text":"<command-name>/a</command-name>\n<command-message>a</command-message>\n<command-args>x</command-args>"},{"type":"image","source":{}}]"#
+        );
+    }
+}

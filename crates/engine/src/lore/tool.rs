@@ -1,0 +1,100 @@
+//! The Skill tool: the model loads a skill. The body goes into the conversation as a message of its own; the result only
+//! says that it did.
+
+use super::invoke::{Scene, invoke};
+use super::{Fixed, Shared};
+use config::skills::Skill;
+use futures_util::future::BoxFuture;
+use permission::Access;
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::sync::{Arc, PoisonError};
+use tools::contract::Spec;
+use tools::{Call, CallCx, Input, InputError, Outcome, Sharing, Tool, Workspace};
+
+pub(crate) const NAME: &str = "Skill";
+
+static SPEC: Spec = Spec::of(NAME, include_str!("../prompts/skill.md"), include_str!("../prompts/skill.schema.json"));
+
+pub(crate) struct SkillTool {
+    shared: Shared,
+    fixed: Arc<Fixed>,
+}
+
+impl SkillTool {
+    pub(super) fn new(shared: Shared, fixed: Arc<Fixed>) -> Self {
+        Self { shared, fixed }
+    }
+}
+
+impl Tool for SkillTool {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+        let input = Input::of(NAME, input)?;
+        let name = input.string("skill")?;
+        let args = input.opt_string("args")?.unwrap_or_default();
+        let skills = Arc::clone(&self.shared.lock().unwrap_or_else(PoisonError::into_inner).skills);
+        // Models write the slash too.
+        let name = name.trim().trim_start_matches('/');
+        let Some(skill) = skills.find(name).filter(|skill| skill.shown != config::skills::Shown::Off) else {
+            return Err(InputError(format!("Unknown skill: {name}. Use one of the listed names.")));
+        };
+        if !skill.is_listed() {
+            return Err(InputError(format!(
+                "The skill {name} can only be started by the user, by typing /{name}. Do not imitate it; tell the user if it \
+                 would help."
+            )));
+        }
+        Ok(Box::new(SkillCall {
+            skill: skill.clone(),
+            args,
+            shared: Arc::clone(&self.shared),
+            fixed: Arc::clone(&self.fixed),
+        }))
+    }
+}
+
+struct SkillCall {
+    skill: Skill,
+    args: String,
+    shared: Shared,
+    fixed: Arc<Fixed>,
+}
+
+impl Call for SkillCall {
+    /// Words alone need no leave; rules about the skill hold in any case.
+    fn access(&self, _at: &Workspace) -> Vec<Access> {
+        vec![if self.skill.is_plain() { Access::Harmless } else { Access::Use }]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Exclusive
+    }
+
+    fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
+        Box::pin(async move { self.load(cx).await })
+    }
+}
+
+impl SkillCall {
+    async fn load(self, cx: CallCx) -> Outcome {
+        let Some(policy) = self.shared.lock().unwrap_or_else(PoisonError::into_inner).policy.clone() else {
+            return Outcome::failed("The skill could not be loaded: no rules are in force yet.");
+        };
+        let id = cx.id.clone();
+        let scene = Scene { fixed: self.fixed, policy, cx };
+        let name = self.skill.name.clone();
+        match invoke(self.skill, &self.args, &scene).await {
+            Ok(mut invocation) => {
+                invocation.tool_use_id = Some(id);
+                self.shared.lock().unwrap_or_else(PoisonError::into_inner).loaded.push(invocation);
+                let structured = wire::raw::to_raw(&json!({"success": true, "commandName": name})).ok();
+                Outcome::text(format!("Skill {name} is loaded; its instructions follow."), structured)
+            }
+            Err(why) => Outcome::failed(why),
+        }
+    }
+}
