@@ -317,3 +317,25 @@ fn text_shaped_like_instructions_stays_inside_its_result() {
     assert_eq!(holding.len(), 1);
     assert_eq!((&last["role"], &holding[0]["type"]), (&json!("user"), &json!("tool_result")));
 }
+
+#[test]
+fn credential_files_ask_and_are_left_out_of_searches() {
+    let server = ModelServer::script([
+        Reply::tool("Read", json!({"file_path": ".env"})),
+        Reply::tool("Bash", json!({"command": "cat .env"})),
+        Reply::tool("Bash", json!({"command": "cat deploy/server.pem"})),
+        Reply::tool("Grep", json!({"pattern": "canary", "output_mode": "content"})),
+        Reply::text("done"),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write(".env", "A=canary-in-env\n");
+    sandbox.write("deploy/server.pem", "canary-in-pem\n");
+    sandbox.write(".env.example", "A=canary-example\n");
+    let done = common::json(&sandbox, "go", &[]).expect_code(0);
+    assert_eq!(done.json()["permission_denials"].as_array().unwrap().len(), 3, "{}", done.stdout);
+    for secret in ["canary-in-env", "canary-in-pem"] {
+        assert!(!in_bodies(&server, secret), "{secret}");
+    }
+    let found = server.request(4).tool_results().last().unwrap()["content"].to_string();
+    assert!(found.contains("canary-example") || found.contains("No "), "{found}");
+}

@@ -122,7 +122,7 @@ fn refusal(tool: &str, accesses: Vec<Access>, input: &serde_json::Value, (policy
 async fn call(tool: &dyn Tool, input: &serde_json::Value, scene: &Scene) -> Outcome {
     let Ok(raw) = wire::raw::to_raw(input) else { return Outcome::failed("its input could not be written") };
     match tool.parse(&raw) {
-        Ok(call) => call.run(scene.cx.clone()).await,
+        Ok(call) => tools::masking::run(call, scene.cx.clone()).await,
         Err(error) => Outcome::invalid(error.to_string()),
     }
 }
