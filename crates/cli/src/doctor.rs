@@ -2,6 +2,9 @@
 //! credential.
 
 use crate::config_command::plain_name;
+use config::agents::Agents;
+use config::roots::Roots;
+use config::skills::Skills;
 use config::state::{config_home, state_file};
 use config::{Credential, CredentialOptions, GlobalState, Loaded, Project, Selection};
 use permission::{Place, Policy};
@@ -32,7 +35,10 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     let mut findings = Vec::new();
     installation(&mut findings, env);
     match Project::open(&cwd, env, &Selection::default()) {
-        Ok(loaded) => settings(&mut findings, &loaded, &cwd, env),
+        Ok(loaded) => {
+            settings(&mut findings, &loaded, &cwd, env);
+            definitions(&mut findings, &loaded, &cwd, env);
+        }
         Err(error) => findings.push(bad("settings", error.to_string())),
     }
     surroundings(&mut findings, env, &cwd);
@@ -101,6 +107,25 @@ fn settings(findings: &mut Vec<Finding>, loaded: &Loaded, cwd: &Path, env: &Env)
 fn slip(name: &str) -> String {
     let meant = crate::nearest::nearest(name, wire::settings::Settings::KEYS.iter().map(|key| key.name));
     meant.map_or_else(|| name.to_owned(), |meant| format!("{name}, did you mean {meant}?"))
+}
+
+/// Skills, commands and agents: how many, and what is wrong in which file. They load all the same.
+fn definitions(findings: &mut Vec<Finding>, loaded: &Loaded, cwd: &Path, env: &Env) {
+    let roots = Roots::find(cwd, env, &Selection::default(), loaded, &[]);
+    let skills = Skills::load(&roots, &[], &loaded.settings.skill_overrides);
+    findings.push(good("skills", format!("{} skill(s) and command(s)", skills.all.len())));
+    findings.extend(skills.findings.iter().map(|finding| good("skills", finding.to_string())));
+    for hidden in &skills.hidden {
+        let text = format!("{} is hidden: {} has the same name", hidden.path.display(), hidden.by.display());
+        findings.push(good("skills", text));
+    }
+    let agents = Agents::load(&roots, &[]);
+    findings.push(good("agents", format!("{} agent(s)", agents.all.len())));
+    findings.extend(agents.findings.iter().map(|finding| good("agents", finding.to_string())));
+    let skipped = |file: &config::agents::Skipped| {
+        good("agents", format!("{}:{}: no agent: {}", file.path.display(), file.line, file.reason))
+    };
+    findings.extend(agents.skipped.iter().map(skipped));
 }
 
 fn trust(findings: &mut Vec<Finding>, loaded: &Loaded) {

@@ -21,7 +21,10 @@ fn a_typed_command_is_expanded_and_recorded_with_its_tags() {
     // [EXT-120] [EXT-130] [TST-163] [SDK-66]
     let server = answering();
     let sandbox = sandbox(&server);
-    sandbox.write(".claude/commands/fix.md", "---\ndescription: Fixes\n---\nFix issue $0 in $ARGUMENTS[1]; see @notes.txt\n");
+    sandbox.write(
+        ".claude/commands/fix.md",
+        "---\ndescription: Fixes\n---\nFix issue $0 in $ARGUMENTS[1]; see @notes.txt\n",
+    );
     sandbox.write("notes.txt", "remember alpha\n");
     let lines = stream(&sandbox, "/fix 12 \"the parser\"", &[]);
     let sent = server.request(0).all_text();
@@ -56,8 +59,14 @@ fn the_model_loads_a_listed_skill() {
         Reply::text("done"),
     ]);
     let sandbox = sandbox(&server);
-    sandbox.write(".claude/skills/review/SKILL.md", "---\ndescription: Reviews: code\nuser-invocable: no\n---\nReview $0 closely.\n");
-    sandbox.write_config("skills/private/SKILL.md", "---\ndescription: Mine\ndisable-model-invocation: true\n---\nSecret.\n");
+    sandbox.write(
+        ".claude/skills/review/SKILL.md",
+        "---\ndescription: Reviews: code\nuser-invocable: no\n---\nReview $0 closely.\n",
+    );
+    sandbox.write_config(
+        "skills/private/SKILL.md",
+        "---\ndescription: Mine\ndisable-model-invocation: true\n---\nSecret.\n",
+    );
     let lines = stream(&sandbox, "go", &[]);
     let first = server.request(0).all_text();
     assert!(first.contains("- review: Reviews: code") && !first.contains("- private"), "{first}");
@@ -84,9 +93,13 @@ fn commands_in_a_skill_pass_the_rules_and_never_ask() {
     let server = answering();
     let sandbox = sandbox(&server);
     sandbox.write_config("skills/free/SKILL.md", "Now: !`echo look`\n");
-    sandbox.write_config("skills/maker/SKILL.md", "---\nallowed-tools: Bash(touch made), Bash(false)\n---\n!`touch made` done\n");
+    sandbox.write_config(
+        "skills/maker/SKILL.md",
+        "---\nallowed-tools: Bash(touch made), Bash(false)\n---\n!`touch made` done\n",
+    );
     sandbox.write_config("skills/breaks/SKILL.md", "---\nallowed-tools: [\"Bash(false)\"]\n---\n!`false`\n");
-    sandbox.write_config("skills/greps/SKILL.md", "x !`grep nothing /dev/null` y\n");
+    sandbox.write_config("skills/greps/SKILL.md", "x !`grep nothing here.txt` y\n");
+    sandbox.write("here.txt", "words\n");
     sandbox.write(".claude/skills/sneaky/SKILL.md", "!`touch stolen`\n");
     stream(&sandbox, "/free", &[]);
     assert!(server.request(0).all_text().contains("Now: look"));
@@ -135,7 +148,7 @@ fn what_a_skill_grants_ends_with_the_turn() {
 
 #[test]
 fn changes_are_picked_up_while_the_session_runs() {
-    // [EXT-128] [EXT-123]
+    // [EXT-128] [EXT-123] [EXT-152]
     let server = ModelServer::script([
         Reply::text("one"),
         Reply::text("two"),
@@ -145,6 +158,7 @@ fn changes_are_picked_up_while_the_session_runs() {
     ]);
     let sandbox = sandbox(&server);
     sandbox.write(".claude/skills/old/SKILL.md", "Old words.");
+    sandbox.write(".claude/skills/bound/SKILL.md", "---\npaths: pkg/*.txt\n---\nBound words.");
     sandbox.write("pkg/a.txt", "alpha");
     sandbox.write("pkg/CLAUDE.md", "Nested words.");
     sandbox.write("pkg/.claude/skills/inner/SKILL.md", "Inner words.");
@@ -161,12 +175,14 @@ fn changes_are_picked_up_while_the_session_runs() {
     say("/inner");
     run.close_stdin();
     drop(run.finish());
-    assert!(server.request(0).all_text().contains("- old: Old words."));
+    let first = server.request(0).all_text();
+    assert!(first.contains("- old: Old words.") && !first.contains("bound"), "{first}");
     let second = server.request(1).all_text();
     assert!(second.contains("- new: New words.") && second.contains("no longer available: old"), "{second}");
     assert!(!server.request(2).all_text().contains("Nested words."));
     let third = server.request(3).all_text();
     assert!(third.contains("Nested words.") && third.contains("- inner: Inner words."), "{third}");
+    assert!(third.contains("- bound: Bound words."), "{third}");
     assert!(server.request(4).all_text().contains("Inner words."));
     let kinds: Vec<Value> = sandbox.transcript().iter().map(|l| l["attachment"]["type"].clone()).collect();
     assert!(kinds.contains(&json!("nested_memory")) && kinds.contains(&json!("skill_listing")));
@@ -215,7 +231,10 @@ fn output_styles_change_the_system_prompt() {
         server.last_request().system_text()
     };
     let brief = with("Brief");
-    assert!(brief.contains("Speak in haiku.") && !brief.contains("# How to work") && brief.contains("# Tools"), "{brief}");
+    assert!(
+        brief.contains("Speak in haiku.") && !brief.contains("# How to work") && brief.contains("# Tools"),
+        "{brief}"
+    );
     let kept = with("kept");
     assert!(kept.contains("Speak softly.") && kept.contains("# How to work"));
     assert!(with("explanatory").contains("Insight"));
@@ -229,7 +248,9 @@ fn memory_show_names_file_and_line() {
     sandbox.write("more.md", "Imported.\n");
     sandbox.write(".claude/rules/ts.md", "---\npaths: src/**/*.ts\n---\nTyped.\n");
     let shown = sandbox.gimlet(&["memory", "show"]).run().expect_clean().stdout;
-    for part in ["CLAUDE.md:1\nFirst.", "CLAUDE.md:3\nSecond", "more.md:1\nImported.", "waits for a matching file", "3 tokens"] {
+    for part in
+        ["CLAUDE.md:1\nFirst.", "CLAUDE.md:3\nSecond", "more.md:1\nImported.", "waits for a matching file", "3 tokens"]
+    {
         assert!(shown.contains(part), "{part} in {shown}");
     }
     assert!(!shown.contains("hidden"));
@@ -252,4 +273,28 @@ fn descriptions_that_do_not_fit_are_named_once() {
     assert!(run.stderr.contains("1 skills do not fit") && run.stderr.contains(": b."), "{}", run.stderr);
     let sent = server.request(0).all_text();
     assert!(sent.contains("- a: Twenty") && sent.contains("- b\n"), "{sent}");
+}
+
+#[test]
+fn rules_about_skills_hold() {
+    // [EXT-151]
+    let call = || Reply::tool("Skill", json!({"skill": "plain"}));
+    let server = ModelServer::script([call(), Reply::text("one"), Reply::text("two")]);
+    let sandbox = sandbox(&server);
+    sandbox.write(".claude/skills/plain/SKILL.md", "Plain words.");
+    stream(&sandbox, "go", &["--disallowedTools", "Skill(plain)"]);
+    assert_eq!(server.request(1).tool_results()[0]["is_error"], true);
+    stream(&sandbox, "go", &["--disallowedTools", "Skill"]);
+    assert!(!server.request(2).tool_names().contains(&"Skill".to_owned()));
+}
+
+#[test]
+fn doctor_names_broken_definitions() {
+    // [EXT-129] [EXT-157]
+    let sandbox = Sandbox::new(EXE);
+    sandbox.write(".claude/skills/a/SKILL.md", "---\ndescription: One: two\n---\n");
+    sandbox.write(".claude/agents/b.md", "---\ndescription: d\n---\n");
+    let report = sandbox.gimlet(&["doctor"]).run().stdout;
+    assert!(report.contains("SKILL.md:2: `description` is not valid YAML"), "{report}");
+    assert!(report.contains("b.md:1: no agent: `name` is missing"), "{report}");
 }

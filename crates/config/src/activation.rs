@@ -2,9 +2,9 @@
 //! remembers it. Reads files, runs nothing. Values of variables and headers are digested, never shown.
 
 use crate::frontmatter;
-use crate::scan;
 use crate::layer::{Layer, parse_object, read_text};
 use crate::merge::is_repository_content;
+use crate::scan;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;

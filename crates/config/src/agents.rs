@@ -163,8 +163,7 @@ pub fn from_json(text: &str) -> Result<Vec<Definition>, String> {
     json::parse(text)
 }
 
-pub(crate) const MODES: &[&str] =
-    &["default", "acceptEdits", "auto", "dontAsk", "bypassPermissions", "plan", "manual"];
+pub(crate) const MODES: &[&str] = &["default", "acceptEdits", "auto", "dontAsk", "bypassPermissions", "plan", "manual"];
 
 /// `manual` is what people call the default.
 pub(crate) fn mode(text: &str) -> Option<PermissionMode> {

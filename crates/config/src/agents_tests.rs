@@ -74,11 +74,8 @@ fn files_that_are_no_agents_say_why() {
     home.agent("repo/.claude/agents/twice2.md", "twice", "second");
     let agents = home.load("{}");
     assert_eq!(agents.all.len(), 1);
-    let reasons: Vec<_> = agents
-        .skipped
-        .iter()
-        .map(|s| (s.path.file_stem().unwrap().to_str().unwrap(), s.line))
-        .collect();
+    let reasons: Vec<_> =
+        agents.skipped.iter().map(|s| (s.path.file_stem().unwrap().to_str().unwrap(), s.line)).collect();
     assert_eq!(reasons, [("colon", 2), ("dash", 2), ("nameless", 1), ("plain", 1), ("silent", 3), ("twice2", 1)]);
 }
 
@@ -99,7 +96,9 @@ fn every_field_is_read_from_files_and_json_alike() {
     let same = Definition { prompt: given.prompt.clone(), color: None, scope: given.scope, path: None, ..file };
     assert_eq!(same, given);
     assert_eq!(given.mcp_servers.len(), 2);
-    for wrong in ["[]", "{", r#"{"a": 1}"#, r#"{"a": {"prompt": "x"}}"#, r#"{"a:b": {"prompt": "x", "description": "y"}}"#] {
+    for wrong in
+        ["[]", "{", r#"{"a": 1}"#, r#"{"a": {"prompt": "x"}}"#, r#"{"a:b": {"prompt": "x", "description": "y"}}"#]
+    {
         assert!(from_json(wrong).is_err(), "{wrong}");
     }
 }

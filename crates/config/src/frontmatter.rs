@@ -124,7 +124,8 @@ impl FrontMatter {
         let mut kept: Vec<Field> = Vec::with_capacity(self.fields.len());
         for field in std::mem::take(&mut self.fields) {
             if let Some(earlier) = kept.iter_mut().find(|k| k.key == field.key) {
-                let message = format!("`{}` stands twice (first on line {}); the last one counts", field.key, earlier.line);
+                let message =
+                    format!("`{}` stands twice (first on line {}); the last one counts", field.key, earlier.line);
                 self.defects.push(Defect { line: field.line, message });
                 *earlier = field;
             } else {

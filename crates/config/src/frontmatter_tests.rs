@@ -1,4 +1,5 @@
 use super::*;
+use std::fmt::Write as _;
 
 fn text_of(read: &mut FrontMatter, key: &str) -> String {
     read.text(key).unwrap_or_default()
@@ -14,7 +15,9 @@ fn plain_blocks_are_read_the_quick_way_and_as_yaml_alike() {
     let quick = lenient::plain_lines(head, 2).unwrap();
     let slow = yaml::mapping(head, 2).unwrap();
     assert_eq!(quick, slow);
-    for not_plain in ["a: [b]\n", "a: b # c\n", "a: 'x'\n", "a:\n  - b\n", "a: b: c\n", "a: |\n", "- a\n", "a: \"x\\n\"\n"] {
+    for not_plain in
+        ["a: [b]\n", "a: b # c\n", "a: 'x'\n", "a:\n  - b\n", "a: b: c\n", "a: |\n", "- a\n", "a: \"x\\n\"\n"]
+    {
         assert_eq!(lenient::plain_lines(not_plain, 2), None, "{not_plain}");
     }
 }
@@ -32,7 +35,14 @@ fn a_colon_in_a_description_costs_only_a_diagnostic() {
 
 #[test]
 fn lists_come_in_every_spelling() {
-    for list in ["[Read, 'Bash(git diff:*)', Grep]", "Read, Bash(git diff:*), Grep", "Read Bash(git diff:*) Grep", "\"Read,Bash(git diff:*),Grep\"", "\n  - Read\n  - Bash(git diff:*)\n  - Grep", "\n- Read\n- \"Bash(git diff:*)\"\n- Grep"] {
+    for list in [
+        "[Read, 'Bash(git diff:*)', Grep]",
+        "Read, Bash(git diff:*), Grep",
+        "Read Bash(git diff:*) Grep",
+        "\"Read,Bash(git diff:*),Grep\"",
+        "\n  - Read\n  - Bash(git diff:*)\n  - Grep",
+        "\n- Read\n- \"Bash(git diff:*)\"\n- Grep",
+    ] {
         let mut read = read(&format!("---\ntools: {list}\n---\n"));
         assert_eq!(read.rules("tools").unwrap(), ["Read", "Bash(git diff:*)", "Grep"], "{list}");
         assert_eq!(read.defects, [], "{list}");
@@ -43,7 +53,9 @@ fn lists_come_in_every_spelling() {
 
 #[test]
 fn hints_with_brackets_stay_texts() {
-    for (written, shown) in [("[file]", "[file]"), ("[a] | [b]", "[a] | [b]"), ("\"[x] <y>\"", "[x] <y>"), ("<a: b>", "<a: b>")] {
+    for (written, shown) in
+        [("[file]", "[file]"), ("[a] | [b]", "[a] | [b]"), ("\"[x] <y>\"", "[x] <y>"), ("<a: b>", "<a: b>")]
+    {
         let mut read = read(&format!("---\nargument-hint: {written}\nmodel: opus\n---\n"));
         assert_eq!(text_of(&mut read, "argument-hint"), shown);
         assert_eq!(text_of(&mut read, "model"), "opus");
@@ -101,7 +113,7 @@ fn aliases_are_bounded() {
     for level in 1..12 {
         let before = format!("*a{}", level - 1);
         let copies = vec![before; 10].join(",");
-        bomb.push_str(&format!("a{level}: &a{level} [{copies}]\n"));
+        writeln!(bomb, "a{level}: &a{level} [{copies}]").unwrap();
     }
     bomb.push_str("name: x\n---\n");
     let mut read = read(&bomb);

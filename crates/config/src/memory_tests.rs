@@ -190,7 +190,9 @@ fn agents_files_stand_in_where_nothing_else_speaks() {
     home.write("work/repo/sub/CLAUDE.md", "mine");
     assert_eq!(home.names(&home.load(|_| {})), ["work/repo/sub/CLAUDE.md"]);
     let option = |value: &str| {
-        let text = format!(r#"{{"pluginConfigs": {{"agents-md@builtin": {{"options": {{"instructionFiles": "{value}"}}}}}}}}"#);
+        let text = format!(
+            r#"{{"pluginConfigs": {{"agents-md@builtin": {{"options": {{"instructionFiles": "{value}"}}}}}}}}"#
+        );
         let here = home.names(&home.load(|selection| selection.settings = Some(text.clone())));
         // A repository cannot choose.
         home.write("work/repo/sub/.claude/settings.json", &text);
@@ -220,7 +222,8 @@ fn notes_are_bounded_and_can_be_switched_off() {
         };
         let cwd = home.root.join("work/repo");
         let loaded = Project::open(&cwd, &env, &selection).unwrap();
-        let query = Query { cwd: &cwd, env: &env, selection: &selection, loaded: &loaded, added: &[], notes: Some(&notes) };
+        let query =
+            Query { cwd: &cwd, env: &env, selection: &selection, loaded: &loaded, added: &[], notes: Some(&notes) };
         super::load(&query).files
     };
     let files = load(&[], "{}");
@@ -229,4 +232,24 @@ fn notes_are_bounded_and_can_be_switched_off() {
     assert!(load(&[], r#"{"autoMemoryEnabled": false}"#).is_empty());
     assert!(load(&[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1")], "{}").is_empty());
     assert_eq!(load(&[("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")], r#"{"autoMemoryEnabled": false}"#).len(), 1);
+}
+
+// [EXT-203]
+#[test]
+fn added_directories_bring_instructions_only_when_told_to() {
+    let home = Home::new();
+    home.write("added/CLAUDE.md", "added");
+    home.write("work/repo/sub/CLAUDE.md", "own");
+    let load = |vars: &[(&str, &str)]| {
+        let env = Env::default().with([("HOME", home.root.join("home"))]).with(vars.iter().copied());
+        let selection = Selection { managed_dir: Some(home.root.join("managed")), ..Selection::default() };
+        let cwd = home.root.join("work/repo/sub");
+        let loaded = Project::open(&cwd, &env, &selection).unwrap();
+        let added = [home.root.join("added")];
+        let query = Query { cwd: &cwd, env: &env, selection: &selection, loaded: &loaded, added: &added, notes: None };
+        home.names(&super::load(&query))
+    };
+    assert_eq!(load(&[]), ["work/repo/sub/CLAUDE.md"]);
+    let on = load(&[("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD", "1")]);
+    assert_eq!(on, ["work/repo/sub/CLAUDE.md", "added/CLAUDE.md"]);
 }

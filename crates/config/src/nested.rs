@@ -87,8 +87,7 @@ impl Lazy {
         let start = &self.cwd;
         let Some(parent) = real.parent() else { return Vec::new() };
         let below = parent.ancestors().take_while(|dir| *dir != start && dir.starts_with(start));
-        let mut dirs: Vec<PathBuf> =
-            below.filter(|dir| !self.visited.contains(*dir)).map(Path::to_path_buf).collect();
+        let mut dirs: Vec<PathBuf> = below.filter(|dir| !self.visited.contains(*dir)).map(Path::to_path_buf).collect();
         dirs.reverse();
         self.visited.extend(dirs.iter().cloned());
         let interesting = |dir: &PathBuf| speaks(dir);
@@ -98,8 +97,9 @@ impl Lazy {
     }
 
     fn matching_rules(&mut self, file: &Path, real: &Path) {
-        let (due, waiting) =
-            std::mem::take(&mut self.collector.waiting).into_iter().partition(|rule| rule.patterns.match_file(file, real));
+        let (due, waiting) = std::mem::take(&mut self.collector.waiting)
+            .into_iter()
+            .partition(|rule| rule.patterns.match_file(file, real));
         self.collector.waiting = waiting;
         for Waiting { path, scope, patterns } in due {
             let found = Found {

@@ -36,8 +36,10 @@ pub(crate) fn heads(files: &[PathBuf]) -> Vec<Option<Result<Head, String>>> {
     }
     let share = files.len().div_ceil(threads);
     std::thread::scope(|scope| {
-        let work: Vec<_> =
-            files.chunks(share).map(|part| scope.spawn(|| part.iter().map(|file| head(file)).collect::<Vec<_>>())).collect();
+        let work: Vec<_> = files
+            .chunks(share)
+            .map(|part| scope.spawn(|| part.iter().map(|file| head(file)).collect::<Vec<_>>()))
+            .collect();
         work.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     })
 }
@@ -66,14 +68,29 @@ fn read_head(mut file: File) -> Result<Head, String> {
         return Err("is not a regular file".into());
     }
     let stamp = Stamp::of(&meta);
-    let mut bytes = Vec::with_capacity(FIRST_READ.min(meta.len() as usize + 1));
-    file.by_ref().take(FIRST_READ as u64).read_to_end(&mut bytes).map_err(failed)?;
+    // The size is known: one read, without another to learn that it was the last.
+    let mut bytes = vec![0; FIRST_READ.min(meta.len() as usize)];
+    let length = fill(&mut file, &mut bytes).map_err(failed)?;
+    bytes.truncate(length);
     let (mut text, mut lossy) = decode(&bytes);
     if bytes.len() == FIRST_READ && !frontmatter::is_whole(&text) {
         file.take(MAX_HEAD as u64).read_to_end(&mut bytes).map_err(failed)?;
         (text, lossy) = decode(&bytes);
     }
     Ok(Head { text, lossy, stamp })
+}
+
+fn fill(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut length = 0;
+    while length < buffer.len() {
+        match file.read(&mut buffer[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
 }
 
 /// A character cut in half at the end is not a fault.

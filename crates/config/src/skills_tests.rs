@@ -179,7 +179,10 @@ fn the_least_used_lose_their_descriptions_first() {
     // [EXT-148] [EXT-149]
     let home = Home::new();
     for name in ["a", "b", "c"] {
-        home.write(&format!("repo/.claude/skills/{name}/SKILL.md"), &format!("---\ndescription: {}\n---\n", name.repeat(50)));
+        home.write(
+            &format!("repo/.claude/skills/{name}/SKILL.md"),
+            &format!("---\ndescription: {}\n---\n", name.repeat(50)),
+        );
     }
     let skills = home.load();
     let all = || skills.all.iter();
@@ -214,9 +217,15 @@ fn arguments_are_filled_in() {
     assert_eq!(rendered("Nothing", "a b", &[]), "Nothing\n\nARGUMENTS: a b");
     assert_eq!(rendered("Nothing", "", &[]), "Nothing");
     assert_eq!(rendered("$file to $place.", "x", &["file", "place"]), "x to .");
-    assert_eq!(rendered(r"\$1.00 \\$0 \$ARGUMENTS $5.00 $HOME", "a", &[]), r"$1.00 \\a $ARGUMENTS $5.00 $HOME".replace("$1.00", r"\$1.00"));
+    assert_eq!(
+        rendered(r"\$1.00 \\$0 \$ARGUMENTS $5.00 $HOME", "a", &[]),
+        r"$1.00 \\a $ARGUMENTS $5.00 $HOME".replace("$1.00", r"\$1.00")
+    );
     assert_eq!(rendered(r"\$0.50 $0", "a", &[]), "$0.50 a");
-    assert_eq!(rendered("${CLAUDE_SKILL_DIR} ${CLAUDE_PROJECT_DIR} ${CLAUDE_SESSION_ID} ${CLAUDE_EFFORT} ${OTHER}", "", &[]), "/skill /project id high ${OTHER}");
+    assert_eq!(
+        rendered("${CLAUDE_SKILL_DIR} ${CLAUDE_PROJECT_DIR} ${CLAUDE_SESSION_ID} ${CLAUDE_EFFORT} ${OTHER}", "", &[]),
+        "/skill /project id high ${OTHER}"
+    );
     // What an argument brings is not looked at again.
     assert_eq!(rendered("Say $ARGUMENTS", "$0 !`rm`", &[]), "Say $0 !`rm`");
     assert_eq!(rendered("it's $0", "don't 'stop now' a\\ b", &[]), "it's dont stop");

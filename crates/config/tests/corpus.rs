@@ -221,7 +221,13 @@ fn odd_cases() -> Vec<Case> {
     let long_words = format!("description={}", "word ".repeat(2000).trim());
     vec![
         case(Kind::Skill, "odd-empty", b"", &["description="], &[]),
-        case(Kind::Skill, "odd-no-head", b"# Title\n\nFirst words\nof it.\n\nMore.", &["description=First words of it."], &[]),
+        case(
+            Kind::Skill,
+            "odd-no-head",
+            b"# Title\n\nFirst words\nof it.\n\nMore.",
+            &["description=First words of it."],
+            &[],
+        ),
         case(Kind::Command, "odd-no-head-command", b"Do $ARGUMENTS", &["description=Do $ARGUMENTS"], &[]),
         case(Kind::Skill, "odd-rule-below", b"Text\n\n---\n\nname: x\n---\n", &["description=Text"], &[]),
         case(Kind::Skill, "odd-latin1", b"---\ndescription: caf\xe9\n---\n", &["description=caf\u{fffd}"], &[1]),
@@ -231,7 +237,13 @@ fn odd_cases() -> Vec<Case> {
         case(Kind::Skill, "odd-text-head", b"---\nhello there\n---\nWords", &["description=Words"], &[2]),
         case(Kind::Skill, "odd-long", long.as_bytes(), &[long_words.as_str(), "model=opus"], &[]),
         case(Kind::Skill, "odd-nul", b"---\ndescription: a\0b\n---\n", &["description=a\0b"], &[]),
-        case(Kind::Command, "odd-command-paths", b"---\ndescription: d\npaths: x\nname: other\n---\n", &["paths=", "description=d"], &[]),
+        case(
+            Kind::Command,
+            "odd-command-paths",
+            b"---\ndescription: d\npaths: x\nname: other\n---\n",
+            &["paths=", "description=d"],
+            &[],
+        ),
     ]
 }
 

@@ -3,10 +3,11 @@
 
 pub(crate) mod invoke;
 pub(crate) mod slash;
+mod telling;
 pub(crate) mod tool;
 
 use crate::calls::ToolUse;
-use crate::prompts;
+use crate::prompts::{self, Telling};
 use crate::session::{Attachment, Io};
 use config::memory::MemoryFile;
 use config::nested::Lazy;
@@ -64,6 +65,8 @@ pub(crate) struct Lore {
     /// Lines of the listing the model knows, by name.
     told: BTreeMap<String, String>,
     told_cut: bool,
+    /// The listing may differ from what was told.
+    unsettled: bool,
     lazy: Lazy,
     /// What active skills grant and take away until the next prompt.
     grants: Vec<RuleText>,
@@ -98,6 +101,7 @@ impl Lore {
             in_play: BTreeSet::new(),
             told: parts.told.into_iter().map(|line| (name_in(&line).to_owned(), line)).collect(),
             told_cut: false,
+            unsettled: true,
             lazy: parts.lazy,
             grants: Vec::new(),
             said: Vec::new(),
@@ -144,6 +148,7 @@ impl Lore {
             tracing::warn!("{finding}");
         }
         self.shelf().skills = Arc::new(skills);
+        self.unsettled = true;
     }
 
     /// Names for `system/init`: what can be typed, and what is a skill.
@@ -156,6 +161,9 @@ impl Lore {
 
     /// What of the listing the model does not know yet.
     pub(crate) fn due_listing(&mut self) -> Option<(Attachment, Option<String>)> {
+        if !std::mem::take(&mut self.unsettled) {
+            return None;
+        }
         let listing = self.listing();
         let known = &self.told;
         let fresh: Vec<&(String, String)> =
@@ -166,9 +174,10 @@ impl Lore {
             return None;
         }
         let lines: Vec<&str> = fresh.iter().map(|(_, line)| line.as_str()).collect();
-        let text = prompts::skill_listing(&lines, &gone, known.is_empty());
+        let telling = if known.is_empty() { Telling::First } else { Telling::Again };
+        let text = prompts::skill_listing(&lines, &gone, telling);
         let names: Vec<&str> = fresh.iter().map(|(name, _)| name.as_str()).collect();
-        let attachment = Attachment::skill_listing(text, &names, known.is_empty())?;
+        let attachment = Attachment::skill_listing(&text, &names, telling)?;
         let warning = self.cut_warning(&listing);
         self.told = listing.lines.into_iter().collect();
         Some((attachment, warning))
@@ -176,7 +185,8 @@ impl Lore {
 
     fn listing(&self) -> Listing {
         let skills = self.skills();
-        let visible = |skill: &&Skill| skill.is_listed() && (skill.paths.is_empty() || self.in_play.contains(&skill.name));
+        let visible =
+            |skill: &&Skill| skill.is_listed() && (skill.paths.is_empty() || self.in_play.contains(&skill.name));
         let uses = uses(&self.fixed.env, &skills);
         config::skills::list(skills.all.iter().filter(visible), self.fixed.budget, |name| {
             uses.get(name).copied().unwrap_or(0)
@@ -225,6 +235,7 @@ impl Lore {
             .filter(|skill| Patterns::new(&skill.paths, &roots.project).0.match_file(file, &real))
             .map(|skill| skill.name.clone())
             .collect();
+        self.unsettled |= !matching.is_empty();
         self.in_play.extend(matching);
     }
 
@@ -339,8 +350,13 @@ pub(crate) fn budget(env: &Env, settings: &Settings, window: u64) -> Budget {
 }
 
 /// Tools whose calls bring a file into play, by the field that names it.
-const TOUCHING: [(&str, &str); 5] =
-    [("Read", "file_path"), ("Edit", "file_path"), ("MultiEdit", "file_path"), ("Write", "file_path"), ("NotebookEdit", "notebook_path")];
+const TOUCHING: [(&str, &str); 5] = [
+    ("Read", "file_path"),
+    ("Edit", "file_path"),
+    ("MultiEdit", "file_path"),
+    ("Write", "file_path"),
+    ("NotebookEdit", "notebook_path"),
+];
 
 /// The file each call names, if it works on one.
 pub(crate) fn touching(uses: &[ToolUse]) -> Vec<Option<String>> {

@@ -4,6 +4,7 @@
 mod allowed;
 mod cassette;
 mod conversation;
+mod lore;
 mod prompt;
 mod toolbox;
 
@@ -16,7 +17,6 @@ use crate::grants::Bypass;
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
-use crate::lore::{self, Lore};
 use crate::options::{BYPASS_ROOT, Boot, Options, SettingSource, StartError, Thinking, is_sandboxed};
 use crate::pressure::{Pressure, Wishes};
 use crate::reload::Watch;
@@ -25,8 +25,6 @@ use crate::scribe::Scribe;
 use crate::session::{HostFlags, InitFacts, Io, Session, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
-use config::roots::Roots;
-use config::styles::Style;
 use allowed::Allowed;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
@@ -106,6 +104,9 @@ impl Opening {
         })?;
         let options = boot.options;
         let selection = selection(&options);
+        if let Some(agents) = &options.agents {
+            config::agents::from_json(agents).map_err(|e| StartError::new(format!("Error: {e}")))?;
+        }
         config::state::check(&boot.env).map_err(|e| StartError::new(format!("Error: {e}")))?;
         let mut loaded =
             Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
@@ -440,45 +441,6 @@ impl Opening {
             output_style: self.loaded.settings.output_style.clone().unwrap_or_else(|| DEFAULT_STYLE.into()),
             betas: self.options.betas.clone(),
         }
-    }
-
-    fn roots(&self) -> Roots {
-        let added: Vec<PathBuf> = self.options.add_dirs.iter().map(|d| self.cwd.join(d)).collect();
-        Roots::find(&self.cwd, &self.env, &self.selection, &self.loaded, &added)
-    }
-
-    /// Whether there may be skills at all.
-    fn has_skills(&self) -> bool {
-        let nothing_given = self.options.bare && self.options.add_dirs.is_empty();
-        !(self.options.disable_slash_commands || self.options.safe_mode || nothing_given)
-    }
-
-    fn style(&self, roots: &Roots) -> Option<Style> {
-        let name = self.loaded.settings.output_style.as_deref()?;
-        let found = config::styles::find(roots, name);
-        if found.is_none() && !name.eq_ignore_ascii_case(DEFAULT_STYLE) {
-            tracing::warn!(name, "no such output style");
-        }
-        found
-    }
-
-    fn lore(&self, roots: Roots, lazy: config::nested::Lazy, told: Vec<String>) -> Lore {
-        let settings = &self.loaded.settings;
-        let window = self.catalog.lookup(&self.model).context_window;
-        Lore::new(lore::Parts {
-            fixed: lore::Fixed {
-                env: self.env.clone(),
-                session_id: self.conversation.session_id.clone(),
-                project: self.cwd.clone(),
-                budget: lore::budget(&self.env, settings, window),
-                shell_disabled: settings.disable_skill_shell_execution == Some(true),
-                managed_rules_only: self.loaded.managed_rules_only,
-            },
-            roots: self.has_skills().then_some(roots),
-            overrides: settings.skill_overrides.clone(),
-            lazy,
-            told,
-        })
     }
 
     fn context(&mut self, identity: Arc<Identity>, told: Told) -> Context {

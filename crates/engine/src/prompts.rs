@@ -113,14 +113,20 @@ pub(crate) fn reminder(text: &str) -> String {
     format!("<system-reminder>\n{text}\n</system-reminder>")
 }
 
+/// Whether the model was told of skills before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Telling {
+    First,
+    Again,
+}
+
 /// The skills the model does not know yet, and those that went.
-pub(crate) fn skill_listing(lines: &[&str], gone: &[&str], is_first: bool) -> String {
+pub(crate) fn skill_listing(lines: &[&str], gone: &[&str], telling: Telling) -> String {
     let mut text = String::new();
     if !lines.is_empty() {
-        let heading = if is_first {
-            "Skills that the Skill tool can load:"
-        } else {
-            "These skills are new or have changed; the Skill tool can load them:"
+        let heading = match telling {
+            Telling::First => "Skills that the Skill tool can load:",
+            Telling::Again => "These skills are new or have changed; the Skill tool can load them:",
         };
         write!(text, "{heading}\n\n{}", lines.join("\n")).ok();
     }

@@ -134,7 +134,8 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
 
 fn listing(entry: &LoadedEntry, text: &str, restored: &mut Restored) {
     restored.extend(entry, Some(Turn::user_text(&prompts::reminder(text))));
-    let gone: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix(prompts::SKILLS_GONE)).flat_map(|l| l.split(", ")).collect();
+    let gone: Vec<&str> =
+        text.lines().filter_map(|l| l.strip_prefix(prompts::SKILLS_GONE)).flat_map(|l| l.split(", ")).collect();
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("- ")).collect();
     let name = |line: &str| line[2..].split_once(": ").map_or(line[2..].to_owned(), |(name, _)| name.to_owned());
     let fresh: Vec<String> = lines.iter().map(|line| name(line)).collect();

@@ -115,8 +115,7 @@ impl Scribe {
 
     /// The body of a skill, with the call that loaded it.
     pub(crate) fn skill(&mut self, message: Box<RawValue>, tool_use_id: Option<String>) -> Result<Written, StoreError> {
-        let entry =
-            UserEntry { is_meta: true, source_tool_use_id: tool_use_id, ..self.blank_user(message, None) };
+        let entry = UserEntry { is_meta: true, source_tool_use_id: tool_use_id, ..self.blank_user(message, None) };
         self.push_user(entry)
     }
 

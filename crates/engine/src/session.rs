@@ -8,9 +8,9 @@ use crate::control::{Control, Wake};
 use crate::grants::Bypass;
 use crate::host::Host;
 use crate::ledger::Ledger;
-use crate::lore::invoke::{Attached, Invocation};
+use crate::lore::invoke::Attached;
 use crate::lore::slash::{self, Plan};
-use crate::prompts;
+use crate::prompts::{self, Telling};
 use crate::result;
 use crate::scribe::{PromptSource, Scribe, UserLine};
 use crate::side::Side;
@@ -19,12 +19,10 @@ use crate::tasks;
 use crate::turn::{self, Opener};
 use permission::Policy;
 use serde_json::value::RawValue;
-use std::path::PathBuf;
 use std::sync::Arc;
 use store::StoreError;
 use store::registry::{LiveRecord, Status as LiveStatus};
 use sys::Env;
-use tokio_util::sync::CancellationToken;
 use tools::state::ToolState;
 use tools::{Registry, Workspace};
 use wire::entry::MetaEntry;
@@ -161,85 +159,6 @@ impl Session {
         Ok(plan)
     }
 
-    /// Loads the skills that the prompt named. The inner error is why they were not loaded.
-    pub(crate) async fn load_typed(
-        &mut self,
-        opened: Result<Option<Plan>, StoreError>,
-        token: &CancellationToken,
-    ) -> Result<Result<(), String>, StoreError> {
-        let Some(plan) = opened? else { return Ok(Ok(())) };
-        let outcome = slash::load(self, plan, token).await?;
-        if let Err(why) = &outcome {
-            let text = format!("<local-command-stderr>{why}</local-command-stderr>");
-            self.inject(&text, PromptSource::Marker).await?;
-        }
-        Ok(outcome)
-    }
-
-    /// Adds what skills say, and lets what they declare hold.
-    pub(crate) async fn take_up(&mut self, loaded: Vec<Invocation>) -> Result<(), StoreError> {
-        for invocation in loaded {
-            self.count_use(&invocation.skill.name);
-            let text = self.io.lore.say(&invocation);
-            let Invocation { skill, files, rules, tool_use_id, .. } = invocation;
-            self.add_skill_text(&text, tool_use_id).await?;
-            for file in files {
-                let Some(attachment) = Attachment::file(&file) else { continue };
-                self.attach(attachment)?;
-            }
-            self.io.grant_skill(rules);
-            let allowed = self.io.watch.loaded.settings.available_models.as_deref();
-            self.context.choose_for_turn(skill.model.as_deref(), skill.effort.as_deref(), allowed);
-        }
-        Ok(())
-    }
-
-    fn count_use(&self, name: &str) {
-        let (env, name) = (self.io.watch.env.clone(), name.to_owned());
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = config::state::count_skill_use(&env, &name, sys::clock::now_ms()) {
-                tracing::debug!(%error, "the use of a skill could not be counted");
-            }
-        });
-    }
-
-    async fn add_skill_text(&mut self, text: &str, tool_use_id: Option<String>) -> Result<(), StoreError> {
-        let content = serde_json::json!([{"type": "text", "text": text}]);
-        let Ok(content) = wire::raw::to_raw(&content) else { return Ok(()) };
-        let message = user_message(&content);
-        let written = self.io.scribe.skill(message.clone(), tool_use_id)?;
-        self.context.push_text(text, written.uuid.clone());
-        self.io.host.send(Message::User(Box::new(synthetic(message, written, &self.io.host)))).await;
-        Ok(())
-    }
-
-    /// Before a step: skills that came, changed or went since the model was last told.
-    pub(crate) async fn tell_lore(&mut self) -> Result<(), StoreError> {
-        self.io.lore.refresh().await;
-        self.tell_listing().await
-    }
-
-    async fn tell_listing(&mut self) -> Result<(), StoreError> {
-        let Some((attachment, warning)) = self.io.lore.due_listing() else { return Ok(()) };
-        self.attach(attachment)?;
-        if let Some(warning) = warning {
-            self.io.host.notice(warning).await;
-        }
-        Ok(())
-    }
-
-    /// After calls: the skills they loaded, and the instructions that hold for the files they touched.
-    pub(crate) async fn after_calls(&mut self, touched: &[PathBuf]) -> Result<(), StoreError> {
-        let loaded = self.io.lore.take_loaded();
-        self.take_up(loaded).await?;
-        for file in self.io.lore.touch(touched).await {
-            if let Some(attachment) = Attachment::nested_memory(&file) {
-                self.attach(attachment)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Tells the host that a turn begins.
     pub(crate) async fn announce(&self) {
         self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
@@ -274,11 +193,7 @@ impl Session {
     }
 
     /// `content` is how the prompt stands in the conversation.
-    fn record_prompt_as(
-        &mut self,
-        prompt: &Prompt,
-        content: &RawValue,
-    ) -> Result<crate::scribe::Written, StoreError> {
+    fn record_prompt_as(&mut self, prompt: &Prompt, content: &RawValue) -> Result<crate::scribe::Written, StoreError> {
         self.begin()?;
         let session_id = self.io.host.session_id.clone();
         for operation in ["enqueue", "dequeue"] {
@@ -401,7 +316,7 @@ pub(crate) fn plain_text(content: &RawValue) -> String {
 }
 
 /// The host's twin of a message of our own.
-fn synthetic(message: Box<RawValue>, written: crate::scribe::Written, host: &Host) -> User {
+pub(crate) fn synthetic(message: Box<RawValue>, written: crate::scribe::Written, host: &Host) -> User {
     User {
         kind: "user",
         message,
@@ -446,11 +361,11 @@ impl Attachment {
         Some(Self { line, text })
     }
 
-    pub(crate) fn skill_listing(text: String, names: &[&str], is_initial: bool) -> Option<Self> {
+    pub(crate) fn skill_listing(text: &str, names: &[&str], telling: Telling) -> Option<Self> {
         let line = serde_json::json!({
-            "type": "skill_listing", "content": text, "isInitial": is_initial, "names": names, "skillCount": names.len(),
+            "type": "skill_listing", "content": text, "isInitial": telling == Telling::First, "names": names, "skillCount": names.len(),
         });
-        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(&text) })
+        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(text) })
     }
 
     pub(crate) fn nested_memory(file: &config::MemoryFile) -> Option<Self> {

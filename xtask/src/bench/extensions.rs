@@ -58,12 +58,11 @@ fn fill(config: &Path) -> Result<()> {
     }
     fs::create_dir_all(config.join("agents"))?;
     for number in 0..AGENTS {
-        let text = format!("---\nname: agent-{number}\ndescription: Does {number}\ntools: Read, Grep\n---\nYou do it.\n");
+        let text =
+            format!("---\nname: agent-{number}\ndescription: Does {number}\ntools: Read, Grep\n---\nYou do it.\n");
         fs::write(config.join(format!("agents/{number}.md")), text)?;
     }
-    let hook = |number: usize| {
-        json!({"matcher": format!("Tool{number}"), "hooks": [{"type": "command", "command": format!("check {number}")}]})
-    };
+    let hook = |number: usize| json!({"matcher": format!("Tool{number}"), "hooks": [{"type": "command", "command": format!("check {number}")}]});
     let hooks: Vec<_> = (0..HOOKS).map(hook).collect();
     fs::write(config.join("settings.json"), json!({"hooks": {"PreToolUse": hooks}}).to_string())?;
     Ok(())

@@ -28,7 +28,11 @@ fn agent(name: &str, value: &Value) -> Result<Definition, String> {
         disallowed_tools: list(fields, "disallowedTools").unwrap_or_default(),
         model: text(fields, "model").filter(|model| model != "inherit"),
         permission_mode: text(fields, "permissionMode").as_deref().and_then(mode),
-        max_turns: fields.get("maxTurns").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
+        max_turns: fields
+            .get("maxTurns")
+            .and_then(Value::as_u64)
+            .and_then(|n| u32::try_from(n).ok())
+            .filter(|n| *n > 0),
         skills: list(fields, "skills").unwrap_or_default(),
         mcp_servers: fields.get("mcpServers").and_then(servers).unwrap_or_default(),
         hooks: fields.get("hooks").filter(|hooks| hooks.is_object()).cloned(),

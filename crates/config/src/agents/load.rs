@@ -47,11 +47,15 @@ pub(super) fn load(roots: &Roots, given: &[Definition]) -> Agents {
         if root.scope != Scope::Managed
             && let Some(given) = pending.take()
         {
-            given.iter().for_each(|agent| agents.keep(agent.clone()));
+            for agent in given {
+                agents.keep(agent.clone());
+            }
         }
         agents.add(&path, root, head);
     }
-    pending.into_iter().flatten().for_each(|agent| agents.keep(agent.clone()));
+    for agent in pending.into_iter().flatten() {
+        agents.keep(agent.clone());
+    }
     agents
 }
 

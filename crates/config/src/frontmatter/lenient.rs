@@ -54,7 +54,8 @@ pub(super) fn fields(head: &str, first_line: usize) -> (Vec<Field>, Vec<Defect>)
     let (pieces, mut defects) = pieces(head, first_line);
     let mut fields = Vec::new();
     for piece in pieces {
-        match as_yaml(&piece) {
+        let quick = plain_value(piece.rest).filter(|_| piece.more.is_empty());
+        match quick.map_or_else(|| as_yaml(&piece), Ok) {
             Ok(value) => fields.push(Field { key: piece.key.to_owned(), value, line: piece.line }),
             Err(problem) => {
                 let line = piece.line + problem.line.min(piece.more.len());
@@ -77,20 +78,22 @@ fn pieces(head: &str, first_line: usize) -> (Vec<Piece<'_>>, Vec<Defect>) {
         match (key_of(line), pieces.last_mut()) {
             (Some((key, rest)), _) => pieces.push(Piece { key, rest, more: Vec::new(), line: number }),
             (None, Some(open)) if belongs_below(line) => open.more.push(line),
-            (None, Some(open)) => match crowded(line) {
-                Some((key, rest)) => {
+            (None, Some(open)) => {
+                if let Some((key, rest)) = crowded(line) {
                     let message = format!("`{key}` has no blank after its colon; it is read as if it had");
                     defects.push(Defect { line: number, message });
                     pieces.push(Piece { key, rest, more: Vec::new(), line: number });
-                }
-                None => {
+                } else {
                     let message = format!("this line is not indented; it is taken as part of `{}`", open.key);
                     defects.push(Defect { line: number, message });
                     open.more.push(line);
                 }
-            },
+            }
             (None, None) if line.is_empty() || line.starts_with('#') => {}
-            (None, None) => defects.push(Defect { line: number, message: "this line is no field and is ignored".into() }),
+            (None, None) => {
+                let message = "this line is no field and is ignored".into();
+                defects.push(Defect { line: number, message });
+            }
         }
     }
     for piece in &mut pieces {
@@ -166,9 +169,7 @@ fn value(text: &str) -> Node {
     }
     let listed = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).filter(|inner| !inner.contains(['[', ']']));
     match listed {
-        Some(inner) => Node::List(
-            inner.split(',').map(str::trim).filter(|item| !item.is_empty()).map(value).collect(),
-        ),
+        Some(inner) => Node::List(inner.split(',').map(str::trim).filter(|item| !item.is_empty()).map(value).collect()),
         None => Node::Plain(text.to_owned()),
     }
 }

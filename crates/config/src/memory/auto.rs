@@ -42,7 +42,9 @@ pub(super) fn index(dir: &Path) -> Option<MemoryFile> {
     let end = text.split_inclusive('\n').take(MAX_LINES).map(str::len).sum();
     let mut kept = text[..end].to_owned();
     if !whole || end < text.len() {
-        kept.push_str("\n[Only the first 200 lines or 25 KB of this file are shown. Read the rest of it, or shorten it.]\n");
+        kept.push_str(
+            "\n[Only the first 200 lines or 25 KB of this file are shown. Read the rest of it, or shorten it.]\n",
+        );
     }
     Some(MemoryFile {
         path,

@@ -149,7 +149,9 @@ impl Collector {
         if let Some(patterns) = patterns.clone()
             && found.reason != Reason::PathGlobMatch
         {
-            self.waiting.push(Waiting { path: found.path, scope: found.scope, patterns });
+            if self.waiting.iter().all(|rule| rule.path != found.path) {
+                self.waiting.push(Waiting { path: found.path, scope: found.scope, patterns });
+            }
             return;
         }
         self.seen.insert(real.clone());

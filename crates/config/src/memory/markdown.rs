@@ -173,6 +173,7 @@ mod tests {
         assert_eq!(imports(text), ["docs/a.md", "b.md", "~/c.md", "./d e.md", "/abs/f.md"]);
     }
 
+    // [EXT-200]
     #[test]
     fn block_comments_are_dropped() {
         let text = "a\n<!-- one -->\nb <!-- inline -->\n<!-- two\n@x.md\n--> tail\n```\n<!-- code -->\n```\n";

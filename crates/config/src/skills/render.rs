@@ -18,19 +18,17 @@ pub struct Values<'a> {
 pub enum Piece {
     Text(String),
     /// A command whose output stands here. `pattern` is how it was written.
-    Command { command: String, pattern: String },
+    Command {
+        command: String,
+        pattern: String,
+    },
 }
 
 /// The body in pieces, in order.
 pub fn render(skill: &Skill, body: &str, values: &Values<'_>) -> Vec<Piece> {
     let dir = skill.dir.display().to_string();
-    let mut filler = Filler {
-        names: &skill.arguments,
-        words: words(values.arguments),
-        values,
-        dir: &dir,
-        took_arguments: false,
-    };
+    let mut filler =
+        Filler { names: &skill.arguments, words: words(values.arguments), values, dir: &dir, took_arguments: false };
     let mut pieces: Vec<Piece> = segments(body)
         .into_iter()
         .map(|segment| match segment {
@@ -130,9 +128,11 @@ impl Filler<'_> {
     /// The length of an argument token and what it stands for. An index without a value is no token.
     fn argument(&self, token: &str) -> Option<(usize, String)> {
         let after = &token[1..];
-        let name: &str = &after[..after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(after.len())];
+        let name: &str =
+            &after[..after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(after.len())];
         if name == "ARGUMENTS" {
-            let index = after[name.len()..].strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(index, _)| index);
+            let index =
+                after[name.len()..].strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(index, _)| index);
             if let Some(index) = index.filter(|index| !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit())) {
                 let value = self.words.get(index.parse::<usize>().ok()?)?;
                 return Some((1 + name.len() + index.len() + 2, value.clone()));
@@ -235,8 +235,9 @@ impl<'a> Finder<'a> {
                 continue;
             };
             let before = line[..tick].strip_suffix('!');
-            let is_command =
-                run == 1 && length > 0 && before.is_some_and(|text| text.is_empty() || text.ends_with(char::is_whitespace));
+            let is_command = run == 1
+                && length > 0
+                && before.is_some_and(|text| text.is_empty() || text.ends_with(char::is_whitespace));
             if is_command {
                 self.command(start + tick - 1, start + inside + length + run, &line[inside..inside + length]);
             }

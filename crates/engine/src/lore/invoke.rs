@@ -62,7 +62,9 @@ pub(crate) async fn invoke(skill: Skill, arguments: &str, scene: &Scene) -> Resu
                 attach(&words, &policy, scene, &mut files).await;
                 text.push_str(&words);
             }
-            Piece::Command { command, pattern } => text.push_str(&run(&skill, &command, &pattern, (&policy, scene)).await?),
+            Piece::Command { command, pattern } => {
+                text.push_str(&run(&skill, &command, &pattern, (&policy, scene)).await?);
+            }
         }
     }
     Ok(Invocation { skill, text, files, rules, tool_use_id: None })
@@ -95,7 +97,7 @@ async fn run(skill: &Skill, command: &str, pattern: &str, at: (&Policy, &Scene))
         return Ok(DISABLED.to_owned());
     }
     let input = json!({"command": command});
-    if let Some(why) = refusal("Bash", vec![Access::Run(command.to_owned())], &input, at) {
+    if let Some(why) = refusal("Bash", &[Access::Run(command.to_owned())], &input, at) {
         return Err(format!("Shell command permission check failed for pattern \"{pattern}\": {why}"));
     }
     tracing::debug!(skill = skill.name, command, mode = ?policy.mode, "a skill runs a command");
@@ -108,9 +110,14 @@ async fn run(skill: &Skill, command: &str, pattern: &str, at: (&Policy, &Scene))
 }
 
 /// Why the rules do not allow this outright.
-fn refusal(tool: &str, accesses: Vec<Access>, input: &serde_json::Value, (policy, scene): (&Policy, &Scene)) -> Option<String> {
+fn refusal(
+    tool: &str,
+    accesses: &[Access],
+    input: &serde_json::Value,
+    (policy, scene): (&Policy, &Scene),
+) -> Option<String> {
     let input = input.to_string();
-    let request = Request::new(tool, &accesses).with_input(&input);
+    let request = Request::new(tool, accesses).with_input(&input);
     let cwd = &scene.cx.workspace.cwd;
     let facts = Facts::gather(cwd.clone(), policy.needs(&request, cwd), sys::real::path);
     match policy.decide(&request, &facts) {
@@ -136,7 +143,7 @@ async fn attach(text: &str, policy: &Policy, scene: &Scene, files: &mut Vec<Atta
             continue;
         }
         let input = json!({"file_path": path});
-        if let Some(why) = refusal("Read", vec![Access::ReadPath(path.clone())], &input, (policy, scene)) {
+        if let Some(why) = refusal("Read", &[Access::ReadPath(path.clone())], &input, (policy, scene)) {
             tracing::warn!(file = %path.display(), why, "a file that a skill mentions is not attached");
             continue;
         }

@@ -69,7 +69,8 @@ fn first_text(content: &RawValue) -> Option<(String, Vec<Box<RawValue>>)> {
 /// The form that readers of transcripts know.
 fn tagged(names: &[&str], arguments: &str, rest: &[Box<RawValue>]) -> Option<Box<RawValue>> {
     let (first, more) = names.split_first()?;
-    let arguments = more.iter().map(|name| format!("/{name} ")).collect::<String>() + arguments;
+    let stacked: String = more.iter().flat_map(|name| ["/", name, " "]).collect();
+    let arguments = stacked + arguments;
     let mut text = format!("<command-name>/{first}</command-name>\n<command-message>{first}</command-message>");
     if !arguments.is_empty() {
         text.push_str("\n<command-args>");
@@ -86,12 +87,15 @@ fn tagged(names: &[&str], arguments: &str, rest: &[Box<RawValue>]) -> Option<Box
 }
 
 /// Loads what the prompt asked for. `Err` is why nothing was loaded, for the user.
-pub(crate) async fn load(session: &mut Session, plan: Plan, token: &CancellationToken) -> Result<Result<(), String>, StoreError> {
+pub(crate) async fn load(
+    session: &mut Session,
+    plan: Plan,
+    token: &CancellationToken,
+) -> Result<Result<(), String>, StoreError> {
     let mut loaded: Vec<Invocation> = Vec::new();
     for skill in plan.skills {
         let cx = calls::context_for(&session.io, "slash", token.child_token());
-        let scene =
-            Scene { fixed: Arc::clone(&session.io.lore.fixed), policy: Arc::clone(&session.io.policy), cx };
+        let scene = Scene { fixed: Arc::clone(&session.io.lore.fixed), policy: Arc::clone(&session.io.policy), cx };
         let variants: Vec<String> =
             session.io.lore.skills().qualified(&skill.name).map(|other| other.name.clone()).collect();
         let rendering = invoke(skill, &plan.arguments, &scene);

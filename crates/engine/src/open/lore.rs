@@ -1,0 +1,48 @@
+//! What a session is taught from the start: where skills may be, the output style.
+
+use super::{DEFAULT_STYLE, Opening};
+use crate::lore::{self, Lore};
+use config::roots::Roots;
+use config::styles::Style;
+use std::path::PathBuf;
+
+impl Opening {
+    pub(super) fn roots(&self) -> Roots {
+        let added: Vec<PathBuf> = self.options.add_dirs.iter().map(|d| self.cwd.join(d)).collect();
+        Roots::find(&self.cwd, &self.env, &self.selection, &self.loaded, &added)
+    }
+
+    /// Whether there may be skills at all.
+    pub(super) fn has_skills(&self) -> bool {
+        let nothing_given = self.options.bare && self.options.add_dirs.is_empty();
+        !(self.options.disable_slash_commands || self.options.safe_mode || nothing_given)
+    }
+
+    pub(super) fn style(&self, roots: &Roots) -> Option<Style> {
+        let name = self.loaded.settings.output_style.as_deref()?;
+        let found = config::styles::find(roots, name);
+        if found.is_none() && !name.eq_ignore_ascii_case(DEFAULT_STYLE) {
+            tracing::warn!(name, "no such output style");
+        }
+        found
+    }
+
+    pub(super) fn lore(&self, roots: Roots, lazy: config::nested::Lazy, told: Vec<String>) -> Lore {
+        let settings = &self.loaded.settings;
+        let window = self.catalog.lookup(&self.model).context_window;
+        Lore::new(lore::Parts {
+            fixed: lore::Fixed {
+                env: self.env.clone(),
+                session_id: self.conversation.session_id.clone(),
+                project: self.cwd.clone(),
+                budget: lore::budget(&self.env, settings, window),
+                shell_disabled: settings.disable_skill_shell_execution == Some(true),
+                managed_rules_only: self.loaded.managed_rules_only,
+            },
+            roots: self.has_skills().then_some(roots),
+            overrides: settings.skill_overrides.clone(),
+            lazy,
+            told,
+        })
+    }
+}
