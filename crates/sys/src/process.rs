@@ -9,7 +9,7 @@ pub(crate) mod registry;
 pub(crate) mod tree;
 
 pub use crate::keeper::KeeperConfig;
-pub use output::{DRAIN, Drained, Finished, RunOptions, drain, run};
+pub use output::{DRAIN, Descendants, Drained, Finished, RunOptions, drain, run};
 
 use self::registry::{CHILD_VARIABLE, RUN_VARIABLE};
 use self::tree::{Leader, Tree};
@@ -47,6 +47,15 @@ pub enum Output {
     Null,
 }
 
+/// Whether a child can reach the terminal we run in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Terminal {
+    #[default]
+    Shared,
+    /// A session of its own, without a controlling terminal.
+    None,
+}
+
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
@@ -71,6 +80,11 @@ pub fn configure(config: KeeperConfig) {
     registry::lock().configure(config);
 }
 
+/// A path that starts this same binary.
+pub fn own_binary() -> Option<PathBuf> {
+    crate::keeper::own_binary()
+}
+
 /// Ends everything this process started, synchronously: for exits that cannot wait for every handle to be dropped.
 pub fn kill_all() {
     tree::kill_everything();
@@ -78,8 +92,17 @@ pub fn kill_all() {
 
 /// Starts `spec`. Must be called inside the runtime.
 pub fn spawn(spec: Spawn) -> io::Result<Child> {
+    spawn_in(spec, Terminal::Shared)
+}
+
+/// As [`spawn`], with or without our terminal.
+pub fn spawn_in(spec: Spawn, terminal: Terminal) -> io::Result<Child> {
     let outer = [RUN_VARIABLE, CHILD_VARIABLE].map(|name| outer_marker(&spec.env, name));
     let (mut command, pipes) = command(spec)?;
+    match terminal {
+        Terminal::Shared => drop(command.process_group(0)),
+        Terminal::None => own_session(&mut command),
+    }
     let mut registry = registry::lock();
     registry.prepare();
     let marker = registry.next_marker();
@@ -104,7 +127,7 @@ struct Pipes {
 #[expect(clippy::disallowed_methods, reason = "this is the one place children are spawned")]
 fn command(spec: Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
     let mut command = tokio::process::Command::new(&spec.program);
-    command.args(&spec.args).env_clear().envs(spec.env).current_dir(&spec.cwd).process_group(0);
+    command.args(&spec.args).env_clear().envs(spec.env).current_dir(&spec.cwd);
     command.stdin(match spec.stdin {
         Input::Null => Stdio::null(),
         Input::Pipe => Stdio::piped(),
@@ -129,6 +152,18 @@ fn command(spec: Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
         }
     }
     Ok((command, pipes))
+}
+
+/// A new session is a new group as well; a group leader could not make one, so it takes the place of the group.
+fn own_session(command: &mut tokio::process::Command) {
+    let begin = || {
+        // SAFETY: setsid has no memory effects and is async-signal-safe.
+        if unsafe { libc::setsid() } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: the closure makes one async-signal-safe call and allocates nothing.
+    unsafe {
+        command.pre_exec(begin);
+    }
 }
 
 fn receiver(reader: io::PipeReader) -> io::Result<pipe::Receiver> {
