@@ -4,8 +4,9 @@
 mod finalize;
 mod prepare;
 
+use crate::ask::Reply;
 use crate::session::Io;
-use prepare::{Prepared, prepare};
+use prepare::{Pending, Prepared, prepare};
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -53,7 +54,7 @@ pub(crate) async fn run(uses: Vec<ToolUse>, io: &mut Io, turn: &CancellationToke
             return Ok(report);
         }
         tokio::select! {
-            Some(done) = batch.running.join_next_with_id() => batch.settle(done),
+            Some(done) = batch.running.join_next_with_id() => batch.settle(done, io).await,
             _ = progress.tick() => batch.tell_progress(io).await,
         }
     }
@@ -74,11 +75,25 @@ struct Waiting {
     parsed: Result<Box<dyn Call>, Outcome>,
 }
 
-struct Running {
+struct Active {
     index: usize,
     since: Instant,
     sharing: Sharing,
     task: tokio::task::Id,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The host was asked. The call keeps its place: what comes after it waits as if it ran.
+    Asking,
+    Running,
+}
+
+/// What a task of the batch ends with.
+enum Step {
+    Answered(Box<Pending>, Reply),
+    Ended(Outcome),
 }
 
 struct Batch {
@@ -86,8 +101,8 @@ struct Batch {
     outcomes: Vec<Option<Outcome>>,
     delivered: usize,
     waiting: VecDeque<Waiting>,
-    running: JoinSet<Outcome>,
-    active: Vec<Running>,
+    running: JoinSet<Step>,
+    active: Vec<Active>,
     limit: usize,
     turn: CancellationToken,
     /// Set when a failing command takes its later siblings with it.
@@ -119,15 +134,35 @@ impl Batch {
                 return;
             }
             let Some(Waiting { index, parsed }) = self.waiting.pop_front() else { return };
-            match self.decide(index, parsed, io).await {
-                Prepared::Settled(outcome) => self.outcomes[index] = Some(outcome),
-                Prepared::Ready(call, cx) => {
-                    let sharing = call.sharing();
-                    let task = self.running.spawn(call.run(cx)).id();
-                    self.active.push(Running { index, since: Instant::now(), sharing, task });
-                }
-            }
+            let prepared = self.decide(index, parsed, io).await;
+            self.launch(index, prepared, io).await;
         }
+    }
+
+    async fn launch(&mut self, index: usize, prepared: Prepared, io: &Io) {
+        let (sharing, stage, task) = match prepared {
+            Prepared::Settled(outcome) => {
+                self.outcomes[index] = Some(outcome);
+                return;
+            }
+            Prepared::Ready(call, cx) => {
+                let (sharing, run) = (call.sharing(), call.run(cx));
+                (sharing, Stage::Running, self.running.spawn(async move { Step::Ended(run.await) }).id())
+            }
+            Prepared::Asking(pending, reply) => {
+                if !self.is_asking() {
+                    io.tell_state("requires_action").await;
+                }
+                let sharing = pending.sharing();
+                let task = self.running.spawn(async move { Step::Answered(pending, reply.await) }).id();
+                (sharing, Stage::Asking, task)
+            }
+        };
+        self.active.push(Active { index, since: Instant::now(), sharing, task, stage });
+    }
+
+    fn is_asking(&self) -> bool {
+        self.active.iter().any(|active| active.stage == Stage::Asking)
     }
 
     /// `None` is a call that failed to parse: it needs no slot, but keeps its place behind exclusive calls.
@@ -156,16 +191,30 @@ impl Batch {
         }
     }
 
-    fn settle(&mut self, done: Result<(tokio::task::Id, Outcome), JoinError>) {
-        let (task, outcome) = match done {
+    async fn settle(&mut self, done: Result<(tokio::task::Id, Step), JoinError>, io: &mut Io) {
+        let (task, step) = match done {
             Ok(done) => done,
             Err(error) => {
                 let why = if error.is_panic() { "an internal error" } else { "cancellation" };
-                (error.id(), Outcome::failed(format!("The tool stopped because of {why}. The session goes on.")))
+                let outcome = Outcome::failed(format!("The tool stopped because of {why}. The session goes on."));
+                (error.id(), Step::Ended(outcome))
             }
         };
         let Some(at) = self.active.iter().position(|r| r.task == task) else { return };
-        let index = self.active.swap_remove(at).index;
+        let Active { index, stage, .. } = self.active.swap_remove(at);
+        if stage == Stage::Asking && !self.is_asking() {
+            io.tell_state("running").await;
+        }
+        match step {
+            Step::Ended(outcome) => self.end(index, outcome),
+            Step::Answered(pending, reply) => {
+                let prepared = prepare::answered(&self.uses[index], *pending, reply, io, &self.turn).await;
+                self.launch(index, prepared, io).await;
+            }
+        }
+    }
+
+    fn end(&mut self, index: usize, outcome: Outcome) {
         if outcome.is_error && self.uses[index].name == "Bash" {
             self.cancelled_by = Some(self.uses[index].id.clone());
         }
@@ -181,7 +230,7 @@ impl Batch {
     }
 
     async fn tell_progress(&self, io: &Io) {
-        for call in &self.active {
+        for call in self.active.iter().filter(|active| active.stage == Stage::Running) {
             let used = &self.uses[call.index];
             let message = ToolProgress {
                 kind: "tool_progress",

@@ -1,17 +1,25 @@
-//! The host's side of the session: the only place commands are handled. It owns the queue of prompts and the turn's
-//! cancellation, and borrows nothing of the phases it runs beside.
+//! The host's side of the session: the only place commands are handled. It owns the queue of prompts, the turn's
+//! cancellation and the questions the host has yet to answer, and borrows nothing of the phases it runs beside.
 
+use crate::ask::{Question, Reply, withdrawal};
 use crate::command::{Command, Event, Prompt};
+use crate::grants::{Bypass, wanted_mode};
 use crate::host::Host;
 use serde::Deserialize;
-use std::collections::VecDeque;
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use wire::control::ControlResponse;
+use wire::mode::PermissionMode;
 
 pub(crate) struct Control {
     commands: mpsc::Receiver<Command>,
+    questions: mpsc::Receiver<Question>,
+    /// Questions the host has not answered yet.
+    open: BTreeMap<String, oneshot::Sender<Reply>>,
+    modes: ModeChoice,
     queue: VecDeque<Prompt>,
     host: Host,
     turn: CancellationToken,
@@ -30,10 +38,25 @@ pub(crate) enum Wake<E> {
     Closed,
 }
 
+/// How a host changes the mode.
+pub(crate) struct ModeChoice {
+    pub chosen: watch::Sender<Option<PermissionMode>>,
+    pub bypass: Bypass,
+}
+
+/// What comes in.
+pub(crate) struct Lanes {
+    pub commands: mpsc::Receiver<Command>,
+    pub questions: mpsc::Receiver<Question>,
+}
+
 impl Control {
-    pub(crate) fn new(commands: mpsc::Receiver<Command>, host: Host) -> Self {
+    pub(crate) fn new(lanes: Lanes, host: Host, modes: ModeChoice) -> Self {
         Self {
-            commands,
+            commands: lanes.commands,
+            questions: lanes.questions,
+            open: BTreeMap::new(),
+            modes,
             queue: VecDeque::new(),
             host,
             turn: CancellationToken::new(),
@@ -51,8 +74,9 @@ impl Control {
         self.turn.clone()
     }
 
+    /// By the host, or by a refusal that ends the turn.
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.interrupted
+        self.interrupted || self.turn.is_cancelled()
     }
 
     /// The process must end now: no result, no further request.
@@ -76,7 +100,36 @@ impl Control {
                 biased;
                 output = &mut phase => return Some(output),
                 command = self.commands.recv(), if !self.hung_up => self.handle(command).await,
+                Some(question) = self.questions.recv() => self.pose(question).await,
             }
+        }
+    }
+
+    async fn pose(&mut self, question: Question) {
+        // A receiver that is gone no longer waits: nothing is lost by not reaching it.
+        if self.turn.is_cancelled() {
+            question.reply.send(Reply::Withdrawn).ok();
+        } else if self.closed {
+            question.reply.send(Reply::closed()).ok();
+        } else {
+            self.open.insert(question.id, question.reply);
+            self.host.event(Event::Control(question.line)).await;
+        }
+    }
+
+    /// An answer nobody waits for is late, doubled or made up.
+    fn settle(&mut self, response: &RawValue) {
+        let Some((id, reply)) = Reply::read(response) else { return };
+        match self.open.remove(&id) {
+            Some(waiting) => drop(waiting.send(reply)),
+            None => tracing::debug!(id, "an answer to no open question was ignored"),
+        }
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+        for (_, waiting) in std::mem::take(&mut self.open) {
+            waiting.send(Reply::closed()).ok();
         }
     }
 
@@ -105,38 +158,57 @@ impl Control {
     async fn handle(&mut self, command: Option<Command>) {
         match command {
             None => {
-                self.closed = true;
+                self.close();
                 self.hung_up = true;
             }
-            Some(Command::Close) => self.closed = true,
+            Some(Command::Close) => self.close(),
             Some(Command::Submit(prompt)) => self.queue.push_back(prompt),
-            Some(Command::Interrupt) => self.interrupt(),
+            Some(Command::Interrupt) => self.interrupt().await,
             Some(Command::Shutdown) => {
                 self.shutdown = true;
-                self.closed = true;
-                self.interrupt();
+                self.close();
+                self.interrupt().await;
             }
+            Some(Command::Answer(response)) => self.settle(&response),
             Some(Command::Control { request_id, request }) => {
-                let line = answer(&request_id, request.get());
+                let line = self.answer(&request_id, request.get());
                 self.host.event(Event::Control(line)).await;
             }
         }
     }
 
-    fn interrupt(&mut self) {
+    /// Open questions are withdrawn, so that the host takes its dialogs away.
+    async fn interrupt(&mut self) {
         self.interrupted = true;
         self.turn.cancel();
+        for (id, waiting) in std::mem::take(&mut self.open) {
+            self.host.event(Event::Control(withdrawal(&id))).await;
+            waiting.send(Reply::Withdrawn).ok();
+        }
+    }
+
+    /// Every request is answered, the unknown ones with the error form.
+    fn answer(&self, request_id: &str, request: &str) -> String {
+        let request = serde_json::from_str::<Requested>(request).unwrap_or_default();
+        let response = match (request.subtype.as_str(), request.mode) {
+            ("set_permission_mode", Some(mode)) => match wanted_mode(&mode, self.modes.bypass) {
+                Ok(mode) => {
+                    self.modes.chosen.send_replace(Some(mode));
+                    ControlResponse::success(request_id, serde_json::json!({"mode": mode.as_str()}))
+                }
+                Err(why) => ControlResponse::refused(request_id, why),
+            },
+            (subtype, _) => ControlResponse::unsupported(request_id, subtype),
+        };
+        wire::raw::to_line(&response).unwrap_or_default()
     }
 }
 
-#[derive(Deserialize)]
-struct Subtype {
+/// The fields of the requests that are understood.
+#[derive(Default, Deserialize)]
+struct Requested {
     #[serde(default)]
     subtype: String,
-}
-
-/// Every request is answered, the unknown ones with the error form.
-fn answer(request_id: &str, request: &str) -> String {
-    let subtype = serde_json::from_str::<Subtype>(request).map(|s| s.subtype).unwrap_or_default();
-    wire::raw::to_line(&ControlResponse::unsupported(request_id, &subtype)).unwrap_or_default()
+    #[serde(default)]
+    mode: Option<String>,
 }

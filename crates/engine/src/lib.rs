@@ -1,10 +1,12 @@
 //! The session: turn loop, context, calls and control. Frontends talk to it only through `Command` and `Event`.
 
+mod ask;
 mod calls;
 mod command;
 mod context;
 mod control;
 mod decide;
+mod grants;
 mod host;
 mod ledger;
 mod link;

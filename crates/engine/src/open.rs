@@ -6,9 +6,11 @@ mod conversation;
 mod prompt;
 mod toolbox;
 
+use crate::ask::{Asker, QUESTION_QUEUE, Question};
 use crate::command::{COMMAND_QUEUE, Commands, EVENT_QUEUE, Event, Events};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
-use crate::control::Control;
+use crate::control::{Control, Lanes, ModeChoice};
+use crate::grants::Bypass;
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
@@ -132,6 +134,9 @@ impl Opening {
         self.adopt_trust();
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
+        let (questions, posed) = mpsc::channel(QUESTION_QUEUE);
+        let (chosen, chosen_mode) = tokio::sync::watch::channel(None);
+        let modes = ModeChoice { chosen, bypass: self.bypass() };
         let structured = self.structured()?;
         let registry = Arc::new(toolbox::registry(&self, &policy, structured.clone()));
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
@@ -142,7 +147,10 @@ impl Opening {
             side: Arc::new(Side::new(Arc::clone(&identity), self.small_model())),
             mode: self.mode,
             state: Arc::new(self.tool_state()),
-            directories: self.workspace(),
+            directories: self.workspace(&watch),
+            chosen_mode,
+            bypass: self.bypass(),
+            asker: self.asker(questions),
             ledger: Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served()),
             denials: Vec::new(),
             concurrency: self.env.number("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY").unwrap_or(CONCURRENCY).max(1),
@@ -159,7 +167,8 @@ impl Opening {
         };
         let context = self.context(identity, registry.tool_fragments().into_iter().map(Fragment::new).collect());
         let start = self.conversation.start(self.options.name, self.mode);
-        Ok(Session { control: Control::new(commands, host), context, io, start })
+        let lanes = Lanes { commands, questions: posed };
+        Ok(Session { control: Control::new(lanes, host, modes), context, io, start })
     }
 
     /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.
@@ -192,7 +201,7 @@ impl Opening {
         let place = Place {
             cwd: self.cwd.clone(),
             home: self.env.home(),
-            roots: [self.cwd.clone()].into_iter().chain(self.additional()).collect(),
+            roots: vec![self.cwd.clone()],
             readable: vec![self.session_dir().join("tool-results"), self.tasks_dir()],
             plan_file: None,
         };
@@ -202,6 +211,9 @@ impl Opening {
             selection: self.selection.clone(),
             loaded: self.loaded.clone(),
             given: rules,
+            granted: Vec::new(),
+            given_directories: self.options.add_dirs.iter().map(|dir| self.cwd.join(dir)).collect(),
+            granted_directories: Vec::new(),
             place,
         }
     }
@@ -211,11 +223,26 @@ impl Opening {
         given.chain(self.loaded.additional_directories.iter().cloned()).collect()
     }
 
-    fn workspace(&self) -> Workspace {
+    /// Bypass can be switched to later only when the launch said so.
+    fn bypass(&self) -> Bypass {
+        let launched = self.options.allow_bypass || self.mode == PermissionMode::BypassPermissions;
+        if launched && !self.loaded.bypass_disabled { Bypass::Available } else { Bypass::Closed }
+    }
+
+    /// A host can be asked only when it both reads our lines and can write its own.
+    fn asker(&self, questions: mpsc::Sender<Question>) -> Asker {
+        match self.options.permission_prompt_tool.as_deref() {
+            Some("stdio") if self.options.multi_turn => Asker::Host(questions),
+            Some("stdio") | None => Asker::Nobody,
+            Some(tool) => Asker::Missing(tool.to_owned()),
+        }
+    }
+
+    fn workspace(&self, watch: &Watch) -> Workspace {
         Workspace {
             cwd: self.cwd.clone(),
             project: self.cwd.clone(),
-            additional: self.additional(),
+            additional: watch.additional(),
             home: self.env.home(),
         }
     }

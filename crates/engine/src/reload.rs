@@ -16,33 +16,58 @@ pub(crate) struct Watch {
     pub loaded: Loaded,
     /// Rules of the command line.
     pub given: Vec<RuleText>,
+    /// Rules the host granted while the session runs, saved or not.
+    pub granted: Vec<RuleText>,
+    /// `--add-dir`: no change of settings takes them away.
+    pub given_directories: Vec<PathBuf>,
+    pub granted_directories: Vec<PathBuf>,
+    /// Without the additional directories.
     pub place: Place,
 }
 
 impl Watch {
     pub(crate) fn policy(&self, mode: PermissionMode) -> Policy {
-        let rules: Vec<RuleText> = self.loaded.rules.iter().chain(&self.given).cloned().collect();
-        let (policy, warnings) = Policy::new(mode, &rules, self.place.clone(), &sys::real::path);
+        let rules: Vec<RuleText> = self.loaded.rules.iter().chain(&self.given).chain(&self.granted).cloned().collect();
+        let mut place = self.place.clone();
+        place.roots.extend(self.additional());
+        let (policy, warnings) = Policy::new(mode, &rules, place, &sys::real::path);
         for warning in warnings {
             tracing::warn!(?warning, "a permission rule cannot work as written");
         }
         policy
     }
 
-    /// The new policy, when a settings file changed. A few stat calls otherwise.
-    pub(crate) fn refresh(&mut self, mode: PermissionMode) -> Option<Policy> {
-        let changed = Project::refresh(&self.loaded, &self.cwd, &self.env, &self.selection)?;
+    /// The directories besides the starting one.
+    pub(crate) fn additional(&self) -> Vec<PathBuf> {
+        let mut all = self.given_directories.clone();
+        for dir in self.loaded.additional_directories.iter().chain(&self.granted_directories) {
+            if !all.contains(dir) {
+                all.push(dir.clone());
+            }
+        }
+        all
+    }
+
+    /// Takes rules of files and grants out of force.
+    pub(crate) fn forget(&mut self, gone: impl Fn(&RuleText) -> bool) {
+        self.loaded.rules.retain(|rule| !gone(rule));
+        self.granted.retain(|rule| !gone(rule));
+    }
+
+    /// Whether a settings file changed, and with it what is in force. A few stat calls otherwise.
+    pub(crate) fn refresh(&mut self) -> bool {
+        let Some(changed) = Project::refresh(&self.loaded, &self.cwd, &self.env, &self.selection) else { return false };
         match changed {
             Ok(loaded) => {
                 for waiting in &loaded.pending {
                     tracing::warn!("settings changed while the session runs; {waiting} applies from the next session");
                 }
                 self.loaded = loaded;
-                Some(self.policy(mode))
+                true
             }
             Err(error) => {
                 tracing::warn!(%error, "settings changed and cannot be read; the old ones stay in force");
-                None
+                false
             }
         }
     }

@@ -1,8 +1,10 @@
 //! One conversation: who owns what, and what happens between turns.
 
+use crate::ask::Asker;
 use crate::command::{Event, Prompt};
 use crate::context::Context;
 use crate::control::{Control, Wake};
+use crate::grants::Bypass;
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::prompts;
@@ -53,6 +55,10 @@ pub(crate) struct Io {
     pub policy: Arc<Policy>,
     pub watch: crate::reload::Watch,
     pub mode: PermissionMode,
+    /// What the host chose with `set_permission_mode`.
+    pub chosen_mode: tokio::sync::watch::Receiver<Option<PermissionMode>>,
+    pub bypass: Bypass,
+    pub asker: Asker,
     pub registry: Arc<Registry>,
     pub state: Arc<ToolState>,
     pub directories: Workspace,
@@ -118,6 +124,7 @@ impl Session {
     /// Accepts what opens a turn: records it, tells the host that the turn begins.
     pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<(), StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
+        self.io.adopt_mode().await;
         match opener {
             Opener::Prompt(prompt) => {
                 let recorded = self.record_prompt(prompt);
@@ -156,10 +163,7 @@ impl Session {
         if let Some(record) = &mut self.io.live {
             record.set_status(live);
         }
-        if let Some(frames) = self.io.flags.session_state {
-            let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
-            self.io.host.system(body).await;
-        }
+        self.io.tell_state(state).await;
     }
 
     fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
@@ -249,6 +253,16 @@ impl Session {
         if let Err(error) = self.io.scribe.transcript().close().await {
             tracing::warn!(%error, "the transcript could not be closed");
             result::tell_lost_writes(&self.io, &error).await;
+        }
+    }
+}
+
+impl Io {
+    /// `idle`, `running` or `requires_action`, for hosts that asked to be told.
+    pub(crate) async fn tell_state(&self, state: &'static str) {
+        if let Some(frames) = self.flags.session_state {
+            let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
+            self.host.system(body).await;
         }
     }
 }

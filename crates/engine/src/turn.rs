@@ -124,8 +124,8 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
         match decide(&turn.facts) {
             Next::CallModel => call_model(session, &mut turn).await,
             Next::RunCalls => {
-                if let Some(policy) = session.io.watch.refresh(session.io.mode) {
-                    session.io.policy = std::sync::Arc::new(policy);
+                if session.io.watch.refresh() {
+                    session.io.renew_policy();
                 }
                 run_calls(session, &mut turn).await;
             }

@@ -52,7 +52,7 @@ pub struct Place {
 }
 
 /// What the caller found out about the paths of a request.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Where the shell stands.
     pub cwd: PathBuf,
@@ -65,6 +65,11 @@ impl Facts {
     pub fn gather(cwd: PathBuf, needs: Vec<PathBuf>, resolve: impl Fn(&Path) -> PathBuf) -> Self {
         let real = needs.into_iter().map(|path| (path.clone(), resolve(&path))).collect();
         Self { cwd, real }
+    }
+
+    /// Where a path of the request really is, if it was resolved.
+    pub fn real_location(&self, path: &Path) -> Option<&Path> {
+        self.real(path)
     }
 
     fn real(&self, path: &Path) -> Option<&Path> {

@@ -1,17 +1,23 @@
-//! From a `tool_use` block to a call that may run: find the tool, read the input, ask permission. A prepared call never
-//! comes back here.
+//! From a `tool_use` block to a call that may run: find the tool, read the input, decide, ask the host where the decision
+//! is to ask. A prepared call never comes back here.
 
 use super::ToolUse;
+use crate::ask::{self, Asker, Matter, Reply, Then};
+use crate::command::Event;
 use crate::session::Io;
-use permission::{Access, Decision, Facts, Refusal, Request};
+use futures_util::future::BoxFuture;
+use permission::{Decision, Facts, Refusal, Request};
+use serde_json::value::RawValue;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
-use tools::{Call, CallCx, Met, Outcome, Workspace};
+use tools::{Call, CallCx, Met, Outcome, Sharing, Workspace};
 use wire::sdk::{PermissionDenial, SystemBody};
 
 pub(super) enum Prepared {
     Ready(Box<dyn Call>, CallCx),
     Settled(Outcome),
+    /// The host was asked; `answered` goes on with its reply.
+    Asking(Box<Pending>, BoxFuture<'static, Reply>),
 }
 
 /// Pure: finds the tool and reads its input.
@@ -24,41 +30,148 @@ pub(super) fn parse(used: &ToolUse, io: &Io) -> Result<Box<dyn Call>, Outcome> {
             used.name
         )));
     }
+    read(used, &used.input, io)
+}
+
+fn read(used: &ToolUse, input: &RawValue, io: &Io) -> Result<Box<dyn Call>, Outcome> {
     let Some(tool) = io.registry.find(&used.name) else {
         return Err(Outcome::invalid(format!("No such tool available: {}", used.name)));
     };
-    tool.parse(&used.input).map_err(|e| Outcome::invalid(e.to_string()))
+    tool.parse(input).map_err(|e| Outcome::invalid(e.to_string()))
 }
 
 /// Decides; a refusal is told to the host before its result.
 pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, cancel: CancellationToken) -> Prepared {
-    let workspace = io.workspace();
-    let accesses = call.access(&workspace);
-    match judge(used, &accesses, &workspace, io) {
-        Decision::Allow(reason) => {
+    io.adopt_mode().await;
+    let draft = Draft { call, input: used.input.clone(), cancel };
+    match judge(used, &draft, io) {
+        (Decision::Allow(reason), _) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
-            Prepared::Ready(call, call_cx(used, workspace, io, cancel))
+            ready(used, draft, io)
         }
-        // Nobody is there to be asked: an ask is a refusal with the same words.
-        Decision::Ask(refusal) | Decision::Deny(refusal) => Prepared::Settled(refuse(used, refusal, io).await),
+        (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
+        (Decision::Ask(refusal), facts) => ask(used, draft, refusal, facts, io).await,
     }
 }
 
-fn judge(used: &ToolUse, accesses: &[Access], workspace: &Workspace, io: &Io) -> Decision {
-    let name = wire::names::canonical(&used.name);
-    let request = Request::new(name, accesses).with_input(used.input.get());
-    let needs = io.policy.needs(&request, &workspace.cwd);
-    let facts = Facts::gather(workspace.cwd.clone(), needs, sys::real::path);
-    io.policy.decide(&request, &facts)
+/// A call that is not decided yet.
+struct Draft {
+    call: Box<dyn Call>,
+    /// As the model sent it, or as the host changed it.
+    input: Box<RawValue>,
+    cancel: CancellationToken,
 }
 
-async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
-    tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "call denied");
+/// A call the host was asked about.
+pub(super) struct Pending {
+    draft: Draft,
+    /// What the question was about: where every path led when it was posed.
+    facts: Facts,
+}
+
+impl Pending {
+    pub(super) fn sharing(&self) -> Sharing {
+        self.draft.call.sharing()
+    }
+}
+
+async fn ask(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
+    let host = match &io.asker {
+        Asker::Host(host) => host,
+        Asker::Nobody => return Prepared::Settled(refuse(used, refusal, io).await),
+        Asker::Missing(tool) => {
+            let text = format!(
+                "Error: MCP tool {tool} (passed via --permission-prompt-tool) not found. Available MCP tools: none"
+            );
+            io.host.event(Event::Fault(text)).await;
+            return Prepared::Settled(refuse(used, refusal, io).await);
+        }
+    };
+    let name = wire::names::canonical(&used.name);
+    let accesses = draft.call.access(&io.workspace());
+    let request = Request::new(name, &accesses).with_input(draft.input.get());
+    let suggestions = if io.watch.loaded.managed_rules_only { Vec::new() } else { io.policy.suggest(&request, &facts) };
+    let matter = Matter {
+        tool: &used.name,
+        tool_use_id: &used.id,
+        input: &draft.input,
+        accesses: &accesses,
+        refusal: &refusal,
+        facts: &facts,
+        suggestions: &suggestions,
+    };
+    let reply = ask::pose(host, &matter);
+    tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "the host is asked");
+    Prepared::Asking(Box::new(Pending { draft, facts }), Box::pin(reply))
+}
+
+/// What the host's answer comes to. Its leave covers what it was asked about: a rule that denies still does, and a path
+/// that leads elsewhere by now is asked about again.
+pub(super) async fn answered(
+    used: &ToolUse,
+    pending: Pending,
+    reply: Reply,
+    io: &mut Io,
+    turn: &CancellationToken,
+) -> Prepared {
+    let Pending { mut draft, facts } = pending;
+    let (input, updates) = match reply {
+        Reply::Allow { input, updates } => (input, updates),
+        Reply::Withdrawn => {
+            return Prepared::Settled(Outcome::failed("Not run: the user interrupted the turn."));
+        }
+        Reply::Deny { message, then } => {
+            if then == Then::EndTurn {
+                turn.cancel();
+            }
+            note_denial(used, io);
+            return Prepared::Settled(Outcome::failed(message));
+        }
+    };
+    if !updates.is_empty() {
+        io.grant(updates).await;
+    }
+    io.adopt_mode().await;
+    let is_changed = input.as_ref().is_some_and(|input| input.get() != draft.input.get());
+    if let Some(input) = input.filter(|_| is_changed) {
+        draft.call = match read(used, &input, io) {
+            Ok(call) => call,
+            Err(outcome) => return Prepared::Settled(outcome),
+        };
+        draft.input = input;
+    }
+    match judge(used, &draft, io) {
+        (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
+        (Decision::Ask(refusal), now) if !is_changed && now != facts => ask(used, draft, refusal, now, io).await,
+        (Decision::Ask(_) | Decision::Allow(_), _) => ready(used, draft, io),
+    }
+}
+
+fn judge(used: &ToolUse, draft: &Draft, io: &Io) -> (Decision, Facts) {
+    let workspace = io.workspace();
+    let accesses = draft.call.access(&workspace);
+    let name = wire::names::canonical(&used.name);
+    let request = Request::new(name, &accesses).with_input(draft.input.get());
+    let needs = io.policy.needs(&request, &workspace.cwd);
+    let facts = Facts::gather(workspace.cwd, needs, sys::real::path);
+    (io.policy.decide(&request, &facts), facts)
+}
+
+fn ready(used: &ToolUse, draft: Draft, io: &Io) -> Prepared {
+    Prepared::Ready(draft.call, call_cx(used, io.workspace(), io, draft.cancel))
+}
+
+fn note_denial(used: &ToolUse, io: &mut Io) {
     io.denials.push(PermissionDenial {
         tool_name: used.name.clone(),
         tool_use_id: used.id.clone(),
         tool_input: used.input.clone(),
     });
+}
+
+async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
+    tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "call denied");
+    note_denial(used, io);
     let body = SystemBody::PermissionDenied {
         tool_name: used.name.clone(),
         tool_use_id: used.id.clone(),
