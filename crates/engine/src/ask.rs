@@ -185,6 +185,7 @@ impl<'a> Matter<'a> {
             | Reason::ReadOnlyCommand
             | Reason::Harmless
             | Reason::NotUnderstood(_)
+            | Reason::Hook(_)
             | Reason::NoRule => outside,
         };
         let real = self.facts.real_location(path).unwrap_or(path);

@@ -7,6 +7,7 @@ mod context;
 mod control;
 mod decide;
 mod grants;
+pub mod hooks;
 mod host;
 mod ledger;
 mod link;

@@ -1,7 +1,7 @@
 //! Settings that change while a session runs. Noticed by stat before calls run: what refuses applies to the next call, what
 //! grants anything waits, because the session itself may have written it.
 
-use config::{Loaded, Project, Selection};
+use config::{Author, Loaded, Project, Selection};
 use permission::{Place, Policy};
 use std::path::PathBuf;
 use sys::Env;
@@ -23,6 +23,8 @@ pub(crate) struct Watch {
     pub granted_directories: Vec<PathBuf>,
     /// Without the additional directories.
     pub place: Place,
+    /// What the command line leaves of hooks.
+    pub reduced: crate::hooks::Reduced,
 }
 
 impl Watch {
@@ -54,21 +56,11 @@ impl Watch {
         self.granted.retain(|rule| !gone(rule));
     }
 
-    /// Whether a settings file changed, and with it what is in force. A few stat calls otherwise.
-    pub(crate) fn refresh(&mut self) -> bool {
-        let Some(changed) = Project::refresh(&self.loaded, &self.cwd, &self.env, &self.selection) else { return false };
-        match changed {
-            Ok(loaded) => {
-                for waiting in &loaded.pending {
-                    tracing::warn!("settings changed while the session runs; {waiting} applies from the next session");
-                }
-                self.loaded = loaded;
-                true
-            }
-            Err(error) => {
-                tracing::warn!(%error, "settings changed and cannot be read; the old ones stay in force");
-                false
-            }
-        }
+    /// What the settings files say now, when one of them changed. A few stat calls otherwise.
+    pub(crate) fn changed(&self, author: Author) -> Option<Loaded> {
+        let place = (self.cwd.as_path(), &self.env, &self.selection);
+        Project::refresh_by(&self.loaded, place, author)?
+            .inspect_err(|error| tracing::warn!(%error, "settings changed and cannot be read; the old ones stay in force"))
+            .ok()
     }
 }

@@ -77,6 +77,8 @@ struct Attached<'a> {
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(default)]
+    hook_name: Option<String>,
+    #[serde(default)]
     new_date: Option<String>,
     /// A prompt that was typed while a turn ran: text or blocks.
     #[serde(borrow, default)]
@@ -87,6 +89,12 @@ struct Attached<'a> {
 fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
     let Some(body) = entry.body.as_deref().and_then(raw) else { return };
     let Ok(attached) = serde_json::from_str::<Attached<'_>>(body.get()) else { return };
+    if let ("hook_additional_context" | "hook_blocking_error", Some(content)) = (attached.kind.as_str(), attached.content) {
+        let say = if attached.kind == "hook_blocking_error" { prompts::hook_feedback } else { prompts::hook_context };
+        let hook = attached.hook_name.unwrap_or_default();
+        restored.history.extend(texts(content).iter().map(|text| Turn::user_text(&say(&hook, text))));
+        return;
+    }
     match (attached.kind.as_str(), attached.content, attached.new_date, attached.prompt) {
         ("x_session_context", Some(content), ..) => {
             let Ok(text) = serde_json::from_str::<String>(content.get()) else { return };
@@ -101,6 +109,12 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
         ("queued_command", .., Some(prompt)) => restored.history.push(Turn::from_content(Role::User, prompt)),
         _ => {}
     }
+}
+
+/// A string, or a list of them.
+fn texts(content: &RawValue) -> Vec<String> {
+    let one = serde_json::from_str::<String>(content.get()).map(|text| vec![text]);
+    one.or_else(|_| serde_json::from_str(content.get())).unwrap_or_default()
 }
 
 fn date_in(context: &str) -> Option<String> {

@@ -40,6 +40,8 @@ pub enum Reason {
     SafetyCheck(&'static str),
     /// The command is not fully understood; the text says what stopped the analysis.
     NotUnderstood(&'static str),
+    /// A hook said so, for this reason.
+    Hook(String),
     /// Nothing allowed it.
     NoRule,
 }
@@ -52,6 +54,7 @@ impl Reason {
             Self::Mode(_) => "mode",
             Self::WorkingDirectory => "workingDir",
             Self::SafetyCheck(_) => "safetyCheck",
+            Self::Hook(_) => "hook",
             Self::ReadOnlyCommand | Self::Harmless | Self::NotUnderstood(_) | Self::NoRule => "other",
         }
     }
@@ -66,6 +69,8 @@ impl Reason {
             Self::Harmless => "the tool needs no permission".into(),
             Self::SafetyCheck(what) => (*what).into(),
             Self::NotUnderstood(what) => format!("the command cannot be judged safely: {what}"),
+            Self::Hook(reason) if reason.is_empty() => "a hook decided it".into(),
+            Self::Hook(reason) => reason.clone(),
             Self::NoRule => "no rule allows it".into(),
         }
     }

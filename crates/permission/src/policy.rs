@@ -1,6 +1,7 @@
 //! The decision: one order for every tool and mode. Refuses to guess: what is not resolved or not understood asks.
 
 mod command;
+mod concern;
 pub(crate) mod explain;
 mod suggesting;
 
@@ -144,7 +145,17 @@ impl Policy {
 
     /// Decides the whole call: the strictest answer over its accesses. A call that declares nothing is judged by name.
     pub fn decide(&self, request: &Request<'_>, facts: &Facts) -> Decision {
-        let judge = |access| self.decide_access(&self.asked(request, access, facts));
+        self.decide_with(request, facts, Leave::None)
+    }
+
+    /// As `decide`, for a call that a hook allows: its word stands in for mode, allow rules and question, never for a deny
+    /// rule, an ask rule, plan mode or a safety check.
+    pub fn decide_allowed(&self, request: &Request<'_>, facts: &Facts) -> Decision {
+        self.decide_with(request, facts, Leave::Hook)
+    }
+
+    fn decide_with(&self, request: &Request<'_>, facts: &Facts, leave: Leave) -> Decision {
+        let judge = |access| self.decide_access(&self.asked(request, access, facts), leave);
         let decisions = request.accesses.iter().map(judge);
         decisions.reduce(Decision::stricter).unwrap_or_else(|| judge(&Access::Use))
     }
@@ -164,7 +175,7 @@ impl Policy {
     }
 
     /// The order of the specification, for one access.
-    fn decide_access(&self, asked: &Asked<'_>) -> Decision {
+    fn decide_access(&self, asked: &Asked<'_>, leave: Leave) -> Decision {
         if let Some(rule) = self.forbidding(Behaviour::Deny, asked) {
             return denied_by_rule(asked, rule);
         }
@@ -178,6 +189,9 @@ impl Policy {
         }
         if let Some(reason) = self.hard_check(asked) {
             return self.ask(asked, reason);
+        }
+        if leave == Leave::Hook {
+            return Decision::Allow(Reason::Hook(String::new()));
         }
         if let Some(reason) = self.allowed_by_mode(asked) {
             return Decision::Allow(reason);
@@ -337,6 +351,13 @@ impl Policy {
             | PermissionMode::BypassPermissions => Decision::Ask(asked.refusal(not_granted(asked.wish()), reason)),
         }
     }
+}
+
+/// Leave that was given beforehand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leave {
+    None,
+    Hook,
 }
 
 /// One access of one call.

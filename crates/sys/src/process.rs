@@ -80,6 +80,11 @@ pub fn configure(config: KeeperConfig) {
     registry::lock().configure(config);
 }
 
+/// Whether something our children left behind still runs.
+pub fn has_strays() -> bool {
+    !tree::strays().is_empty()
+}
+
 /// A path that starts this same binary.
 pub fn own_binary() -> Option<PathBuf> {
     crate::keeper::own_binary()

@@ -6,11 +6,14 @@ use crate::ask::{self, Asker, Matter, Reply, Then};
 use crate::command::Event;
 use crate::session::Io;
 use futures_util::future::BoxFuture;
-use permission::{Decision, Facts, Refusal, Request};
+use crate::hooks::Word;
+use hooks::RequestDecision;
+use permission::{Decision, Facts, Reason, Refusal, Request};
 use serde_json::value::RawValue;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tools::{Call, CallCx, Met, Outcome, Sharing, Workspace};
+use wire::mode::PermissionMode;
 use wire::sdk::{PermissionDenial, SystemBody};
 
 pub(super) enum Prepared {
@@ -43,15 +46,48 @@ fn read(used: &ToolUse, input: &RawValue, io: &Io) -> Result<Box<dyn Call>, Outc
 /// Decides; a refusal is told to the host before its result.
 pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, cancel: CancellationToken) -> Prepared {
     io.adopt_mode().await;
-    let draft = Draft { call, input: used.input.clone(), cancel };
-    match judge(used, &draft, io) {
+    let mut draft = Draft { call, input: used.input.clone(), cancel };
+    let accesses = draft.call.access(&io.workspace());
+    let ruling = io.before_call(used, accesses, &draft.cancel).await;
+    if let Some(Word::Deny(message)) = &ruling.word {
+        return Prepared::Settled(refuse(used, by_hook(message), io).await);
+    }
+    if draft.cancel.is_cancelled() {
+        return Prepared::Settled(Outcome::failed("Not run: the user interrupted the turn."));
+    }
+    if let Some(input) = ruling.input
+        && let Err(outcome) = draft.rewrite(used, input, io)
+    {
+        return Prepared::Settled(outcome);
+    }
+    let (decision, facts) = match &ruling.word {
+        Some(Word::Allow) => judge(used, &draft, Leave::Hook, io),
+        Some(Word::Ask(_) | Word::Deny(_)) | None => judge(used, &draft, Leave::None, io),
+    };
+    match (decision, ruling.word) {
+        // What a hook wants asked is asked, whatever else would have let it pass.
+        (Decision::Allow(_), Some(Word::Ask(reason))) if io.mode == PermissionMode::DontAsk => {
+            Prepared::Settled(refuse(used, by_hook(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await)
+        }
+        (Decision::Allow(_), Some(Word::Ask(reason))) => ask(used, draft, by_hook(&reason), facts, io).await,
         (Decision::Allow(reason), _) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
             ready(used, draft, io)
         }
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
-        (Decision::Ask(refusal), facts) => ask(used, draft, refusal, facts, io).await,
+        (Decision::Ask(refusal), _) => ask(used, draft, refusal, facts, io).await,
     }
+}
+
+fn by_hook(message: &str) -> Refusal {
+    Refusal { message: message.to_owned(), reason: Reason::Hook(message.to_owned()), path: None }
+}
+
+/// Whether a hook gave leave beforehand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leave {
+    None,
+    Hook,
 }
 
 /// A call that is not decided yet.
@@ -60,6 +96,15 @@ struct Draft {
     /// As the model sent it, or as the host changed it.
     input: Box<RawValue>,
     cancel: CancellationToken,
+}
+
+impl Draft {
+    /// Takes another input, which must be readable like the first.
+    fn rewrite(&mut self, used: &ToolUse, input: Box<RawValue>, io: &Io) -> Result<(), Outcome> {
+        self.call = read(used, &input, io)?;
+        self.input = input;
+        Ok(())
+    }
 }
 
 /// A call the host was asked about.
@@ -75,7 +120,46 @@ impl Pending {
     }
 }
 
-async fn ask(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
+/// Somebody must be asked: first the hooks that answer questions, then the host.
+async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
+    match hook_answer(used, &draft, &facts, io).await {
+        None => {}
+        Some(RequestDecision::Deny { message, interrupt }) => {
+            let message = message.unwrap_or_else(|| "Permission was refused by a hook.".into());
+            let outcome = refuse(used, by_hook(&message), io).await;
+            if interrupt {
+                io.hooks.stop.get_or_insert(message);
+            }
+            return Prepared::Settled(outcome);
+        }
+        Some(RequestDecision::Allow { updated_input, updated_permissions }) => {
+            let updates = updated_permissions.into_iter().filter_map(|update| serde_json::from_value(update).ok());
+            io.grant(updates.collect()).await;
+            if let Some(input) = updated_input.and_then(|input| wire::raw::to_raw(&input).ok())
+                && let Err(outcome) = draft.rewrite(used, input, io)
+            {
+                return Prepared::Settled(outcome);
+            }
+            // Rules that deny or ask, and safety checks, stay in force.
+            match judge(used, &draft, Leave::Hook, io) {
+                (Decision::Allow(_), _) => return ready(used, draft, io),
+                (Decision::Deny(refusal), _) => return Prepared::Settled(refuse(used, refusal, io).await),
+                (Decision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
+            }
+        }
+    }
+    ask_host(used, draft, refusal, facts, io).await
+}
+
+async fn hook_answer(used: &ToolUse, draft: &Draft, facts: &Facts, io: &mut Io) -> Option<RequestDecision> {
+    let accesses = draft.call.access(&io.workspace());
+    let name = wire::names::canonical(&used.name);
+    let request = Request::new(name, &accesses).with_input(draft.input.get());
+    let suggestions = io.policy.suggest(&request, facts);
+    io.answer_by_hook(used, &draft.input, accesses, &suggestions, &draft.cancel).await
+}
+
+async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
     let host = match &io.asker {
         Asker::Host(host) => host,
         Asker::Nobody => return Prepared::Settled(refuse(used, refusal, io).await),
@@ -140,21 +224,25 @@ pub(super) async fn answered(
         };
         draft.input = input;
     }
-    match judge(used, &draft, io) {
+    match judge(used, &draft, Leave::None, io) {
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
-        (Decision::Ask(refusal), now) if !is_changed && now != facts => ask(used, draft, refusal, now, io).await,
+        (Decision::Ask(refusal), now) if !is_changed && now != facts => ask_host(used, draft, refusal, now, io).await,
         (Decision::Ask(_) | Decision::Allow(_), _) => ready(used, draft, io),
     }
 }
 
-fn judge(used: &ToolUse, draft: &Draft, io: &Io) -> (Decision, Facts) {
+fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Facts) {
     let workspace = io.workspace();
     let accesses = draft.call.access(&workspace);
     let name = wire::names::canonical(&used.name);
     let request = Request::new(name, &accesses).with_input(draft.input.get());
     let needs = io.policy.needs(&request, &workspace.cwd);
     let facts = Facts::gather(workspace.cwd, needs, sys::real::path);
-    (io.policy.decide(&request, &facts), facts)
+    let decision = match leave {
+        Leave::None => io.policy.decide(&request, &facts),
+        Leave::Hook => io.policy.decide_allowed(&request, &facts),
+    };
+    (decision, facts)
 }
 
 fn ready(used: &ToolUse, draft: Draft, io: &Io) -> Prepared {
