@@ -8,6 +8,7 @@ mod debug;
 mod demo;
 mod doctor;
 mod flags;
+mod hooks;
 mod launch;
 mod parse;
 mod permissions;
@@ -28,6 +29,9 @@ fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().skip(1).collect();
     if argv.first().is_some_and(|word| word == sys::keeper::ARGUMENT) {
         return sys::keeper::run(argv.into_iter().skip(1));
+    }
+    if argv.first().is_some_and(|word| word == ::hooks::pattern::ARGUMENT) {
+        return ::hooks::pattern::run();
     }
     if is_version_probe(&argv) {
         return ExitCode::from(print(&format!("{}\n", wire::version::line())));
@@ -62,6 +66,7 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Auth => answer(auth::run(rest, &Env::snapshot())),
         Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
         Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
+        Subcommand::Hooks => answer(hooks::run(rest, &Env::snapshot())),
         Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
         Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
             Ok((text, code)) => print(&text).max(code),

@@ -12,6 +12,7 @@ pub(crate) enum Subcommand {
     Config,
     Doctor,
     Trust,
+    Hooks,
     Permissions,
     Help,
     /// Known to users of the reference, not part of this build.
@@ -40,6 +41,7 @@ const TABLE: &[Row] = &[
     row("config", Subcommand::Config, "config get|set|add|remove|list|explain|schema: settings files"),
     row("trust", Subcommand::Trust, "trust [path]: see what a folder would run, and trust it or not"),
     row("doctor", Subcommand::Doctor, "Find out what is wrong with this installation"),
+    row("hooks", Subcommand::Hooks, "hooks list|test: which hooks would run, and what they decide"),
     row("permissions", Subcommand::Permissions, "permissions explain|lint|test: what would be allowed, and why"),
     row("completions", Subcommand::Completions, "completions <shell>: print a completion script"),
     row("help", Subcommand::Help, ""),
