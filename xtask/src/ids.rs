@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const LIST: &str = "docs/conformance.md";
-const AREAS: [&str; 3] = ["CLI", "SDK", "TST"];
+const AREAS: [&str; 4] = ["CLI", "EXT", "SDK", "TST"];
 
 /// Area and number, as in `TST-17`.
 type Id = (&'static str, u32);

@@ -188,8 +188,17 @@ fn subject(event: EventName, payload: &Value) -> Option<String> {
         return None;
     }
     let fields = [
-        "tool_name", "source", "reason", "trigger", "notification_type", "agent_type", "error", "load_reason",
-        "command_name", "mcp_server_name", "to_model",
+        "tool_name",
+        "source",
+        "reason",
+        "trigger",
+        "notification_type",
+        "agent_type",
+        "error",
+        "load_reason",
+        "command_name",
+        "mcp_server_name",
+        "to_model",
     ];
     let file = payload.get("file_path").and_then(Value::as_str).filter(|_| event == EventName::FileChanged);
     let file = file.and_then(|path| path.rsplit('/').next()).map(str::to_owned);

@@ -85,7 +85,7 @@ fn a_validator_blocks_what_it_does_not_like() {
     assert!(seen["transcript_path"].as_str().unwrap().ends_with(".jsonl"));
 }
 
-// [EXT-54] [EXT-94] A context injector in Node, and a guard over prompts.
+// [EXT-54] [EXT-94] [EXT-119] [CLI-42] [SDK-158] A context injector in Node, and a guard over prompts.
 #[test]
 fn context_is_injected_and_prompts_can_be_refused() {
     let server = ModelServer::script([Reply::text("one")]);
@@ -127,7 +127,8 @@ fn saved_context_is_replayed_on_resume() {
     let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut all = on("UserPromptSubmit", "", &[command("echo run >> count; echo told once $(wc -l < count)")]);
-    all["hooks"]["SessionStart"] = json!([{"hooks": [command("jq -r .source 2>/dev/null || grep -o '\"source\":\"[a-z]*\"'")]}]);
+    all["hooks"]["SessionStart"] =
+        json!([{"hooks": [command("jq -r .source 2>/dev/null || grep -o '\"source\":\"[a-z]*\"'")]}]);
     settings(&sandbox, &all);
     stream(&sandbox, "hello", &[]);
     stream(&sandbox, "again", &["--continue"]);
@@ -242,13 +243,79 @@ fn a_rewritten_input_is_judged_like_any_other() {
     assert!(!ran(&["--disallowedTools", "Bash(touch *)"]));
 }
 
+// [EXT-82] [EXT-83] [EXT-84] What an answer carries besides: rules are saved where they are meant to be, bypass mode is not
+// for hooks to choose, and a refusal can end the turn.
+#[test]
+fn an_answer_can_carry_grants_or_end_the_turn() {
+    let run = |decision: Value| {
+        let server = ModelServer::script([write("a.txt", "x"), bash("touch b"), Reply::text("end")]);
+        let sandbox = Sandbox::with_server(EXE, &server);
+        let output = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});
+        settings(&sandbox, &on("PermissionRequest", "Write", &[command(&format!("echo '{output}'"))]));
+        let lines = stream(&sandbox, "go", &[]);
+        (sandbox, of_kind(&lines, "result")[0].clone())
+    };
+    let rules = |to: &str| {
+        json!({"type": "addRules", "behavior": "allow", "destination": to,
+        "rules": [{"toolName": "Bash", "ruleContent": "touch b"}]})
+    };
+    let bypass = json!({"type": "setMode", "mode": "bypassPermissions", "destination": "session"});
+    let (sandbox, _) = run(json!({"behavior": "allow", "updatedPermissions": [rules("localSettings")]}));
+    assert!(sandbox.read(".claude/settings.local.json").contains("touch b") && sandbox.project().join("b").exists());
+    let (sandbox, _) = run(json!({"behavior": "allow", "updatedPermissions": [rules("session")]}));
+    assert!(!sandbox.project().join(".claude").exists() && sandbox.project().join("b").exists());
+    let (sandbox, _) = run(json!({"behavior": "allow", "updatedPermissions": [bypass]}));
+    assert!(!sandbox.project().join("b").exists(), "bypass mode needs its launch flag");
+    let (_, result) = run(json!({"behavior": "deny", "message": "not today", "interrupt": true}));
+    assert_eq!(result["terminal_reason"], "hook_stopped");
+}
+
+// [EXT-86] Output of the right shape replaces what the model reads; other output does not.
+#[test]
+fn a_hook_can_replace_the_output_of_a_command() {
+    let read = |output: Value| {
+        let server = ModelServer::script([bash("echo original"), Reply::text("end")]);
+        let sandbox = Sandbox::with_server(EXE, &server);
+        let output = json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": output}});
+        settings(&sandbox, &on("PostToolUse", "Bash", &[command(&format!("echo '{output}'"))]));
+        stream(&sandbox, "go", &["--allowedTools", "Bash"]);
+        server.request(1).tool_results()[0]["content"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(read(json!({"stdout": "replaced", "stderr": "", "interrupted": false})), "replaced");
+    assert!(read(json!({"lines": 3})).contains("original"));
+}
+
+// [EXT-52] [EXT-93] The end of a run kills async hooks, and Stop hooks know the background tasks.
+#[test]
+fn the_end_of_a_run_ends_async_hooks() {
+    let background = Reply::tool("Bash", json!({"command": "sleep 60", "run_in_background": true}));
+    let server = ModelServer::script([background, Reply::text("end")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let detached = json!({"type": "command", "command": "echo $$ > pid; exec sleep 300", "async": true});
+    let mut all = on("SessionStart", "", &[detached]);
+    all["hooks"]["Stop"] = json!([{"hooks": [command("cat > stop.json")]}]);
+    settings(&sandbox, &all);
+    let lines = stream(&sandbox, "go", &["--allowedTools", "Bash"]);
+    let stop: Value = serde_json::from_str(&sandbox.read("stop.json")).unwrap();
+    assert_eq!((&stop["background_tasks"][0]["type"], &stop["session_crons"]), (&json!("shell"), &json!([])));
+    let ended: Vec<&Value> = of_kind(&lines, "system/hook_response");
+    assert_eq!((ended.len(), &ended[0]["outcome"]), (1, &json!("cancelled")));
+    let pid = sandbox.read("pid").trim().to_owned();
+    assert!(!std::path::Path::new(&format!("/proc/{pid}/cmdline")).exists());
+}
+
 // [EXT-80] [EXT-81] A permission question is answered by a hook, and asked only when one is pending.
 #[test]
 fn a_hook_answers_the_permission_question() {
-    let server = ModelServer::script([write("a.txt", "x"), Reply::tool("Read", json!({"file_path": "b.txt"})), Reply::text("end")]);
+    let server = ModelServer::script([
+        write("a.txt", "x"),
+        Reply::tool("Read", json!({"file_path": "b.txt"})),
+        Reply::text("end"),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("b.txt", "b");
-    let output = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}});
+    let output =
+        json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}});
     settings(&sandbox, &on("PermissionRequest", "", &[command(&format!("cat >> asked.jsonl; echo '{output}'"))]));
     stream(&sandbox, "go", &[]);
     assert_eq!(sandbox.read("a.txt"), "x");
@@ -386,7 +453,9 @@ fn edits_of_hooks_count_at_once_unless_a_call_made_them() {
         Reply::text("three"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let mut run = host(&sandbox, &["--settings", r#"{"permissions":{"allow":["Edit"]}}"#, "--permission-mode", "acceptEdits"]).spawn();
+    let mut run =
+        host(&sandbox, &["--settings", r#"{"permissions":{"allow":["Edit"]}}"#, "--permission-mode", "acceptEdits"])
+            .spawn();
     run.send_user("first");
     run.wait_for("result");
     sandbox.write(".claude/settings.json", hooks("by-user"));
@@ -495,7 +564,8 @@ fn moves_and_changed_files_are_told() {
     sandbox.write(".env", "a");
     let root = sandbox.project().display().to_string();
     let mut all = on("CwdChanged", "", &[command(&format!("cat >> {root}/moved.jsonl"))]);
-    all["hooks"]["FileChanged"] = json!([{"matcher": ".env", "hooks": [command(&format!("cat >> {root}/changed.jsonl"))]}]);
+    all["hooks"]["FileChanged"] =
+        json!([{"matcher": ".env", "hooks": [command(&format!("cat >> {root}/changed.jsonl"))]}]);
     all["hooks"]["SessionStart"] = json!([{"hooks": [command(&format!(
         "echo '{}'", json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "watchPaths": [format!("{root}/.env")]}})))]}]);
     settings(&sandbox, &all);
@@ -518,7 +588,10 @@ fn a_session_begins_with_its_hooks() {
     all["hooks"]["InstructionsLoaded"] = json!([{"hooks": [command("cat >> loaded.jsonl")]}]);
     settings(&sandbox, &all);
     stream(&sandbox, "go", &[]);
-    assert!(server.request(0).last_user_text().contains("before you") || server.request(0).all_text().contains("before you"));
+    assert!(
+        server.request(0).last_user_text().contains("before you")
+            || server.request(0).all_text().contains("before you")
+    );
     assert!(!server.request(0).all_text().contains("go\n") && server.requests().len() == 2);
     assert!(!sandbox.project().join("set-up").exists(), "a normal start has no setup");
     let done = sandbox.gimlet(&["--init-only"]).run().expect_clean();
@@ -541,6 +614,7 @@ fn hooks_are_listed_and_tried() {
     let input = r#"{"tool_name":"Bash","tool_input":{"command":"ls"}}"#;
     let tried = sandbox.gimlet(&["hooks", "test", "PreToolUse", "--input", input, "--json"]).run();
     assert_eq!(tried.json()["decision"], "deny");
-    let other = sandbox.gimlet(&["hooks", "test", "PreToolUse", "--input", r#"{"tool_name":"Edit"}"#]).run().expect_clean();
+    let other =
+        sandbox.gimlet(&["hooks", "test", "PreToolUse", "--input", r#"{"tool_name":"Edit"}"#]).run().expect_clean();
     assert!(other.stdout.contains("No hook of PreToolUse matches"));
 }

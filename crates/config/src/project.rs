@@ -137,6 +137,11 @@ impl Loaded {
         Self { stamps: self.stamps, ..previous.clone() }
     }
 
+    /// Whether no file changed since these settings were read. Costs a stat per file.
+    pub fn is_current(&self) -> bool {
+        self.stamps.hold()
+    }
+
     /// The settings files that differ from `previous`.
     pub fn changed_files(&self, previous: &Self) -> Vec<(Source, PathBuf)> {
         let differs = |layer: &Layer, others: &[Layer]| {

@@ -2,13 +2,13 @@
 //! what the model is to read until it can stand beside the conversation, and owns the hooks that run beside it. One method
 //! per moment; an event nobody listens to costs one look.
 
-mod calls;
 mod callers;
+mod calls;
 mod declared;
 mod session;
 mod watch;
 
-pub(crate) use calls::{Batched, Word};
+pub(crate) use calls::{Batched, Ruling, Word};
 pub use declared::{Reduced, catalogue};
 pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
 
@@ -23,14 +23,18 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
-use wire::hooks::{Base, Effort, EventName, HookEvent};
+use wire::hooks::{Base, Effort, EventName, HookEvent, Notification};
 use wire::sdk::SystemBody;
 
 /// Longest text of a hook that goes to the model whole.
 const CONTEXT_LIMIT: usize = 10_000;
 const PREVIEW: usize = 2_000;
+/// How long observers may take after the end of the session.
+const OBSERVERS_GRACE: Duration = Duration::from_millis(1500);
+/// How long a question stays open before somebody is notified.
+const QUESTION_PATIENCE: Duration = Duration::from_secs(6);
 /// Shown of a broken hook's output.
 const SHOWN_OUTPUT: usize = 2_000;
 
@@ -117,6 +121,15 @@ impl Beside {
     }
 }
 
+/// A notification that is not due yet.
+pub(crate) struct Pending(AbortHandle);
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// What an event is about, besides its payload.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
@@ -180,7 +193,10 @@ impl Hooking {
 
     /// Ends what runs beside the session; each is reported as cancelled.
     pub(crate) async fn end(&mut self) {
-        self.observers.shutdown().await;
+        let seen = async { while self.observers.join_next().await.is_some() {} };
+        if tokio::time::timeout(OBSERVERS_GRACE, seen).await.is_err() {
+            self.observers.shutdown().await;
+        }
         self.running.shutdown().await;
         for (id, name, event) in std::mem::take(&mut self.detached).into_values() {
             self.listener.finished(&id, &name, event, None).await;
@@ -262,14 +278,34 @@ impl Io {
 
     /// As an observer: nobody waits for it and nothing comes of it.
     pub(crate) fn observe<E: HookEvent + Send + 'static>(&mut self, event: E) {
+        self.observe_after(Duration::ZERO, event);
+    }
+
+    /// Notification, when a question stays open for some seconds. Dropping the guard takes it back.
+    pub(crate) fn notify_of_question(&mut self, tool: &str) -> Option<Pending> {
+        if self.env.is_on("CLAUDE_CODE_DISABLE_PERMISSION_PROMPT_NOTIFY_HOOKS") {
+            return None;
+        }
+        let event = Notification {
+            message: format!("gimlet needs your permission to use {tool}"),
+            title: None,
+            notification_type: "permission_prompt".into(),
+        };
+        self.observe_after(QUESTION_PATIENCE, event).map(Pending)
+    }
+
+    fn observe_after<E: HookEvent + Send + 'static>(&mut self, delay: Duration, event: E) -> Option<AbortHandle> {
         if !self.hooks.listens(E::EVENT) {
-            return;
+            return None;
         }
         let base = self.hook_base(E::EVENT);
         let cwd = self.workspace().cwd;
         let hooks = Arc::clone(&self.hooks.current);
         let listener = self.hooks.listener.clone();
-        self.hooks.observers.spawn(async move {
+        let observing = async move {
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
+            }
             let occasion = Occasion {
                 base: &base,
                 cwd: &cwd,
@@ -284,7 +320,8 @@ impl Io {
             for problem in hooks.fire(&event, &occasion).await.problems {
                 tracing::warn!(%problem, "a hook failed");
             }
-        });
+        };
+        Some(self.hooks.observers.spawn(observing))
     }
 
     async fn settle_hooks(&mut self, mut merged: Merged) -> Merged {
@@ -311,8 +348,8 @@ impl Io {
             event,
             EventName::SessionStart | EventName::SessionEnd | EventName::Setup | EventName::SubagentStart
         );
-        let with_effort =
-            event.is_tool_event() || matches!(event, EventName::Stop | EventName::SubagentStop | EventName::PostToolBatch);
+        let with_effort = event.is_tool_event()
+            || matches!(event, EventName::Stop | EventName::SubagentStop | EventName::PostToolBatch);
         let level = self.state.facts.effort.clone().filter(|_| with_effort);
         Base {
             session_id: self.host.session_id.clone(),
@@ -337,7 +374,8 @@ impl Hooking {
         }
         let output = report.map(|r| format!("{}\n{}", r.stderr.trim(), r.stdout.trim()).trim().to_owned());
         let output = output.filter(|output| output.contains('\n'));
-        let shown = output.map(|o| format!("\n{}", o.chars().take(SHOWN_OUTPUT).collect::<String>())).unwrap_or_default();
+        let shown =
+            output.map(|o| format!("\n{}", o.chars().take(SHOWN_OUTPUT).collect::<String>())).unwrap_or_default();
         let content = format!("{text}{shown}");
         self.listener.host.system(SystemBody::Informational { content: content.clone(), level: "warning" }).await;
         self.listener.host.notice(format!("Warning: {content}")).await;
@@ -399,8 +437,7 @@ impl Progress for Listener {
         Box::pin(async move {
             match news {
                 Lifecycle::Started { id, name, event, .. } if self.wants(event) => {
-                    let body =
-                        SystemBody::HookStarted { hook_id: id, hook_name: name, hook_event: event.as_str() };
+                    let body = SystemBody::HookStarted { hook_id: id, hook_name: name, hook_event: event.as_str() };
                     self.host.system(body).await;
                 }
                 Lifecycle::Started { .. } => {}

@@ -22,9 +22,9 @@ use crate::scribe::Scribe;
 use crate::session::{HostFlags, InitFacts, Io, Session, Start, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
+use ::hooks::Surroundings;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
-use ::hooks::Surroundings;
 use conversation::Conversation;
 use model::catalog::{Catalog, Served};
 use model::request::Choice;
@@ -272,7 +272,13 @@ impl Opening {
         wanted.then(|| EnvFiles::create(home, id, self.env.non_empty("CLAUDE_ENV_FILE"))).flatten()
     }
 
-    fn hooking(&self, catalogue: ::hooks::Catalogue, callers: HookCallers, host: Host, env_files: Option<EnvFiles>) -> Hooking {
+    fn hooking(
+        &self,
+        catalogue: ::hooks::Catalogue,
+        callers: HookCallers,
+        host: Host,
+        env_files: Option<EnvFiles>,
+    ) -> Hooking {
         let effort = self.options.effort.clone().or_else(|| self.default_effort());
         let mut marks = vec![
             ("CLAUDECODE", "1".to_owned()),

@@ -60,7 +60,9 @@ impl Watch {
     pub(crate) fn changed(&self, author: Author) -> Option<Loaded> {
         let place = (self.cwd.as_path(), &self.env, &self.selection);
         Project::refresh_by(&self.loaded, place, author)?
-            .inspect_err(|error| tracing::warn!(%error, "settings changed and cannot be read; the old ones stay in force"))
+            .inspect_err(
+                |error| tracing::warn!(%error, "settings changed and cannot be read; the old ones stay in force"),
+            )
             .ok()
     }
 }

@@ -178,7 +178,7 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
 fn is_error(reason: EndReason) -> bool {
     !matches!(
         reason,
-         EndReason::Completed
+        EndReason::Completed
             | EndReason::AbortedStreaming
             | EndReason::AbortedTools
             | EndReason::HookStopped

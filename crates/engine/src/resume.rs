@@ -89,7 +89,9 @@ struct Attached<'a> {
 fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
     let Some(body) = entry.body.as_deref().and_then(raw) else { return };
     let Ok(attached) = serde_json::from_str::<Attached<'_>>(body.get()) else { return };
-    if let ("hook_additional_context" | "hook_blocking_error", Some(content)) = (attached.kind.as_str(), attached.content) {
+    if let ("hook_additional_context" | "hook_blocking_error", Some(content)) =
+        (attached.kind.as_str(), attached.content)
+    {
         let say = if attached.kind == "hook_blocking_error" { prompts::hook_feedback } else { prompts::hook_context };
         let hook = attached.hook_name.unwrap_or_default();
         restored.history.extend(texts(content).iter().map(|text| Turn::user_text(&say(&hook, text))));

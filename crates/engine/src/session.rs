@@ -161,8 +161,7 @@ impl Session {
     pub(crate) async fn open_turn(&mut self, opener: &Opener, token: &CancellationToken) -> Result<Opened, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
         self.io.adopt_mode().await;
-        self.io.refresh_settings(Moment::Quiet, token).await;
-        self.io.look_around(token).await;
+        self.look(Moment::Quiet, token).await;
         let mut texts = Vec::new();
         match opener {
             Opener::Prompt(prompt) => {
@@ -195,11 +194,23 @@ impl Session {
         Ok(Opened::Accepted)
     }
 
+    /// Notices changed settings, a moved shell and watched files, and tells the hooks that care.
+    pub(crate) async fn look(&mut self, moment: Moment, token: &CancellationToken) {
+        let Self { control, io, .. } = self;
+        let look = async {
+            io.refresh_settings(moment, token).await;
+            io.look_around(token).await;
+        };
+        // Told to stop meanwhile: the turn notices by itself.
+        control.during(look).await;
+    }
+
     /// The model never sees it; the user hears why.
     async fn refuse_prompt(&mut self, why: String) -> Result<Opened, StoreError> {
         self.io.host.system(SystemBody::Informational { content: why.clone(), level: "warning" }).await;
         let fields = serde_json::json!({"content": why, "level": "warning", "isMeta": false});
-        if let serde_json::Value::Object(fields) = fields {
+        // A fork's file begins with its history, which comes with the first prompt that is accepted.
+        if let (serde_json::Value::Object(fields), None) = (fields, &self.start.fork_of) {
             self.io.scribe.system("informational", fields)?;
         }
         Ok(Opened::Refused(why))

@@ -43,8 +43,10 @@ pub(crate) struct Turn {
     /// The host's id for the prompt.
     pub prompt_uuid: Option<String>,
     pub attempts: step::Attempts,
-    /// How often Stop hooks kept the turn going.
+    /// How often Stop hooks kept the turn going without a call in between.
     pub stop_continued: u32,
+    /// They did so at least once.
+    pub stop_active: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -81,6 +83,7 @@ impl Turn {
             prompt_uuid,
             attempts: step::Attempts::new(&session.io.env),
             stop_continued: 0,
+            stop_active: false,
         }
     }
 
@@ -141,7 +144,7 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
         match decide(&turn.facts) {
             Next::CallModel => call_model(session, &mut turn).await,
             Next::RunCalls => {
-                session.io.refresh_settings(Moment::Quiet, &turn.token).await;
+                session.look(Moment::Quiet, &token).await;
                 run_calls(session, &mut turn).await;
             }
             Next::Wait(delay) => wait(session, &mut turn, delay).await,
@@ -199,22 +202,20 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
     if let Err(error) = session.place_beside() {
         turn.unrecorded(&error);
     }
-    let Session { control, io, .. } = session;
-    let look = async {
-        io.refresh_settings(Moment::AfterCalls, &token).await;
-        io.look_around(&token).await;
-    };
-    control.during(look).await;
+    turn.stop_continued = 0;
+    session.look(Moment::AfterCalls, &token).await;
 }
 
 /// Asks the Stop hooks; the reason to end, or none when they keep the turn going.
 async fn stop(session: &mut Session, turn: &mut Turn) -> Option<EndReason> {
-    let state = StopState { continued: turn.stop_continued, text: &turn.text, token: &turn.token };
+    let state =
+        StopState { active: turn.stop_active, continued: turn.stop_continued, text: &turn.text, token: &turn.token };
     match session.stop_hooks(state).await {
         Ok(StopSays::End) => Some(EndReason::Completed),
         Ok(StopSays::Prevented) => Some(EndReason::StopHookPrevented),
         Ok(StopSays::GoOn(text)) => {
             turn.stop_continued += 1;
+            turn.stop_active = true;
             if turn.facts.max_turns.is_some_and(|max| turn.facts.steps >= max) {
                 return Some(EndReason::MaxTurns);
             }

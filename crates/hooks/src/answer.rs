@@ -8,14 +8,27 @@ use wire::hooks::{Blocks, Common, EventName, Judgement};
 /// How a handler ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ran {
-    Exited { code: Option<i32>, stdout: String, stderr: String, cut: bool },
+    Exited {
+        code: Option<i32>,
+        stdout: String,
+        stderr: String,
+        cut: bool,
+    },
     /// An HTTP answer with status 2xx, an MCP tool's text, or a host's answer.
-    Replied { body: String },
+    Replied {
+        body: String,
+    },
     /// What the model of a prompt or agent handler answered.
-    Judged { text: String },
+    Judged {
+        text: String,
+    },
     /// It could not be started, or the other side failed.
-    Failed { why: String },
-    TimedOut { after: std::time::Duration },
+    Failed {
+        why: String,
+    },
+    TimedOut {
+        after: std::time::Duration,
+    },
     Cancelled,
 }
 
@@ -96,9 +109,7 @@ pub fn read(event: EventName, kind: &Kind, ran: &Ran) -> Answer {
         Ran::Replied { body } => replied(event, body),
         Ran::Judged { text } => judged(event, kind, text),
         Ran::Failed { why } => Answer::problem(why.clone()),
-        Ran::TimedOut { after } => {
-            Answer::problem(format!("timed out after {} s and was stopped", seconds(*after)))
-        }
+        Ran::TimedOut { after } => Answer::problem(format!("timed out after {} s and was stopped", seconds(*after))),
         Ran::Cancelled => Answer::default(),
     }
 }
@@ -204,8 +215,16 @@ fn lines(text: &str) -> Option<Said> {
 }
 
 const KNOWN: [&str; 10] = [
-    "continue", "stopReason", "suppressOutput", "systemMessage", "terminalSequence", "decision", "reason",
-    "hookSpecificOutput", "async", "asyncTimeout",
+    "continue",
+    "stopReason",
+    "suppressOutput",
+    "systemMessage",
+    "terminalSequence",
+    "decision",
+    "reason",
+    "hookSpecificOutput",
+    "async",
+    "asyncTimeout",
 ];
 /// Keys people put at the top although they count only inside `hookSpecificOutput`.
 const MISPLACED: [&str; 5] =

@@ -64,8 +64,8 @@ fn a_wrong_schema_is_a_problem_unless_it_exits_with_two() {
 // [EXT-63] [EXT-64] [EXT-65]
 #[test]
 fn common_fields_are_read() {
-    let output =
-        json!({"continue": false, "stopReason": "enough", "systemMessage": "hello", "suppressOutput": true}).to_string();
+    let output = json!({"continue": false, "stopReason": "enough", "systemMessage": "hello", "suppressOutput": true})
+        .to_string();
     let answer = exit(PostToolUse, 0, &output, "");
     assert_eq!((answer.stop.as_deref(), answer.message.as_deref()), (Some("enough"), Some("hello")));
     let discarded = exit(EventName::Notification, 0, &output, "");
@@ -149,6 +149,7 @@ fn time_limits_are_documented_defaults() {
 #[test]
 fn output_that_was_cut_is_not_read_as_json() {
     let kind = Kind::Callback { id: String::new() };
-    let ran = Ran::Exited { code: Some(0), stdout: "{\"decision\":\"block\"}".into(), stderr: String::new(), cut: true };
+    let ran =
+        Ran::Exited { code: Some(0), stdout: "{\"decision\":\"block\"}".into(), stderr: String::new(), cut: true };
     assert!(read(PreToolUse, &kind, &ran).problem.unwrap().contains("too large"));
 }

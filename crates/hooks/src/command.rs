@@ -181,7 +181,8 @@ fn missing_script(start: &Start<'_>, around: &Surroundings) -> Option<PathBuf> {
     let name = first.rsplit('/').next().unwrap_or(first);
     let script = if INTERPRETERS.contains(&name) { words.get(1)? } else { first };
     values(start.origin, around).into_iter().find_map(|(name, value)| {
-        let rest = script.strip_prefix(&format!("${{{name}}}/")).or_else(|| script.strip_prefix(&format!("${name}/")))?;
+        let rest =
+            script.strip_prefix(&format!("${{{name}}}/")).or_else(|| script.strip_prefix(&format!("${name}/")))?;
         let plain = !rest.contains(['$', '`', '*', '?', '\\', ';', '|', '&', '<', '>', '(', ')']);
         let path = value.join(rest);
         (plain && !path.exists()).then_some(path)

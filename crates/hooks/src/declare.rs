@@ -73,7 +73,9 @@ pub enum Kind {
     Prompt(Ask),
     Agent(Ask),
     /// A function of the host.
-    Callback { id: String },
+    Callback {
+        id: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,7 +199,13 @@ fn command(fields: &Fields<'_>) -> Result<Command, String> {
         Some(other) => return Err(format!("shell {other:?} is not known; use bash or powershell")),
     };
     let command = fields.required("command")?;
-    Ok(Command { command, args: fields.texts("args")?, shell, detachment, rewake_message: fields.text("rewakeMessage")? })
+    Ok(Command {
+        command,
+        args: fields.texts("args")?,
+        shell,
+        detachment,
+        rewake_message: fields.text("rewakeMessage")?,
+    })
 }
 
 fn http(fields: &Fields<'_>) -> Result<Http, String> {

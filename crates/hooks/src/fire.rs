@@ -178,7 +178,8 @@ impl Hooks {
         let done = join_all(runs).await;
         let mut joining = Joining { event, original: at.tool_input, merged, rewrites: Vec::new() };
         for (entry, (report, answer)) in awaited.iter().zip(done) {
-            if matches!(entry.origin, Origin::Skill { .. }) && entry.handler.once && report.outcome == Outcome::Success {
+            if matches!(entry.origin, Origin::Skill { .. }) && entry.handler.once && report.outcome == Outcome::Success
+            {
                 self.spent.lock().unwrap_or_else(PoisonError::into_inner).insert(entry.number);
             }
             joining.add(entry, report, answer);
@@ -227,7 +228,13 @@ impl Hooks {
         }
     }
 
-    async fn run(&self, entry: &Arc<Entry>, name: &str, payload: &Arc<str>, at: &Occasion<'_>) -> (Report, answer::Answer) {
+    async fn run(
+        &self,
+        entry: &Arc<Entry>,
+        name: &str,
+        payload: &Arc<str>,
+        at: &Occasion<'_>,
+    ) -> (Report, answer::Answer) {
         let id = sys::id::uuid();
         at.progress.tell(started(&id, name, entry)).await;
         let since = Instant::now();
@@ -241,8 +248,14 @@ impl Hooks {
         let answer = answer::read(entry.event, &entry.handler.kind, &ran);
         let report = report(id, name, entry, &ran, &answer, since);
         tracing::debug!(
-            hook = name, what = report.what, code = report.exit_code, outcome = report.outcome.as_str(),
-            stdout = report.stdout, stderr = report.stderr, ms = report.duration_ms, "hook ended"
+            hook = name,
+            what = report.what,
+            code = report.exit_code,
+            outcome = report.outcome.as_str(),
+            stdout = report.stdout,
+            stderr = report.stderr,
+            ms = report.duration_ms,
+            "hook ended"
         );
         at.progress.tell(Lifecycle::Finished(report.clone())).await;
         (report, answer)

@@ -67,7 +67,9 @@ fn interpolate(text: &str, may: &impl Fn(&str) -> bool, env: &Env) -> String {
         let after = &rest[at + 1..];
         let (name, tail) = match after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
             Some((name, tail)) => (name, tail),
-            None => after.split_at(after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(after.len())),
+            None => {
+                after.split_at(after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(after.len()))
+            }
         };
         if name.is_empty() {
             out.push('$');

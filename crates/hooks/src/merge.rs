@@ -128,7 +128,13 @@ impl Joining<'_> {
             permission = Some((Permission::Deny, Some(message.clone())));
         }
         if let Some((permission, reason)) = permission {
-            self.verdict(Verdict { permission, reason, hook: hook.clone(), what: what.clone(), tag: entry.origin.tag() });
+            self.verdict(Verdict {
+                permission,
+                reason,
+                hook: hook.clone(),
+                what: what.clone(),
+                tag: entry.origin.tag(),
+            });
         }
         if let Some(message) = block {
             self.merged.blocks.push(Block { hook: hook.clone(), what, message });
@@ -170,7 +176,9 @@ impl Joining<'_> {
     fn rest(&mut self, rest: Rest) {
         let merged = &mut self.merged;
         merged.request = match (merged.request.take(), rest.request) {
-            (Some(deny @ RequestDecision::Deny { .. }), _) | (_, Some(deny @ RequestDecision::Deny { .. })) => Some(deny),
+            (Some(deny @ RequestDecision::Deny { .. }), _) | (_, Some(deny @ RequestDecision::Deny { .. })) => {
+                Some(deny)
+            }
             (old, new) => new.or(old),
         };
         merged.updated_output = rest.updated_output.or(merged.updated_output.take());

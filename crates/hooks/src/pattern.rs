@@ -120,7 +120,8 @@ pub fn run() -> ExitCode {
 
 /// The same expression for the linear engine, or `None` when the two might not mean the same.
 fn translate(text: &str) -> Option<String> {
-    let mut translator = Translator { rest: text.chars().peekable(), out: String::with_capacity(text.len() + 16), depth: 0 };
+    let mut translator =
+        Translator { rest: text.chars().peekable(), out: String::with_capacity(text.len() + 16), depth: 0 };
     translator.run()?;
     Some(translator.out)
 }
@@ -307,8 +308,22 @@ mod tests {
     #[test]
     fn what_means_something_else_elsewhere_is_not_translated() {
         for pattern in [
-            "^(?!Bash$).*", "(a)\\1", "[a&&b]x(?=c)", "[]", "[^]", "a{", "x]", "(?i)a", r"\p{L}", "^*", "a**", "(",
-            r"\u0041", "[a--b]", "(?<n>a)", r"[\w-x]",
+            "^(?!Bash$).*",
+            "(a)\\1",
+            "[a&&b]x(?=c)",
+            "[]",
+            "[^]",
+            "a{",
+            "x]",
+            "(?i)a",
+            r"\p{L}",
+            "^*",
+            "a**",
+            "(",
+            r"\u0041",
+            "[a--b]",
+            "(?<n>a)",
+            r"[\w-x]",
         ] {
             assert_eq!(Pattern::new(pattern).quick("a"), None, "{pattern}");
         }

@@ -4,15 +4,16 @@
 use super::ToolUse;
 use crate::ask::{self, Asker, Matter, Reply, Then};
 use crate::command::Event;
+use crate::hooks::{Ruling, Word};
 use crate::session::Io;
 use futures_util::future::BoxFuture;
-use crate::hooks::Word;
 use hooks::RequestDecision;
 use permission::{Decision, Facts, Reason, Refusal, Request};
 use serde_json::value::RawValue;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tools::{Call, CallCx, Met, Outcome, Sharing, Workspace};
+use wire::hooks::EventName;
 use wire::mode::PermissionMode;
 use wire::sdk::{PermissionDenial, SystemBody};
 
@@ -47,8 +48,12 @@ fn read(used: &ToolUse, input: &RawValue, io: &Io) -> Result<Box<dyn Call>, Outc
 pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, cancel: CancellationToken) -> Prepared {
     io.adopt_mode().await;
     let mut draft = Draft { call, input: used.input.clone(), cancel };
-    let accesses = draft.call.access(&io.workspace());
-    let ruling = io.before_call(used, accesses, &draft.cancel).await;
+    let ruling = if io.hooks.listens(EventName::PreToolUse) {
+        let accesses = draft.call.access(&io.workspace());
+        io.before_call(used, accesses, &draft.cancel).await
+    } else {
+        Ruling::default()
+    };
     if let Some(Word::Deny(message)) = &ruling.word {
         return Prepared::Settled(refuse(used, by_hook(message), io).await);
     }
@@ -66,9 +71,9 @@ pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, ca
     };
     match (decision, ruling.word) {
         // What a hook wants asked is asked, whatever else would have let it pass.
-        (Decision::Allow(_), Some(Word::Ask(reason))) if io.mode == PermissionMode::DontAsk => {
-            Prepared::Settled(refuse(used, by_hook(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await)
-        }
+        (Decision::Allow(_), Some(Word::Ask(reason))) if io.mode == PermissionMode::DontAsk => Prepared::Settled(
+            refuse(used, by_hook(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await,
+        ),
         (Decision::Allow(_), Some(Word::Ask(reason))) => ask(used, draft, by_hook(&reason), facts, io).await,
         (Decision::Allow(reason), _) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
@@ -152,6 +157,9 @@ async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, i
 }
 
 async fn hook_answer(used: &ToolUse, draft: &Draft, facts: &Facts, io: &mut Io) -> Option<RequestDecision> {
+    if !io.hooks.listens(EventName::PermissionRequest) {
+        return None;
+    }
     let accesses = draft.call.access(&io.workspace());
     let name = wire::names::canonical(&used.name);
     let request = Request::new(name, &accesses).with_input(draft.input.get());
@@ -186,6 +194,12 @@ async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, 
     };
     let reply = ask::pose(host, &matter);
     tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "the host is asked");
+    let notice = io.notify_of_question(&used.name);
+    let reply = async move {
+        let reply = reply.await;
+        drop(notice);
+        reply
+    };
     Prepared::Asking(Box::new(Pending { draft, facts }), Box::pin(reply))
 }
 

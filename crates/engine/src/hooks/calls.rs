@@ -107,7 +107,13 @@ impl Io {
     }
 
     /// PostToolUse or PostToolUseFailure, for a call that ran. May change what the model is told.
-    pub(crate) async fn after_call(&mut self, used: &ToolUse, outcome: &mut Outcome, took_ms: u64, cancel: &CancellationToken) {
+    pub(crate) async fn after_call(
+        &mut self,
+        used: &ToolUse,
+        outcome: &mut Outcome,
+        took_ms: u64,
+        cancel: &CancellationToken,
+    ) {
         let event = if outcome.is_error { EventName::PostToolUseFailure } else { EventName::PostToolUse };
         let rewritten = self.hooks.rewritten.remove(&used.id);
         if !self.hooks.listens(event) || (outcome.is_error && cancel.is_cancelled()) {

@@ -54,12 +54,8 @@ impl Session {
             if let Some(trigger) = trigger {
                 io.fire(&Setup { trigger: trigger.to_owned() }, Scope::new(&token)).await;
             }
-            let event = SessionStart {
-                source: source.to_owned(),
-                model: Some(model),
-                agent_type: None,
-                session_title: None,
-            };
+            let event =
+                SessionStart { source: source.to_owned(), model: Some(model), agent_type: None, session_title: None };
             io.fire(&event, Scope::new(&token)).await
         };
         let Some(merged) = control.during(phase).await else { return };
@@ -102,7 +98,8 @@ impl Session {
         };
         let stop = self.io.hooks.stop.take();
         if let Some(reason) = merged.blocked().or(stop) {
-            let original = if merged.suppress_original_prompt { String::new() } else { format!("\n\nOriginal prompt: {text}") };
+            let original =
+                if merged.suppress_original_prompt { String::new() } else { format!("\n\nOriginal prompt: {text}") };
             return PromptSays::Blocked(format!("UserPromptSubmit operation blocked by hook:\n{reason}{original}"));
         }
         if let Some(custom_title) = merged.session_title.take() {
@@ -149,7 +146,7 @@ impl Session {
         }
         self.io.scribe.flush().await?;
         let event = Stop {
-            stop_hook_active: state.continued > 0,
+            stop_hook_active: state.active,
             last_assistant_message: Some(state.text.to_owned()).filter(|text| !text.is_empty()),
             background_tasks: self.io.background_tasks(),
             session_crons: Vec::new(),
@@ -246,7 +243,9 @@ impl Session {
 /// How the turn stands when it is about to stop.
 #[derive(Clone, Copy)]
 pub(crate) struct StopState<'a> {
-    /// How often Stop hooks kept it going.
+    /// Stop hooks kept it going before.
+    pub active: bool,
+    /// How often in a row.
     pub continued: u32,
     pub text: &'a str,
     pub token: &'a CancellationToken,
@@ -287,6 +286,9 @@ impl Io {
 
     /// Takes changed settings into force. ConfigChange hooks may refuse them, except the administrator's.
     pub(crate) async fn refresh_settings(&mut self, moment: Moment, cancel: &CancellationToken) {
+        if self.watch.loaded.is_current() {
+            return;
+        }
         let author = match moment {
             Moment::AfterCalls => Author::Session,
             Moment::Quiet if self.state.tasks.running().is_empty() && !sys::process::has_strays() => Author::User,

@@ -120,7 +120,8 @@ fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
 impl Io {
     pub(crate) fn set_watch_paths(&mut self, paths: Option<Vec<String>>) {
         if let Some(paths) = paths {
-            self.hooks.watched.dynamic = paths.into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+            self.hooks.watched.dynamic =
+                paths.into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
             self.hooks.watched.is_set_up = false;
         }
     }
