@@ -61,6 +61,7 @@ pub(crate) struct Hooking {
     /// Inputs a hook rewrote, by call.
     rewritten: BTreeMap<String, Box<RawValue>>,
     watched: watch::Watched,
+    agent: Option<Agent>,
     pub env_files: Option<watch::EnvFiles>,
 }
 
@@ -78,6 +79,16 @@ pub(crate) struct Parts {
 
 pub(crate) use callers::Callers as HookCallers;
 pub(crate) use watch::EnvFiles;
+
+/// A subagent, as its hooks are told of it.
+#[derive(Clone, Debug)]
+#[allow(dead_code, reason = "made once there are subagents")]
+pub(crate) struct Agent {
+    pub id: String,
+    pub kind: String,
+    /// The file of the main session.
+    pub transcript: PathBuf,
+}
 
 /// A text of a hook for the model, and its transcript line.
 #[derive(Clone, Debug)]
@@ -170,7 +181,31 @@ impl Hooking {
             woken: VecDeque::new(),
             rewritten: BTreeMap::new(),
             watched: watch::Watched::new(parts.cwd),
+            agent: None,
             env_files: parts.env_files,
+        }
+    }
+
+    /// The same hooks around the calls of a subagent.
+    #[allow(dead_code, reason = "called once there are subagents")]
+    pub(crate) fn for_agent(&self, agent: Agent, cwd: PathBuf) -> Self {
+        Self {
+            current: Arc::clone(&self.current),
+            callers: Arc::clone(&self.callers),
+            around: self.around.clone(),
+            listener: self.listener.clone(),
+            told: self.told.clone(),
+            running: JoinSet::new(),
+            detached: BTreeMap::new(),
+            observers: JoinSet::new(),
+            stop: None,
+            beside: Vec::new(),
+            later: Vec::new(),
+            woken: VecDeque::new(),
+            rewritten: BTreeMap::new(),
+            watched: watch::Watched::new(cwd),
+            agent: Some(agent),
+            env_files: self.env_files.clone(),
         }
     }
 
@@ -350,16 +385,18 @@ impl Io {
         );
         let with_effort = event.is_tool_event()
             || matches!(event, EventName::Stop | EventName::SubagentStop | EventName::PostToolBatch);
+        let agent = self.hooks.agent.as_ref();
+        let transcript = agent.map_or_else(|| self.scribe.transcript().path(), |agent| &agent.transcript);
         let level = self.state.facts.effort.clone().filter(|_| with_effort);
         Base {
             session_id: self.host.session_id.clone(),
-            transcript_path: self.scribe.transcript().path().display().to_string(),
+            transcript_path: transcript.display().to_string(),
             cwd: self.workspace().cwd.display().to_string(),
             prompt_id: self.scribe.prompt_id().map(str::to_owned),
             permission_mode: (!quiet).then(|| self.mode.as_str()),
             effort: level.map(|level| Effort { level }),
-            agent_id: None,
-            agent_type: None,
+            agent_id: agent.map(|agent| agent.id.clone()),
+            agent_type: agent.map(|agent| agent.kind.clone()),
         }
     }
 }
