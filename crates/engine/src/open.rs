@@ -174,8 +174,8 @@ impl Opening {
             structured,
         };
         let context = self.context(identity, registry.tool_fragments().into_iter().map(Fragment::new).collect());
-        let setup = self.options.setup;
-        let start = Start { setup, ..self.conversation.start(self.options.name, self.mode) };
+        let (setup, only_hooks) = (self.options.setup, self.options.init_only);
+        let start = Start { setup, only_hooks, ..self.conversation.start(self.options.name, self.mode) };
         let lanes = Lanes { commands, questions: posed };
         Ok(Session { control: Control::new(lanes, host, modes), context, io, start })
     }

@@ -45,6 +45,8 @@ pub(crate) struct Start {
     pub source: &'static str,
     /// Which Setup hooks run first.
     pub setup: Option<&'static str>,
+    /// `--init-only`
+    pub only_hooks: bool,
     /// What SessionStart hooks want the model to know.
     pub contexts: Vec<crate::hooks::Beside>,
     /// A SessionStart hook said `continue: false`.

@@ -68,7 +68,9 @@ impl Session {
             self.start.name.get_or_insert(title);
         }
         self.io.set_watch_paths(merged.watch_paths.take());
-        self.control.put_first(std::mem::take(&mut merged.initial_user_messages));
+        if !self.start.only_hooks {
+            self.control.put_first(std::mem::take(&mut merged.initial_user_messages));
+        }
         // A start cannot be stopped, only what follows it.
         if let Some(reason) = self.io.hooks.stop.take() {
             self.start.refused = Some(reason);
