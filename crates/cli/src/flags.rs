@@ -176,6 +176,11 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("debug-file", One, "path", Diagnosis, "Write the debug log to this file", Set(|a, v| { a.debug.on = true; a.debug.file = path(v); })),
     row("debug-to-stderr", Switch, "", Hidden, "", Set(|a, _| { a.debug.on = true; a.debug.to_stderr = true; })),
 
+    row("include-hook-events", Switch, "", Run, "Tell every run of a hook in stream-json", Set(|a, _| a.options.hook_events = true)),
+    row("init", Switch, "", Session, "Run Setup hooks (init) first", Set(|a, _| a.options.setup = Some("init"))),
+    row("maintenance", Switch, "", Session, "Run Setup hooks (maintenance) first", Set(|a, _| a.options.setup = Some("maintenance"))),
+    row("init-only", Switch, "", Session, "Run Setup and SessionStart hooks, then exit", Set(|a, _| { a.options.init_only = true; a.options.setup = Some("init"); })),
+
     row("forward-subagent-text", Switch, "", Hidden, "", Set(|a, _| a.forward_subagent_text = true)),
     row("bg", Switch, "", Hidden, "", Set(|a, _| a.background = true)).alias(&["background"]),
 
@@ -189,9 +194,6 @@ pub(crate) const FLAGS: &[Flag] = &[
     ignored("dangerously-load-development-channels", Greedy),
     ignored("exclude-dynamic-system-prompt-sections", Switch),
     ignored("ide", Switch),
-    ignored("include-hook-events", Switch),
-    ignored("init", Switch),
-    ignored("maintenance", Switch),
     ignored("mcp-config", Greedy),
     ignored("no-chrome", Switch),
     ignored("permission-prompts", One),
@@ -209,7 +211,6 @@ pub(crate) const FLAGS: &[Flag] = &[
     refused("worktree", Optional, "create the worktree with git and start gimlet in it").short('w'),
     refused("tmux", OptionalEquals, "it needs --worktree"),
     refused("exec", One, "it needs --bg"),
-    refused("init-only", Switch, "there are no setup hooks to run"),
     refused("cloud", Optional, "there are no hosted sessions").alias(&["remote"]),
     refused("environment", One, "there are no hosted sessions"),
     refused("ref", One, "there are no hosted sessions"),

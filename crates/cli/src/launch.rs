@@ -39,6 +39,7 @@ pub(crate) struct Surroundings {
 /// Whether this command line runs without a terminal.
 fn is_headless(args: &Args, around: &Surroundings) -> bool {
     args.print
+        || args.options.init_only
         || args.input == Some(Format::StreamJson)
         || matches!(args.output, Some(Format::Json | Format::StreamJson))
         || !around.stdout_is_terminal

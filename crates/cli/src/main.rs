@@ -8,6 +8,7 @@ mod debug;
 mod demo;
 mod doctor;
 mod flags;
+mod hooks;
 mod launch;
 mod nearest;
 mod memory;
@@ -36,6 +37,9 @@ fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     if argv.first().is_some_and(|word| word == sys::sandbox::inner::ARGUMENT) {
         return sys::sandbox::inner::run(argv.into_iter().skip(1));
+    }
+    if argv.first().is_some_and(|word| word == ::hooks::pattern::ARGUMENT) {
+        return ::hooks::pattern::run();
     }
     if is_version_probe(&argv) {
         return ExitCode::from(print(&format!("{}\n", wire::version::line())));
@@ -72,6 +76,7 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
         Subcommand::Memory => answer(memory::run(rest, &Env::snapshot())),
         Subcommand::Sandbox => answer(sandbox::run(rest, &Env::snapshot())),
+        Subcommand::Hooks => answer(hooks::run(rest, &Env::snapshot())),
         Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
         Subcommand::Undo => answer(undo::run(rest, &Env::snapshot())),
         Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {

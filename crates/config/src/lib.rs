@@ -36,5 +36,5 @@ pub use credentials::{Credential, CredentialOptions, NoCredential, Secret};
 pub use helper::{HelperError, run_helper};
 pub use layer::{Diagnostic, Held, Layer};
 pub use memory::{MemoryFile, MemoryScope};
-pub use project::{ConfigError, Helper, Loaded, Project, Selection, TrustChoice};
+pub use project::{Author, ConfigError, Helper, Loaded, Project, Selection, TrustChoice};
 pub use state::{GlobalState, StateError};

@@ -124,6 +124,39 @@ impl Loaded {
     }
 }
 
+/// Who may have changed a settings file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// Nothing of the session ran meanwhile.
+    User,
+    /// A tool call or a background task may have done it.
+    Session,
+}
+
+impl Loaded {
+    /// The older settings stay in force, and `self` is not noticed again.
+    #[must_use]
+    pub fn set_aside(self, previous: &Self) -> Self {
+        Self { stamps: self.stamps, ..previous.clone() }
+    }
+
+    /// Whether no file changed since these settings were read. Costs a stat per file.
+    pub fn is_current(&self) -> bool {
+        self.stamps.hold()
+    }
+
+    /// The settings files that differ from `previous`.
+    pub fn changed_files(&self, previous: &Self) -> Vec<(Source, PathBuf)> {
+        let differs = |layer: &Layer, others: &[Layer]| {
+            let twin = others.iter().find(|other| other.source == layer.source && other.path == layer.path);
+            twin.is_none_or(|twin| twin.raw != layer.raw)
+        };
+        let ours = self.layers.iter().filter(|layer| differs(layer, &previous.layers));
+        let gone = previous.layers.iter().filter(|layer| !self.layers.iter().any(|l| l.path == layer.path));
+        ours.chain(gone).filter_map(|layer| Some((layer.source, layer.path.clone()?))).collect()
+    }
+}
+
 pub struct Project;
 
 impl Project {
@@ -158,10 +191,20 @@ impl Project {
         env: &Env,
         selection: &Selection,
     ) -> Option<Result<Loaded, ConfigError>> {
+        Self::refresh_by(previous, (cwd, env, selection), Author::Session)
+    }
+
+    /// As `refresh`, when it is known who changed the files: what the user did to hooks counts at once.
+    pub fn refresh_by(
+        previous: &Loaded,
+        (cwd, env, selection): (&Path, &Env, &Selection),
+        author: Author,
+    ) -> Option<Result<Loaded, ConfigError>> {
         if previous.stamps.hold() {
             return None;
         }
-        Some(Self::open(cwd, env, selection).map(|now| restrain(now, previous)))
+        let wanted = |now: Loaded| hooks_of(restrain(now, previous), previous, author);
+        Some(Self::open(cwd, env, selection).map(wanted))
     }
 }
 
@@ -182,10 +225,6 @@ fn restrain(mut now: Loaded, previous: &Loaded) -> Loaded {
         }
         known
     });
-    if now.settings.hooks != previous.settings.hooks {
-        pending.push("hooks".into());
-        now.settings.hooks.clone_from(&previous.settings.hooks);
-    }
     if now.helper != previous.helper {
         pending.push("apiKeyHelper".into());
         now.helper.clone_from(&previous.helper);
@@ -201,6 +240,34 @@ fn restrain(mut now: Loaded, previous: &Loaded) -> Loaded {
     }
     now.env = previous.env.clone();
     now.pending = pending;
+    now
+}
+
+/// Hooks that the session may have written, or taken away, wait. A file whose hooks did not change keeps what waited before.
+fn hooks_of(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
+    const KEYS: [&str; 2] = ["hooks", "disableAllHooks"];
+    let mut waits = false;
+    for layer in now.layers.iter_mut().filter(|layer| layer.source != Source::Managed) {
+        let before = previous.layers.iter().find(|old| old.source == layer.source && old.path == layer.path);
+        for key in KEYS {
+            let changed = before.and_then(|old| old.raw.get(key)) != layer.raw.get(key);
+            if changed && author == Author::User {
+                continue;
+            }
+            waits |= changed;
+            match before.and_then(|old| old.effective.get(key)) {
+                Some(value) => drop(layer.effective.insert(key.into(), value.clone())),
+                None => drop(layer.effective.remove(key)),
+            }
+        }
+    }
+    if waits {
+        now.pending.push("hooks".into());
+    }
+    if author == Author::Session {
+        now.settings.hooks.clone_from(&previous.settings.hooks);
+        now.settings.disable_all_hooks = previous.settings.disable_all_hooks;
+    }
     now
 }
 

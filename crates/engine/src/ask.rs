@@ -187,6 +187,7 @@ impl<'a> Matter<'a> {
             | Reason::NotUnderstood(_)
             | Reason::Sandboxed
             | Reason::SandboxOverride
+            | Reason::Hook(_)
             | Reason::NoRule => outside,
         };
         let real = self.facts.real_location(path).unwrap_or(path);

@@ -6,6 +6,7 @@ mod prepare;
 mod safekeeping;
 
 use crate::ask::Reply;
+use crate::hooks::Batched;
 use crate::session::Io;
 use prepare::{Pending, Prepared, prepare};
 use serde_json::value::RawValue;
@@ -31,6 +32,8 @@ pub(crate) struct ToolUse {
     pub assistant_uuid: String,
     /// The input was not JSON; this is what came instead.
     pub malformed: Option<String>,
+    /// How many calls its message made, and which of them this is.
+    pub batch: (usize, usize),
 }
 
 /// What running a batch came to.
@@ -46,14 +49,24 @@ pub(crate) struct Report {
 }
 
 /// Runs `uses` to their ends. Stops early only when the transcript can no longer be written.
-pub(crate) async fn run(uses: Vec<ToolUse>, io: &mut Io, turn: &CancellationToken) -> Result<Report, StoreError> {
+pub(crate) async fn run(mut uses: Vec<ToolUse>, io: &mut Io, turn: &CancellationToken) -> Result<Report, StoreError> {
+    let size = uses.len();
+    for (index, used) in uses.iter_mut().enumerate() {
+        used.batch = (size, index);
+    }
     let mut batch = Batch::new(uses, io, turn);
     let mut report = Report { all_malformed: batch.uses.iter().all(|u| u.malformed.is_some()), ..Report::default() };
     let mut progress = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
     loop {
+        // First what ended: its hooks run before the next call that changes something.
+        batch.deliver_ready(io, &mut report).await?;
         batch.start_ready(io).await;
         batch.deliver_ready(io, &mut report).await?;
         if batch.running.is_empty() && batch.waiting.is_empty() {
+            let done = |(used, result)| Batched { used, result };
+            let all: Vec<Batched<'_>> =
+                batch.uses.iter().zip(report.results.iter().map(|result| &**result)).map(done).collect();
+            io.after_batch(&all, turn).await;
             return Ok(report);
         }
         tokio::select! {
@@ -80,6 +93,7 @@ pub(crate) fn context_for(io: &Io, id: &str, cancel: CancellationToken) -> CallC
         input: RawValue::NULL.to_owned(),
         assistant_uuid: String::new(),
         malformed: None,
+        batch: (1, 0),
     };
     prepare::call_cx(&used, permission::Facts::default(), io, cancel)
 }
@@ -114,6 +128,8 @@ enum Step {
 struct Batch {
     uses: Vec<ToolUse>,
     outcomes: Vec<Option<Outcome>>,
+    /// How long the calls that ran took.
+    took: Vec<Option<Duration>>,
     delivered: usize,
     waiting: VecDeque<Waiting>,
     running: JoinSet<Step>,
@@ -130,6 +146,7 @@ impl Batch {
             uses.iter().enumerate().map(|(index, used)| Waiting { index, parsed: prepare::parse(used, io) }).collect();
         Self {
             outcomes: uses.iter().map(|_| None).collect(),
+            took: vec![None; uses.len()],
             delivered: 0,
             waiting,
             running: JoinSet::new(),
@@ -217,7 +234,10 @@ impl Batch {
             }
         };
         let Some(at) = self.active.iter().position(|r| r.task == task) else { return };
-        let Active { index, stage, .. } = self.active.swap_remove(at);
+        let Active { index, stage, since, .. } = self.active.swap_remove(at);
+        if stage == Stage::Running {
+            self.took[index] = Some(since.elapsed());
+        }
         if stage == Stage::Asking && !self.is_asking() {
             io.tell_state("running").await;
         }
@@ -238,7 +258,11 @@ impl Batch {
     }
 
     async fn deliver_ready(&mut self, io: &mut Io, report: &mut Report) -> Result<(), StoreError> {
-        while let Some(outcome) = self.outcomes.get_mut(self.delivered).and_then(Option::take) {
+        while let Some(mut outcome) = self.outcomes.get_mut(self.delivered).and_then(Option::take) {
+            if let Some(took) = self.took[self.delivered] {
+                let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+                io.after_call(&self.uses[self.delivered], &mut outcome, took_ms, &self.turn).await;
+            }
             finalize::deliver(&self.uses[self.delivered], outcome, io, report).await?;
             self.delivered += 1;
         }

@@ -326,11 +326,17 @@ impl Session {
         trigger: &Trigger,
         token: &CancellationToken,
     ) -> Result<Option<Outcome>, StoreError> {
+        if let Some(why) = self.before_compaction(trigger, token).await {
+            return Ok(Some(self.refuse_compaction(why).await));
+        }
         let Self { control, context, io, .. } = self;
         let Some(outcome) = control.during(run(trigger, context, io, token)).await else { return Ok(None) };
         let outcome = outcome?;
         match &outcome {
-            Outcome::Done(_) => self.tell_again()?,
+            Outcome::Done(summary) => {
+                self.tell_again()?;
+                self.after_compaction(trigger, summary.clone(), token).await?;
+            }
             Outcome::Failed(why) => {
                 tracing::warn!(%why, "the conversation could not be compacted");
                 self.context.pressure().failed();
@@ -338,6 +344,15 @@ impl Session {
             Outcome::Interrupted => {}
         }
         Ok(Some(outcome))
+    }
+
+    /// Hooks refused it.
+    async fn refuse_compaction(&mut self, why: String) -> Outcome {
+        self.io.host.system(SystemBody::compacting(None)).await;
+        let why = format!("a PreCompact hook refused: {why}");
+        self.io.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.clone()))).await;
+        self.context.pressure().failed();
+        Outcome::Failed(why)
     }
 
     /// Instructions and the newest files from disk as they are now, lists that are not done.

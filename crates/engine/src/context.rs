@@ -201,8 +201,8 @@ impl Context {
         self.history.push(Turn::from_content(Role::User, content), vec![line]);
     }
 
-    pub(crate) fn push_text(&mut self, text: &str, line: String) {
-        self.history.push(Turn::user_text(text), vec![line]);
+    pub(crate) fn push_text(&mut self, text: &str, line: impl Into<Option<String>>) {
+        self.history.push(Turn::user_text(text), line.into().into_iter().collect());
     }
 
     pub(crate) fn push_assistant(&mut self, model: &str, blocks: Vec<Fragment>, lines: Vec<String>) {
@@ -290,6 +290,11 @@ impl Context {
         self.request_of(&turns, &mut marks)
     }
 
+    /// Whether the model knows the date and the instruction files.
+    pub(crate) fn is_context_told(&self) -> bool {
+        self.reminders.context_told
+    }
+
     /// The attachment that is due beside the prompt just accepted, if any.
     pub(crate) fn due_attachment(&mut self) -> Option<Attachment> {
         let today = sys::clock::today();
@@ -304,6 +309,19 @@ impl Context {
             return Attachment::session_context(prompts::session_context(&today, &files));
         }
         if known.as_deref() == Some(today.as_str()) { None } else { Attachment::date_change(&today) }
+    }
+
+    /// Instruction files with their kind, as hooks are told of them, and who imported them.
+    pub(crate) fn instruction_files(&self) -> Vec<(String, &'static str, Option<String>)> {
+        let kind = |scope| match scope {
+            config::MemoryScope::Managed => "Managed",
+            config::MemoryScope::User | config::MemoryScope::Auto => "User",
+            config::MemoryScope::Project => "Project",
+            config::MemoryScope::Local => "Local",
+        };
+        let shown = |path: &std::path::PathBuf| path.display().to_string();
+        let files = self.reminders.files.iter();
+        files.map(|file| (shown(&file.path), kind(file.scope), file.imported_by.as_ref().map(shown))).collect()
     }
 
     /// The next request: the same bytes as the last one up to its moving marker, then what is new.

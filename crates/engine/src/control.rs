@@ -88,6 +88,15 @@ impl Control {
         self.queue.iter().filter(|p| p.query).count()
     }
 
+    /// Prompts that come before all others, in order.
+    pub(crate) fn put_first(&mut self, texts: Vec<String>) {
+        for text in texts.into_iter().rev() {
+            if let Ok(content) = wire::raw::to_raw(&text) {
+                self.queue.push_front(Prompt { content, uuid: None, query: true });
+            }
+        }
+    }
+
     /// Runs one phase of a turn while commands go on being served. `None` when the process must stop: the phase is
     /// dropped where it stands, which kills what it started.
     pub(crate) async fn during<F: Future>(&mut self, phase: F) -> Option<F::Output> {

@@ -123,6 +123,10 @@ pub(crate) enum EndReason {
     Unrecorded,
     AbortedStreaming,
     AbortedTools,
+    /// A hook said `continue: false`, or refused the prompt.
+    HookStopped,
+    /// A Stop hook said `continue: false`.
+    StopHookPrevented,
 }
 
 pub(crate) fn decide(facts: &TurnFacts) -> Next {
@@ -241,15 +245,21 @@ impl EndReason {
             Self::MalformedCalls => "malformed_tool_use_exhausted",
             Self::AbortedStreaming => "aborted_streaming",
             Self::AbortedTools => "aborted_tools",
+            Self::HookStopped => "hook_stopped",
+            Self::StopHookPrevented => "stop_hook_prevented",
         }
     }
 
     /// `subtype` of the result.
     pub(crate) fn subtype(self) -> &'static str {
         match self {
-            Self::Completed | Self::ApiError | Self::PromptTooLong | Self::RapidRefill | Self::MaxOutputTokens => {
-                "success"
-            }
+            Self::Completed
+            | Self::ApiError
+            | Self::PromptTooLong
+            | Self::RapidRefill
+            | Self::MaxOutputTokens
+            | Self::HookStopped
+            | Self::StopHookPrevented => "success",
             Self::MaxTurns => "error_max_turns",
             Self::Budget => "error_max_budget_usd",
             Self::StructuredRetries => "error_max_structured_output_retries",

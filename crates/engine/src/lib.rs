@@ -12,6 +12,7 @@ mod decide;
 pub mod facts;
 mod grants;
 mod history;
+pub mod hooks;
 mod host;
 mod ledger;
 mod link;

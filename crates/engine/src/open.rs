@@ -14,6 +14,7 @@ use crate::command::{COMMAND_QUEUE, Commands, EVENT_QUEUE, Event, Events};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
 use crate::control::{Control, Lanes, ModeChoice};
 use crate::grants::Bypass;
+use crate::hooks::{self, EnvFiles, HookCallers, Hooking, Parts as HookParts, Reduced};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
@@ -22,9 +23,10 @@ use crate::pressure::{Pressure, Wishes};
 use crate::reload::Watch;
 use crate::resume;
 use crate::scribe::Scribe;
-use crate::session::{HostFlags, InitFacts, Io, Session, StateFrames};
+use crate::session::{HostFlags, InitFacts, Io, Session, Start, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
+use ::hooks::Surroundings;
 use allowed::Allowed;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
@@ -193,6 +195,9 @@ impl Opening {
         events: mpsc::Sender<Event>,
     ) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
+        let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
+        let (catalogue, limits) = hooks::catalogue(&self.loaded, reduced);
+        let env_files = self.env_files(&catalogue);
         let host = Host::new(events, session_id.clone());
         self.adopt_trust();
         let watch = self.watch();
@@ -211,13 +216,16 @@ impl Opening {
         let registry = Arc::new(toolbox::registry(&self, &policy, structured.clone(), &lore));
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
-        let state = Arc::new(self.tool_state());
+        let side = Arc::new(Side::new(Arc::clone(&identity), self.small_model()));
+        let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits);
+        let state = Arc::new(self.tool_state(env_files.as_ref()));
         let io = Io {
             scribe: self.scribe(),
             link: self.link(transport, Arc::clone(&state)),
-            side: Arc::new(Side::new(Arc::clone(&identity), self.small_model())),
+            side,
             mode: self.mode,
             state,
+            hooks: self.hooking(catalogue, callers, host.clone(), env_files),
             directories: self.workspace(&watch),
             chosen_mode,
             bypass: self.bypass(),
@@ -240,7 +248,8 @@ impl Opening {
         let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
         let system = prompt::system(&self, style.as_ref());
         let context = self.context(identity, Told { restored, files, tools, system });
-        let start = self.conversation.start(self.options.name, self.mode);
+        let (setup, only_hooks) = (self.options.setup, self.options.init_only);
+        let start = Start { setup, only_hooks, ..self.conversation.start(self.options.name, self.mode) };
         let lanes = Lanes { commands, questions: posed };
         Ok(Session { control: Control::new(lanes, host, modes), context, io, start })
     }
@@ -295,6 +304,7 @@ impl Opening {
             place,
             notices: Vec::new(),
             confinement: self.confinement.clone(),
+            reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
         }
     }
 
@@ -335,12 +345,46 @@ impl Opening {
         self.layout.tasks_dir(&self.cwd, &self.conversation.session_id)
     }
 
-    fn tool_state(&self) -> ToolState {
+    /// Only when there is a hook that may write to one.
+    fn env_files(&self, catalogue: &::hooks::Catalogue) -> Option<EnvFiles> {
+        let wanted = catalogue.iter().any(|entry| entry.event.facts().env_file);
+        let (home, id) = (self.layout.home(), &self.conversation.session_id);
+        wanted.then(|| EnvFiles::create(home, id, self.env.non_empty("CLAUDE_ENV_FILE"))).flatten()
+    }
+
+    fn hooking(
+        &self,
+        catalogue: ::hooks::Catalogue,
+        callers: HookCallers,
+        host: Host,
+        env_files: Option<EnvFiles>,
+    ) -> Hooking {
+        let effort = self.options.effort.clone().or_else(|| self.default_effort());
+        let mut marks = vec![
+            ("CLAUDECODE", "1".to_owned()),
+            ("CLAUDE_CODE_CHILD_SESSION", "1".to_owned()),
+            ("CLAUDE_CODE_SESSION_ID", self.conversation.session_id.clone()),
+            ("CLAUDE_PID", sys::pid().to_string()),
+        ];
+        marks.extend(effort.map(|effort| ("CLAUDE_EFFORT", effort)));
+        let around = Surroundings::new(&self.env, &self.cwd, config::environment::SECRET_VARIABLES, &marks);
+        let all_events = self.options.hook_events;
+        Hooking::new(HookParts { catalogue, around, callers, host, all_events, env_files, cwd: self.cwd.clone() })
+    }
+
+    fn default_effort(&self) -> Option<String> {
+        self.catalog.lookup(&self.model).default_effort.map(|e| e.name().to_owned())
+    }
+
+    fn tool_state(&self, env_files: Option<&EnvFiles>) -> ToolState {
         let facts = self.catalog.lookup(&self.model);
         let effort = facts.default_effort.map(|e| e.name().to_owned());
         let session = SessionFacts {
             session_id: self.conversation.session_id.clone(),
-            env: self.env.clone(),
+            env: match env_files {
+                Some(files) => self.env.with([("CLAUDE_ENV_FILE", files.entry())]),
+                None => self.env.clone(),
+            },
             session_dir: self.session_dir(),
             tasks_dir: self.tasks_dir(),
             config_home: self.layout.home().to_path_buf(),

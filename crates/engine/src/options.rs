@@ -64,6 +64,12 @@ pub struct Options {
     pub partial_messages: bool,
     /// Echo prompts with `isReplay`.
     pub replay_user_messages: bool,
+    /// `--include-hook-events`: tell every run of a hook.
+    pub hook_events: bool,
+    /// `--init`, `--maintenance`: which Setup hooks run first.
+    pub setup: Option<&'static str>,
+    /// `--init-only`: run the hooks of a start, then end.
+    pub init_only: bool,
     /// stream-json input: the process serves several turns.
     pub multi_turn: bool,
     /// Told to the API and written in transcripts; from `CLAUDE_CODE_ENTRYPOINT` or the mode.
@@ -109,6 +115,9 @@ impl Default for Options {
             replay: None,
             partial_messages: false,
             replay_user_messages: false,
+            hook_events: false,
+            setup: None,
+            init_only: false,
             multi_turn: false,
             entrypoint: "sdk-cli".into(),
         }

@@ -99,6 +99,11 @@ impl Pressure {
         self.dropped
     }
 
+    /// What the model knows begins with a summary.
+    pub(crate) fn has_compacted(&self) -> bool {
+        self.answers.is_some()
+    }
+
     pub(crate) fn failed(&mut self) {
         self.failures += 1;
     }

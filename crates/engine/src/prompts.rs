@@ -179,6 +179,25 @@ pub(crate) fn date_change(date: &str) -> String {
     format!("<system-reminder>\nThe date is now {date}.\n</system-reminder>")
 }
 
+/// What a hook wants the model to know.
+pub(crate) fn hook_context(hook: &str, text: &str) -> String {
+    format!("<system-reminder>\n{hook} hook additional context: {text}\n</system-reminder>")
+}
+
+/// What a hook objects to.
+pub(crate) fn hook_feedback(hook: &str, text: &str) -> String {
+    format!("<system-reminder>\n{hook} hook feedback: {text}\n</system-reminder>")
+}
+
+/// Stop hooks keep the turn going.
+pub(crate) fn stop_feedback(reasons: &[&str]) -> String {
+    let mut text = String::from("Stop hook feedback:");
+    for reason in reasons {
+        write!(text, "\n- {reason}").ok();
+    }
+    text
+}
+
 /// A background task has ended. Readers match the tags.
 pub(crate) struct TaskNotice<'a> {
     pub task_id: &'a str,

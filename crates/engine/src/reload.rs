@@ -3,7 +3,7 @@
 
 use crate::cage::Confinement;
 use config::memory::Memory;
-use config::{Loaded, Project, Selection};
+use config::{Author, Loaded, Project, Selection};
 use permission::{Place, Policy};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub(crate) struct Watch {
     pub notes: PathBuf,
     /// `None` when there is no sandbox.
     pub confinement: Option<Arc<Confinement>>,
+    /// What the command line leaves of hooks.
+    pub reduced: crate::hooks::Reduced,
 }
 
 impl Watch {
@@ -86,31 +88,33 @@ impl Watch {
         self.granted.retain(|rule| !gone(rule));
     }
 
-    /// Whether a settings file changed, and with it what is in force. A few stat calls otherwise.
-    pub(crate) fn refresh(&mut self) -> bool {
-        let Some(changed) = Project::refresh(&self.loaded, &self.cwd, &self.env, &self.selection) else { return false };
-        match changed {
-            Ok(loaded) => {
-                let told = &self.loaded.pending;
-                let new: Vec<&str> =
-                    loaded.pending.iter().filter(|waiting| !told.contains(waiting)).map(String::as_str).collect();
-                if !new.is_empty() {
-                    self.notices.push(format!(
-                        "Warning: settings changed while the session runs. Not in force until you start another session: \
-                         {}. `gimlet config explain` shows what changed; remove it there if you did not want it.",
-                        new.join(", ")
-                    ));
-                }
-                self.confinement = self.confinement.as_ref().map(|known| Arc::new(known.tightened(&loaded)));
-                self.loaded = loaded;
-                true
-            }
+    /// What the settings files say now, when one of them changed. A few stat calls otherwise.
+    pub(crate) fn changed(&mut self, author: Author) -> Option<Loaded> {
+        let place = (self.cwd.as_path(), &self.env, &self.selection);
+        match Project::refresh_by(&self.loaded, place, author)? {
+            Ok(loaded) => Some(loaded),
             Err(error) => {
                 self.notices
                     .push(format!("Warning: settings changed and cannot be read; the old ones stay in force: {error}"));
-                false
+                None
             }
         }
+    }
+
+    /// The new settings are in force, as far as they may be; what has to wait is told.
+    pub(crate) fn adopt(&mut self, loaded: Loaded) {
+        let told = &self.loaded.pending;
+        let new: Vec<&str> =
+            loaded.pending.iter().filter(|waiting| !told.contains(waiting)).map(String::as_str).collect();
+        if !new.is_empty() {
+            self.notices.push(format!(
+                "Warning: settings changed while the session runs. Not in force until you start another session: \
+                 {}. `gimlet config explain` shows what changed; remove it there if you did not want it.",
+                new.join(", ")
+            ));
+        }
+        self.confinement = self.confinement.as_ref().map(|known| Arc::new(known.tightened(&loaded)));
+        self.loaded = loaded;
     }
 
     /// What the user was not told yet.

@@ -183,7 +183,14 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
 
 /// An interrupt is what the user wanted, not an error.
 fn is_error(reason: EndReason) -> bool {
-    !matches!(reason, EndReason::Completed | EndReason::AbortedStreaming | EndReason::AbortedTools)
+    !matches!(
+        reason,
+        EndReason::Completed
+            | EndReason::AbortedStreaming
+            | EndReason::AbortedTools
+            | EndReason::HookStopped
+            | EndReason::StopHookPrevented
+    )
 }
 
 fn explain(turn: &Turn, reason: EndReason) -> String {
@@ -198,6 +205,8 @@ fn explain(turn: &Turn, reason: EndReason) -> String {
         EndReason::MalformedCalls => "The model sent unreadable tool calls several times in a row".into(),
         EndReason::AbortedStreaming | EndReason::AbortedTools => "Interrupted by the user".into(),
         EndReason::Completed
+        | EndReason::HookStopped
+        | EndReason::StopHookPrevented
         | EndReason::ApiError
         | EndReason::PromptTooLong
         | EndReason::RapidRefill

@@ -86,6 +86,8 @@ struct Attached<'a> {
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(default)]
+    hook_name: Option<String>,
+    #[serde(default)]
     new_date: Option<String>,
     #[serde(default)]
     path: Option<String>,
@@ -100,6 +102,16 @@ struct Attached<'a> {
 fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
     let Some(body) = entry.body.as_deref().and_then(raw) else { return };
     let Ok(attached) = serde_json::from_str::<Attached<'_>>(body.get()) else { return };
+    if let ("hook_additional_context" | "hook_blocking_error", Some(content)) =
+        (attached.kind.as_str(), attached.content)
+    {
+        let say = if attached.kind == "hook_blocking_error" { prompts::hook_feedback } else { prompts::hook_context };
+        let hook = attached.hook_name.unwrap_or_default();
+        for text in texts(content) {
+            restored.extend(entry, Some(Turn::user_text(&say(&hook, &text))));
+        }
+        return;
+    }
     if let Some(text) = attached.content.and_then(|content| serde_json::from_str::<String>(content.get()).ok()) {
         match (attached.kind.as_str(), &attached.path, &attached.filename) {
             ("skill_listing", ..) => return listing(entry, &text, restored),
@@ -141,6 +153,12 @@ fn listing(entry: &LoadedEntry, text: &str, restored: &mut Restored) {
     let fresh: Vec<String> = lines.iter().map(|line| name(line)).collect();
     restored.told_skills.retain(|line| !fresh.contains(&name(line)) && !gone.contains(&name(line).as_str()));
     restored.told_skills.extend(lines.into_iter().map(str::to_owned));
+}
+
+/// A string, or a list of them.
+fn texts(content: &RawValue) -> Vec<String> {
+    let one = serde_json::from_str::<String>(content.get()).map(|text| vec![text]);
+    one.or_else(|_| serde_json::from_str(content.get())).unwrap_or_default()
 }
 
 fn date_in(context: &str) -> Option<String> {

@@ -13,6 +13,8 @@ pub(crate) struct Scribe {
     tail: Tail,
     leaf: Option<String>,
     prompt_id: Option<String>,
+    /// The id of a prompt that is not written yet.
+    announced: bool,
     /// The failure the user was last told of.
     told: Option<Failure>,
 }
@@ -80,11 +82,22 @@ pub(crate) struct BoundaryLine {
 
 impl Scribe {
     pub(crate) fn new(transcript: Transcript, persist: Persist, tail: Tail, leaf: Option<String>) -> Self {
-        Self { transcript, persist, tail, leaf, prompt_id: None, told: None }
+        Self { transcript, persist, tail, leaf, prompt_id: None, announced: false, told: None }
     }
 
     pub(crate) fn leaf(&self) -> Option<&str> {
         self.leaf.as_deref()
+    }
+
+    /// The id of the prompt that is served.
+    pub(crate) fn prompt_id(&self) -> Option<&str> {
+        self.prompt_id.as_deref()
+    }
+
+    /// Names the next prompt before it is written: hooks are told of it first.
+    pub(crate) fn announce_prompt(&mut self) {
+        self.prompt_id = Some(id::uuid());
+        self.announced = true;
     }
 
     /// Starts this session's file with the history of another.
@@ -101,7 +114,7 @@ impl Scribe {
 
     pub(crate) fn user(&mut self, line: UserLine<'_>) -> Result<Written, StoreError> {
         let is_prompt = *line.source == PromptSource::Host;
-        if is_prompt {
+        if is_prompt && !std::mem::take(&mut self.announced) {
             self.prompt_id = Some(id::uuid());
         }
         let entry = UserEntry {

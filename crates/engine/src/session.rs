@@ -6,6 +6,7 @@ use crate::commands;
 use crate::context::Context;
 use crate::control::{Control, Wake};
 use crate::grants::Bypass;
+use crate::hooks::{Moment, PromptSays};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::lore::invoke::Attached;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use store::StoreError;
 use store::registry::{LiveRecord, Status as LiveStatus};
 use sys::Env;
+use tokio_util::sync::CancellationToken;
 use tools::state::ToolState;
 use tools::{Registry, Workspace};
 use wire::entry::MetaEntry;
@@ -42,16 +44,41 @@ pub(crate) struct Session {
 pub(crate) struct Start {
     /// The conversation to copy into the new file.
     pub fork_of: Option<store::Loaded>,
+    /// How the session came to be, as SessionStart hooks are told.
+    pub source: &'static str,
+    /// Which Setup hooks run first.
+    pub setup: Option<&'static str>,
+    /// `--init-only`
+    pub only_hooks: bool,
+    /// What SessionStart hooks want the model to know.
+    pub contexts: Vec<crate::hooks::Beside>,
+    /// A SessionStart hook said `continue: false`.
+    pub refused: Option<String>,
     /// `--name`
     pub name: Option<String>,
     /// The mode, when it is not the one the resumed conversation was left in.
     pub new_mode: Option<PermissionMode>,
 }
 
+/// What wakes an idle session besides its host.
+enum News {
+    Task(tools::tasks::TaskEvent),
+    Hook(crate::hooks::Beside),
+}
+
+/// What became of what opened a turn.
+pub(crate) enum Opened {
+    /// The skills it named are still to be loaded.
+    Accepted(Option<Plan>),
+    /// Hooks refused the prompt, for this reason.
+    Refused(String),
+}
+
 /// Everything a phase needs to act.
 pub(crate) struct Io {
     pub env: Env,
     pub host: Host,
+    pub hooks: crate::hooks::Hooking,
     pub scribe: Scribe,
     pub link: crate::link::Link,
     pub side: Arc<Side>,
@@ -106,15 +133,26 @@ impl Session {
     /// Serves turns until the host has no more, then closes the session.
     pub(crate) async fn serve(mut self) {
         let state = Arc::clone(&self.io.state);
+        self.start_hooks().await;
         loop {
-            match self.control.next_wake(state.tasks.next_event()).await {
+            let hooks = &mut self.io.hooks;
+            let news = async {
+                tokio::select! {
+                    event = state.tasks.next_event() => News::Task(event),
+                    beside = hooks.next_wake() => News::Hook(beside),
+                }
+            };
+            match self.control.next_wake(news).await {
                 Wake::Prompt(prompt) if prompt.query => self.accept(prompt).await,
                 Wake::Prompt(prompt) => {
                     if let Err(error) = self.record_prompt(&prompt) {
                         tracing::warn!(%error, "a prompt could not be recorded");
                     }
                 }
-                Wake::Event(event) => {
+                Wake::Event(News::Hook(beside)) => {
+                    turn::run(&mut self, Opener::Hook(beside)).await;
+                }
+                Wake::Event(News::Task(event)) => {
                     if let Some(notice) = tasks::tell(event, &self.io).await {
                         turn::run(&mut self, Opener::Notice(notice)).await;
                     }
@@ -133,14 +171,24 @@ impl Session {
         }
     }
 
-    /// Accepts what opens a turn: records it, tells the host that the turn begins.
-    pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<Option<Plan>, StoreError> {
+    /// Accepts what opens a turn: records it, tells the host that the turn begins. A prompt that hooks refuse is not
+    /// recorded; the text says why.
+    pub(crate) async fn open_turn(&mut self, opener: &Opener, token: &CancellationToken) -> Result<Opened, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
         self.io.adopt_mode().await;
+        self.look(Moment::Quiet, token).await;
         self.io.lore.refresh().await;
         let mut plan = None;
+        let mut texts = Vec::new();
         match opener {
             Opener::Prompt(prompt) => {
+                match self.submit_hooks(&plain_text(&prompt.content), token).await {
+                    PromptSays::GoOn(said) => texts = said,
+                    PromptSays::Blocked(why) => {
+                        self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                        return self.refuse_prompt(why).await;
+                    }
+                }
                 self.io.end_grants();
                 plan = slash::plan(&self.io.lore.skills(), &prompt.content);
                 let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
@@ -154,9 +202,15 @@ impl Session {
                 self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
                 self.inject(text, PromptSource::Meta).await?;
             }
+            Opener::Hook(beside) => {
+                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                self.place(vec![beside.clone()])?;
+            }
         }
         self.add_session_context()?;
-        Ok(plan)
+        let started = std::mem::take(&mut self.start.contexts);
+        self.place(started.into_iter().chain(texts).collect())?;
+        Ok(Opened::Accepted(plan))
     }
 
     /// Tells the host that a turn begins.
@@ -164,18 +218,40 @@ impl Session {
         self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
     }
 
+    /// Notices changed settings, a moved shell and watched files, and tells the hooks that care.
+    pub(crate) async fn look(&mut self, moment: Moment, token: &CancellationToken) {
+        let Self { control, io, .. } = self;
+        let look = async {
+            io.refresh_settings(moment, token).await;
+            io.look_around(token).await;
+        };
+        // Told to stop meanwhile: the turn notices by itself.
+        control.during(look).await;
+    }
+
+    /// The model never sees it; the user hears why.
+    async fn refuse_prompt(&mut self, why: String) -> Result<Opened, StoreError> {
+        self.io.host.system(SystemBody::Informational { content: why.clone(), level: "warning" }).await;
+        let fields = serde_json::json!({"content": why, "level": "warning", "isMeta": false});
+        // A fork's file begins with its history, which comes with the first prompt that is accepted.
+        if let (serde_json::Value::Object(fields), None) = (fields, &self.start.fork_of) {
+            self.io.scribe.system("informational", fields)?;
+        }
+        Ok(Opened::Refused(why))
+    }
+
     /// Before the first line of this process: the copied history of a fork, a changed mode, the name.
     pub(crate) fn begin(&mut self) -> Result<(), StoreError> {
-        let start = std::mem::take(&mut self.start);
+        let (fork_of, new_mode) = (self.start.fork_of.take(), self.start.new_mode.take());
         let session_id = self.io.host.session_id.clone();
-        if let Some(source) = start.fork_of {
+        if let Some(source) = fork_of {
             self.io.scribe.fork(&source, &session_id)?;
         }
-        if let Some(mode) = start.new_mode {
+        if let Some(mode) = new_mode {
             let permission_mode = mode.as_str().to_owned();
             self.io.scribe.meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
         }
-        if let Some(custom_title) = start.name {
+        if let Some(custom_title) = self.start.name.take() {
             self.io.scribe.meta(MetaEntry::CustomTitle { custom_title, session_id })?;
         }
         Ok(())
@@ -216,7 +292,11 @@ impl Session {
 
     /// Date and instructions stand beside the first prompt; a new day is told when it comes.
     pub(crate) fn add_session_context(&mut self) -> Result<(), StoreError> {
+        let is_first = !self.context.is_context_told();
         let Some(attachment) = self.context.due_attachment() else { return Ok(()) };
+        if is_first {
+            self.tell_instructions();
+        }
         self.attach(attachment)
     }
 
@@ -248,6 +328,10 @@ impl Session {
 
     /// Background tasks that ended since the last request are told to the host and to the model.
     pub(crate) async fn deliver_notices(&mut self) {
+        let texts = self.io.hooks.take_later().await;
+        if let Err(error) = self.place(texts) {
+            tracing::warn!(%error, "what a hook said could not be recorded");
+        }
         for notice in tasks::settled(&mut self.io).await {
             if let Err(error) = self.inject(&notice, PromptSource::Meta).await {
                 tracing::warn!(%error, "a task notification could not be recorded");
@@ -269,7 +353,12 @@ impl Session {
                 self.io.host.event(Event::Fault(format!("Error: {rest}"))).await;
             }
         }
+        self.end_hooks().await;
+        self.io.hooks.end().await;
         self.io.state.shutdown().await;
+        if let Some(files) = &self.io.hooks.env_files {
+            files.remove();
+        }
         self.io.live = None;
         if let Err(error) = self.io.scribe.transcript().close().await {
             tracing::warn!(%error, "the transcript could not be closed");

@@ -6,14 +6,16 @@ use crate::command::Prompt;
 use crate::compact::{self, Trigger};
 use crate::decide::{Answer, EndReason, Failure, Last, Next, Structured, TurnFacts, decide};
 use crate::lore;
+use crate::hooks::{Moment, StopSays, StopState};
 use crate::prompts;
 use crate::result;
 use crate::scribe::PromptSource;
-use crate::session::Session;
+use crate::session::{Opened, Session};
 use crate::step;
 use std::time::Instant;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
+use wire::sdk::SystemBody;
 
 const MARKER_STREAM: &str = "[Request interrupted by user]";
 const MARKER_TOOLS: &str = "[Request interrupted by user for tool use]";
@@ -23,6 +25,8 @@ pub(crate) enum Opener {
     Prompt(Prompt),
     /// A background task ended while the session was idle.
     Notice(String),
+    /// A hook beside the session wants the model's attention.
+    Hook(crate::hooks::Beside),
 }
 
 /// What a turn has gathered for its decisions and its result.
@@ -45,6 +49,10 @@ pub(crate) struct Turn {
     pub local_command: Option<&'static str>,
     /// A typed command could not be loaded; nothing was sent.
     pub command_failed: bool,
+    /// How often Stop hooks kept the turn going without a call in between.
+    pub stop_continued: u32,
+    /// They did so at least once.
+    pub stop_active: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -84,6 +92,8 @@ impl Turn {
             attempts: step::Attempts::new(&session.io.env),
             local_command: None,
             command_failed: false,
+            stop_continued: 0,
+            stop_active: false,
         }
     }
 
@@ -118,13 +128,22 @@ impl Turn {
 pub(crate) async fn run(session: &mut Session, opener: Opener) {
     let prompt_uuid = match &opener {
         Opener::Prompt(prompt) => prompt.uuid.clone(),
-        Opener::Notice(_) => None,
+        Opener::Notice(_) | Opener::Hook(_) => None,
     };
     let mut turn = Turn::new(session, prompt_uuid);
     session.io.ledger.start_turn();
     session.io.denials.clear();
-    let opened = session.open_turn(&opener).await;
-    match session.load_typed(opened, &turn.token).await {
+    session.io.hooks.stop = None;
+    let token = turn.token.clone();
+    let opened = match session.open_turn(&opener, &token).await {
+        Ok(Opened::Accepted(plan)) => session.load_typed(plan, &token).await,
+        Ok(Opened::Refused(why)) => {
+            turn.text = why;
+            return finish(session, turn, EndReason::HookStopped).await;
+        }
+        Err(error) => Err(error),
+    };
+    match opened {
         Ok(Ok(())) => {}
         Ok(Err(why)) => {
             turn.text = why;
@@ -140,16 +159,14 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
         if session.control.is_shut_down() {
             return abandon(session).await;
         }
+        if let Some(reason) = session.io.hooks.stop.take().filter(|_| !turn.facts.interrupted) {
+            return stopped(session, turn, reason).await;
+        }
         match decide(&turn.facts) {
             Next::CallModel => call_model(session, &mut turn).await,
             Next::Compact(trigger) => compact(session, &mut turn, trigger).await,
             Next::RunCalls => {
-                if session.io.watch.refresh() {
-                    session.io.renew_policy();
-                }
-                for notice in session.io.watch.take_notices() {
-                    session.io.host.notice(notice).await;
-                }
+                session.look(Moment::Quiet, &token).await;
                 run_calls(session, &mut turn).await;
             }
             Next::Wait(delay) => wait(session, &mut turn, delay).await,
@@ -161,8 +178,10 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
                 turn.spend_output_retry();
                 nudge(session, &mut turn, prompts::DEMAND_OUTPUT).await;
             }
-            // No hooks yet: the barrier they need is the one `finish` makes.
-            Next::StopHooks => return finish(session, turn, EndReason::Completed).await,
+            Next::StopHooks => match stop(session, &mut turn).await {
+                Some(reason) => return finish(session, turn, reason).await,
+                None => {}
+            },
             Next::End(reason) => return finish(session, turn, reason).await,
         }
     }
@@ -219,8 +238,51 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
             }
         }
         Some(Err(error)) => turn.unrecorded(&error),
-        None => {}
+        None => return,
     }
+    if let Err(error) = session.place_beside() {
+        turn.unrecorded(&error);
+    }
+    turn.stop_continued = 0;
+    session.look(Moment::AfterCalls, &token).await;
+}
+
+/// Asks the Stop hooks; the reason to end, or none when they keep the turn going.
+async fn stop(session: &mut Session, turn: &mut Turn) -> Option<EndReason> {
+    let state =
+        StopState { active: turn.stop_active, continued: turn.stop_continued, text: &turn.text, token: &turn.token };
+    match session.stop_hooks(state).await {
+        Ok(StopSays::End) => Some(EndReason::Completed),
+        Ok(StopSays::Prevented) => Some(EndReason::StopHookPrevented),
+        Ok(StopSays::GoOn(text)) => {
+            turn.stop_continued += 1;
+            turn.stop_active = true;
+            if turn.facts.max_turns.is_some_and(|max| turn.facts.steps >= max) {
+                return Some(EndReason::MaxTurns);
+            }
+            nudge(session, turn, &text).await;
+            None
+        }
+        Err(error) => {
+            turn.unrecorded(&error);
+            None
+        }
+    }
+}
+
+/// A hook said `continue: false`: the user hears why, and the conversation keeps it.
+async fn stopped(session: &mut Session, turn: Turn, reason: String) {
+    let reason = if reason.is_empty() { "Execution stopped by a hook".to_owned() } else { reason };
+    let body = SystemBody::Informational { content: reason.clone(), level: "warning" };
+    session.io.host.system(body).await;
+    let mut turn = turn;
+    if let Err(error) = refuse_open(session, &mut turn, "Not run: a hook stopped the turn.").await {
+        tracing::warn!(%error, "the end of the turn could not be recorded");
+    }
+    if let Err(error) = session.inject(&format!("[Stopped by a hook: {reason}]"), PromptSource::Meta).await {
+        tracing::warn!(%error, "the end of the turn could not be recorded");
+    }
+    finish(session, turn, EndReason::HookStopped).await;
 }
 
 async fn wait(session: &mut Session, turn: &mut Turn, delay: std::time::Duration) {
@@ -266,9 +328,15 @@ async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Re
                 // What the API last said is not what the user can act on.
                 turn.error = None;
             }
-            result::synthetic_error(session, turn, reason).await
+            result::synthetic_error(session, turn, reason).await?;
+            if let Some(error) = turn.error.clone() {
+                session.stop_failure_hooks(error.category, &error.text).await;
+            }
+            Ok(())
         }
         EndReason::Completed
+        | EndReason::HookStopped
+        | EndReason::StopHookPrevented
         | EndReason::MaxTurns
         | EndReason::Budget
         | EndReason::StructuredRetries

@@ -44,6 +44,8 @@ pub enum Reason {
     Sandboxed,
     /// It asks to leave the sandbox.
     SandboxOverride,
+    /// A hook said so, for this reason.
+    Hook(String),
     /// Nothing allowed it.
     NoRule,
 }
@@ -57,6 +59,7 @@ impl Reason {
             Self::WorkingDirectory => "workingDir",
             Self::SafetyCheck(_) => "safetyCheck",
             Self::SandboxOverride => "sandboxOverride",
+            Self::Hook(_) => "hook",
             Self::ReadOnlyCommand | Self::Harmless | Self::Sandboxed | Self::NotUnderstood(_) | Self::NoRule => "other",
         }
     }
@@ -73,6 +76,8 @@ impl Reason {
             Self::NotUnderstood(what) => format!("the command cannot be judged safely: {what}"),
             Self::Sandboxed => "the command runs in the sandbox".into(),
             Self::SandboxOverride => "the command asks to run outside the sandbox".into(),
+            Self::Hook(reason) if reason.is_empty() => "a hook decided it".into(),
+            Self::Hook(reason) => reason.clone(),
             Self::NoRule => "no rule allows it".into(),
         }
     }

@@ -1,6 +1,7 @@
 //! The decision: one order for every tool and mode. Refuses to guess: what is not resolved or not understood asks.
 
 mod command;
+mod concern;
 pub(crate) mod explain;
 mod suggesting;
 
@@ -209,7 +210,17 @@ impl Policy {
 
     /// Decides the whole call: the strictest answer over its accesses. A call that declares nothing is judged by name.
     pub fn decide(&self, request: &Request<'_>, facts: &Facts) -> Decision {
-        let judge = |access| self.decide_access(&self.asked(request, access, facts));
+        self.decide_with(request, facts, Leave::None)
+    }
+
+    /// As `decide`, for a call that a hook allows: its word stands in for mode, allow rules and question, never for a deny
+    /// rule, an ask rule, plan mode or a safety check.
+    pub fn decide_allowed(&self, request: &Request<'_>, facts: &Facts) -> Decision {
+        self.decide_with(request, facts, Leave::Hook)
+    }
+
+    fn decide_with(&self, request: &Request<'_>, facts: &Facts, leave: Leave) -> Decision {
+        let judge = |access| self.decide_access(&self.asked(request, access, facts), leave);
         let decisions = request.accesses.iter().map(judge);
         decisions.reduce(Decision::stricter).unwrap_or_else(|| judge(&Access::Use))
     }
@@ -235,7 +246,7 @@ impl Policy {
     }
 
     /// The order of the specification, for one access.
-    fn decide_access(&self, asked: &Asked<'_>) -> Decision {
+    fn decide_access(&self, asked: &Asked<'_>, leave: Leave) -> Decision {
         if let Some(rule) = self.forbidding(Behaviour::Deny, asked) {
             return denied_by_rule(asked, rule);
         }
@@ -249,6 +260,9 @@ impl Policy {
         }
         if let Some(reason) = self.hard_check(asked) {
             return self.ask(asked, reason);
+        }
+        if leave == Leave::Hook {
+            return Decision::Allow(Reason::Hook(String::new()));
         }
         if let Some(decision) = self.by_confinement(asked) {
             return decision;
@@ -441,6 +455,13 @@ impl Policy {
             }
         }
     }
+}
+
+/// Leave that was given beforehand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leave {
+    None,
+    Hook,
 }
 
 /// One access of one call.

@@ -7,7 +7,7 @@ pub(crate) mod docker;
 mod expansion;
 pub(crate) mod files;
 pub(crate) mod git;
-mod grammar;
+pub(crate) mod grammar;
 pub(crate) mod pattern;
 pub(crate) mod reading;
 pub(crate) mod readonly;

@@ -11,7 +11,7 @@ pub(crate) mod tree;
 
 pub use crate::keeper::KeeperConfig;
 pub use once::Once;
-pub use output::{DRAIN, Drained, Finished, RunOptions, drain, run};
+pub use output::{DRAIN, Descendants, Drained, Finished, RunOptions, drain, run};
 
 use self::registry::{CHILD_VARIABLE, RUN_VARIABLE};
 use self::tree::{Leader, Tree};
@@ -54,6 +54,15 @@ pub enum Output {
     Inherit,
 }
 
+/// Whether a child can reach the terminal we run in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Terminal {
+    #[default]
+    Shared,
+    /// A session of its own, without a controlling terminal.
+    None,
+}
+
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
@@ -78,6 +87,16 @@ pub fn configure(config: KeeperConfig) {
     registry::lock().configure(config);
 }
 
+/// Whether something our children left behind still runs.
+pub fn has_strays() -> bool {
+    !tree::strays().is_empty()
+}
+
+/// A path that starts this same binary.
+pub fn own_binary() -> Option<PathBuf> {
+    crate::keeper::own_binary()
+}
+
 /// Ends everything this process started, synchronously: for exits that cannot wait for every handle to be dropped.
 pub fn kill_all() {
     tree::kill_everything();
@@ -85,7 +104,12 @@ pub fn kill_all() {
 
 /// Starts `spec`. Must be called inside the runtime.
 pub fn spawn(spec: Spawn) -> io::Result<Child> {
-    spawn_prepared(spec, Prepare::Nothing)
+    start(spec, Terminal::Shared, Prepare::Nothing)
+}
+
+/// As [`spawn`], with or without our terminal.
+pub fn spawn_in(spec: Spawn, terminal: Terminal) -> io::Result<Child> {
+    start(spec, terminal, Prepare::Nothing)
 }
 
 /// What happens in the child between fork and exec.
@@ -100,8 +124,18 @@ pub(crate) enum Prepare {
 }
 
 pub(crate) fn spawn_prepared(spec: Spawn, prepare: Prepare) -> io::Result<Child> {
+    start(spec, Terminal::Shared, prepare)
+}
+
+fn start(spec: Spawn, terminal: Terminal, prepare: Prepare) -> io::Result<Child> {
     let outer = [RUN_VARIABLE, CHILD_VARIABLE].map(|name| outer_marker(&spec.env, name));
+    let is_ours = spec.stdin == Input::Inherit;
     let (mut command, pipes) = command(spec)?;
+    match terminal {
+        Terminal::Shared if is_ours => {}
+        Terminal::Shared => drop(command.process_group(0)),
+        Terminal::None => own_session(&mut command),
+    }
     apply(&mut command, prepare);
     let mut registry = registry::lock();
     registry.prepare();
@@ -146,9 +180,6 @@ struct Pipes {
 fn command(spec: Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
     let mut command = tokio::process::Command::new(&spec.program);
     command.args(&spec.args).env_clear().envs(spec.env).current_dir(&spec.cwd);
-    if spec.stdin != Input::Inherit {
-        command.process_group(0);
-    }
     command.stdin(match spec.stdin {
         Input::Null => Stdio::null(),
         Input::Pipe => Stdio::piped(),
@@ -177,6 +208,18 @@ fn command(spec: Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
         }
     }
     Ok((command, pipes))
+}
+
+/// A new session is a new group as well; a group leader could not make one, so it takes the place of the group.
+fn own_session(command: &mut tokio::process::Command) {
+    let begin = || {
+        // SAFETY: setsid has no memory effects and is async-signal-safe.
+        if unsafe { libc::setsid() } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: the closure makes one async-signal-safe call and allocates nothing.
+    unsafe {
+        command.pre_exec(begin);
+    }
 }
 
 fn receiver(reader: io::PipeReader) -> io::Result<pipe::Receiver> {

@@ -239,6 +239,22 @@ pub enum SystemBody {
         content: String,
         level: &'static str,
     },
+    HookStarted {
+        hook_id: String,
+        hook_name: String,
+        hook_event: &'static str,
+    },
+    HookResponse {
+        hook_id: String,
+        hook_name: String,
+        hook_event: &'static str,
+        output: String,
+        stdout: String,
+        stderr: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        outcome: &'static str,
+    },
     SessionStateChanged {
         state: &'static str,
         #[serde(skip_serializing_if = "std::ops::Not::not")]

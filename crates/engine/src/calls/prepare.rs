@@ -5,14 +5,18 @@ use super::ToolUse;
 use crate::ask::{self, Asker, Matter, Reply, Then};
 use crate::cage::{self, Standing};
 use crate::command::Event;
+use crate::hooks::{Ruling, Word};
 use crate::session::Io;
 use futures_util::future::BoxFuture;
-use permission::{Decision, Facts, Held, Refusal, Request};
+use hooks::RequestDecision;
+use permission::{Decision, Facts, Held, Reason, Refusal, Request};
 use serde_json::value::RawValue;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tools::cage::Cage;
 use tools::{Call, CallCx, Met, Outcome, Sharing, Workspace};
+use wire::hooks::EventName;
+use wire::mode::PermissionMode;
 use wire::sdk::{PermissionDenial, SystemBody};
 
 pub(super) enum Prepared {
@@ -48,18 +52,56 @@ fn read(used: &ToolUse, input: &RawValue, io: &Io) -> Result<Box<dyn Call>, Outc
 /// Decides; a refusal is told to the host before its result.
 pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, cancel: CancellationToken) -> Prepared {
     io.adopt_mode().await;
-    let draft = match Draft::new(used, call, used.input.clone(), cancel, io).await {
+    let mut draft = match Draft::new(used, call, used.input.clone(), cancel, io).await {
         Ok(draft) => draft,
         Err(outcome) => return Prepared::Settled(outcome),
     };
-    match judge(used, &draft, io) {
-        (Decision::Allow(reason), facts) => {
+    let ruling = if io.hooks.listens(EventName::PreToolUse) {
+        let accesses = draft.call.access(&io.workspace());
+        io.before_call(used, accesses, &draft.cancel).await
+    } else {
+        Ruling::default()
+    };
+    if let Some(Word::Deny(message)) = &ruling.word {
+        return Prepared::Settled(refuse(used, by_hook(message), io).await);
+    }
+    if draft.cancel.is_cancelled() {
+        return Prepared::Settled(Outcome::failed("Not run: the user interrupted the turn."));
+    }
+    if let Some(input) = ruling.input {
+        draft = match draft.rewritten(used, input, io).await {
+            Ok(draft) => draft,
+            Err(outcome) => return Prepared::Settled(outcome),
+        };
+    }
+    let (decision, facts) = match &ruling.word {
+        Some(Word::Allow) => judge(used, &draft, Leave::Hook, io),
+        Some(Word::Ask(_) | Word::Deny(_)) | None => judge(used, &draft, Leave::None, io),
+    };
+    match (decision, ruling.word) {
+        // What a hook wants asked is asked, whatever else would have let it pass.
+        (Decision::Allow(_), Some(Word::Ask(reason))) if io.mode == PermissionMode::DontAsk => Prepared::Settled(
+            refuse(used, by_hook(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await,
+        ),
+        (Decision::Allow(_), Some(Word::Ask(reason))) => ask(used, draft, by_hook(&reason), facts, io).await,
+        (Decision::Allow(reason), _) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
             ready(used, draft, facts, io)
         }
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
-        (Decision::Ask(refusal), facts) => ask(used, draft, refusal, facts, io).await,
+        (Decision::Ask(refusal), _) => ask(used, draft, refusal, facts, io).await,
     }
+}
+
+fn by_hook(message: &str) -> Refusal {
+    Refusal { message: message.to_owned(), reason: Reason::Hook(message.to_owned()), path: None }
+}
+
+/// Whether a hook gave leave beforehand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leave {
+    None,
+    Hook,
 }
 
 /// A call that is not decided yet.
@@ -126,7 +168,50 @@ impl Pending {
     }
 }
 
-async fn ask(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
+/// Somebody must be asked: first the hooks that answer questions, then the host.
+async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
+    match hook_answer(used, &draft, &facts, io).await {
+        None => {}
+        Some(RequestDecision::Deny { message, interrupt }) => {
+            let message = message.unwrap_or_else(|| "Permission was refused by a hook.".into());
+            let outcome = refuse(used, by_hook(&message), io).await;
+            if interrupt {
+                io.hooks.stop.get_or_insert(message);
+            }
+            return Prepared::Settled(outcome);
+        }
+        Some(RequestDecision::Allow { updated_input, updated_permissions }) => {
+            let updates = updated_permissions.into_iter().filter_map(|update| serde_json::from_value(update).ok());
+            io.grant(updates.collect()).await;
+            if let Some(input) = updated_input.and_then(|input| wire::raw::to_raw(&input).ok()) {
+                draft = match draft.rewritten(used, input, io).await {
+                    Ok(draft) => draft,
+                    Err(outcome) => return Prepared::Settled(outcome),
+                };
+            }
+            // Rules that deny or ask, and safety checks, stay in force.
+            match judge(used, &draft, Leave::Hook, io) {
+                (Decision::Allow(_), facts) => return ready(used, draft, facts, io),
+                (Decision::Deny(refusal), _) => return Prepared::Settled(refuse(used, refusal, io).await),
+                (Decision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
+            }
+        }
+    }
+    ask_host(used, draft, refusal, facts, io).await
+}
+
+async fn hook_answer(used: &ToolUse, draft: &Draft, facts: &Facts, io: &mut Io) -> Option<RequestDecision> {
+    if !io.hooks.listens(EventName::PermissionRequest) {
+        return None;
+    }
+    let accesses = draft.call.access(&io.workspace());
+    let name = wire::names::canonical(&used.name);
+    let request = Request::new(name, &accesses).with_input(draft.input.get());
+    let suggestions = io.policy.suggest(&request, facts);
+    io.answer_by_hook(used, &draft.input, accesses, &suggestions, &draft.cancel).await
+}
+
+async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
     let host = match &io.asker {
         Asker::Host(host) => host,
         Asker::Nobody => return Prepared::Settled(refuse(used, refusal, io).await),
@@ -153,6 +238,12 @@ async fn ask(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, io: &
     };
     let reply = ask::pose(host, &matter);
     tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "the host is asked");
+    let notice = io.notify_of_question(&used.name);
+    let reply = async move {
+        let reply = reply.await;
+        drop(notice);
+        reply
+    };
     Prepared::Asking(Box::new(Pending { draft, facts }), Box::pin(reply))
 }
 
@@ -190,20 +281,24 @@ pub(super) async fn answered(
             Err(outcome) => return Prepared::Settled(outcome),
         };
     }
-    match judge(used, &draft, io) {
+    match judge(used, &draft, Leave::None, io) {
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
-        (Decision::Ask(refusal), now) if !is_changed && now != facts => ask(used, draft, refusal, now, io).await,
+        (Decision::Ask(refusal), now) if !is_changed && now != facts => ask_host(used, draft, refusal, now, io).await,
         (Decision::Ask(_) | Decision::Allow(_), now) => ready(used, draft, now, io),
     }
 }
 
-fn judge(used: &ToolUse, draft: &Draft, io: &Io) -> (Decision, Facts) {
+fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Facts) {
     let workspace = io.workspace();
     let accesses = draft.call.access(&workspace);
     let name = wire::names::canonical(&used.name);
     let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held);
     let facts = crate::facts::gather(&io.policy, &request, &workspace.cwd);
-    (io.policy.decide(&request, &facts), facts)
+    let decision = match leave {
+        Leave::None => io.policy.decide(&request, &facts),
+        Leave::Hook => io.policy.decide_allowed(&request, &facts),
+    };
+    (decision, facts)
 }
 
 fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &Io) -> Prepared {

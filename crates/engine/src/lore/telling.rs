@@ -14,10 +14,10 @@ impl Session {
     /// Loads the skills that the prompt named. The inner error is why they were not loaded.
     pub(crate) async fn load_typed(
         &mut self,
-        opened: Result<Option<Plan>, StoreError>,
+        plan: Option<Plan>,
         token: &CancellationToken,
     ) -> Result<Result<(), String>, StoreError> {
-        let Some(plan) = opened? else { return Ok(Ok(())) };
+        let Some(plan) = plan else { return Ok(Ok(())) };
         let outcome = slash::load(self, plan, token).await?;
         if let Err(why) = &outcome {
             let text = format!("<local-command-stderr>{why}</local-command-stderr>");

@@ -220,6 +220,7 @@ fn call(received: &Received) -> Option<ToolUse> {
         input: input.to_owned(),
         assistant_uuid: received.uuid.clone(),
         malformed: received.closed.malformed.clone(),
+        batch: (1, 0),
     })
 }
 
