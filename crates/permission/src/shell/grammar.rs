@@ -28,9 +28,24 @@ pub(crate) struct Parsed {
 }
 
 pub(crate) fn parse(text: &str) -> Result<Parsed, Opaque> {
-    let mut reader = Reader { out: Parsed::default(), options: ParserOptions::default(), depth: 0, scopes: 0 };
-    reader.program(text)?;
-    Ok(reader.out)
+    if has_huge_number(text) {
+        return Err("it has a number that is too long");
+    }
+    // The library gives up on some broken texts with a panic: no reason to take the session down with it.
+    let read = || {
+        let mut reader = Reader { out: Parsed::default(), options: ParserOptions::default(), depth: 0, scopes: 0 };
+        reader.program(text)?;
+        Ok(reader.out)
+    };
+    std::panic::catch_unwind(read).unwrap_or(Err("it cannot be parsed"))
+}
+
+/// `~99…9` and `{1..99…9}`: the word grammar reads these into machine numbers.
+fn has_huge_number(text: &str) -> bool {
+    let digits = |run: &&str| run.len() > 17;
+    let at = |run: &str| run.as_ptr() as usize - text.as_ptr() as usize;
+    let before = |run: &&str| text[..at(run)].ends_with(['~', '+', '-', '{', '.']);
+    text.split(|c: char| !c.is_ascii_digit()).filter(digits).any(|run| before(&run))
 }
 
 pub(super) struct Reader {
