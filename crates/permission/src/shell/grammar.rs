@@ -25,6 +25,8 @@ pub(crate) struct Parsed {
     pub(crate) data: Vec<String>,
     /// The first thing that is not plain.
     pub(crate) opaque: Option<Opaque>,
+    /// Some text inside was not read to its end: the suspects are not all there are.
+    pub(crate) incomplete: bool,
 }
 
 pub(crate) fn parse(text: &str) -> Result<Parsed, Opaque> {
@@ -89,11 +91,13 @@ impl Reader {
     pub(super) fn nested(&mut self, text: &str) {
         self.refuse("it has a command substitution");
         if self.depth >= MAX_DEPTH {
+            self.out.incomplete = true;
             return;
         }
         self.depth += 1;
         // A broken inner text leaves its commands to the other readings.
         if self.program(text).is_err() {
+            self.out.incomplete = true;
             self.refuse("it cannot be parsed");
         }
         self.depth -= 1;

@@ -371,7 +371,9 @@ impl Scanner<'_, '_> {
         let start = self.rest.len() - body.len();
         let body = &self.rest[start..];
         let end = closing(body, close);
-        scan(&body[..end], self.depth + 1, self.found);
+        // The parenthesis after a pattern of `case` closes nothing: then the rest may belong to it as well.
+        let inner = if body[..end].contains("case") { body } else { &body[..end] };
+        scan(inner, self.depth + 1, self.found);
         // What it yields is unknown; the mark keeps the word from looking empty.
         self.push_str("$()");
         self.rest = body.get(end + close.len_utf8()..).unwrap_or("");
