@@ -123,7 +123,9 @@ impl Opening {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
         if self.lacks_auto {
-            all.push("Warning: permission mode auto is not available: there is no classifier. The mode is default".into());
+            all.push(
+                "Warning: permission mode auto is not available: there is no classifier. The mode is default".into(),
+            );
         }
         if !self.catalog.lookup(&self.model).known {
             let model = wire::raw::to_line(&self.model).unwrap_or_default();
