@@ -70,7 +70,12 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     let binary = options.binary.clone().map_or_else(|| build(&options.profile), Ok)?;
     let server = Server::start()?;
-    let bench = Bench { place: Place::new(binary, server.url())?, server, quick: options.quick, profile: options.profile.clone() };
+    let bench = Bench {
+        place: Place::new(binary, server.url())?,
+        server,
+        quick: options.quick,
+        profile: options.profile.clone(),
+    };
     let mut rows = Vec::new();
     for (name, group) in GROUPS {
         if options.only.as_ref().is_none_or(|word| name.contains(word.as_str())) {

@@ -53,7 +53,9 @@ fn links_are_judged_where_they_lead() {
         assert_eq!(explain(&sandbox, mode, &rules, tool, &input), expected, "{id} {tool} {input} {rules}");
     }
     let bash = |mode: &str, command: &str| explain(&sandbox, mode, &json!({}), "Bash", &json!({"command": command}));
-    for command in ["sed -i s/a/b/ second-name", "echo x > second-name", "cat out/hosts", "echo x > out/y", "rm out/hosts"] {
+    for command in
+        ["sed -i s/a/b/ second-name", "echo x > second-name", "cat out/hosts", "echo x > out/y", "rm out/hosts"]
+    {
         assert_eq!(bash("acceptEdits", command), "ask", "{command}");
     }
     assert_eq!(bash("acceptEdits", "rm data/x"), "allow");
@@ -96,7 +98,8 @@ fn search_tools_do_not_show_what_may_not_be_read() {
     sandbox.write("deep/.env", "KEY=1\n");
     sandbox.write("private/a", "KEY=2\n");
     sandbox.write("deep/plain", "KEY=3\n");
-    let args = ["-p", "go", "--permission-mode", "acceptEdits", "--disallowedTools", "Read(**/.env)", "Read(private/**)"];
+    let args =
+        ["-p", "go", "--permission-mode", "acceptEdits", "--disallowedTools", "Read(**/.env)", "Read(private/**)"];
     drop(sandbox.gimlet(&args).run().expect_clean());
     let results = server.request(1).tool_results();
     for result in &results[..2] {
@@ -163,8 +166,15 @@ fn modes_on_a_real_disk() {
     }
     // An allow rule does not lift plan mode.
     let sandbox = Sandbox::new(GIMLET);
-    for (tool, input) in [("Edit", json!({"file_path": "a", "old_string": "x", "new_string": "y"})), ("Bash", json!({"command": "touch x"}))] {
-        assert_eq!(explain(&sandbox, "plan", &json!({"allow": ["Edit", "Write", "Bash"]}), tool, &input), "deny", "{tool}");
+    for (tool, input) in [
+        ("Edit", json!({"file_path": "a", "old_string": "x", "new_string": "y"})),
+        ("Bash", json!({"command": "touch x"})),
+    ] {
+        assert_eq!(
+            explain(&sandbox, "plan", &json!({"allow": ["Edit", "Write", "Bash"]}), tool, &input),
+            "deny",
+            "{tool}"
+        );
     }
 }
 
@@ -175,7 +185,10 @@ fn plan_and_bypass_do_not_come_back_by_resuming() {
         let server = ModelServer::with_handler(|_| Reply::text("ok"));
         let sandbox = Sandbox::with_server(GIMLET, &server);
         drop(sandbox.gimlet(&["-p", "one", "--permission-mode", mode]).env("IS_SANDBOX", "1").run().expect_clean());
-        let run = sandbox.gimlet(&["-p", "two", "--continue", "--output-format", "stream-json", "--verbose"]).run().expect_clean();
+        let run = sandbox
+            .gimlet(&["-p", "two", "--continue", "--output-format", "stream-json", "--verbose"])
+            .run()
+            .expect_clean();
         assert_eq!(run.lines()[0]["permissionMode"], back, "{mode}");
     }
 }
@@ -187,13 +200,19 @@ fn hosts_are_compared_as_parsed() {
     let fetch = |rules: Value, url: &str| {
         let settings = json!({ "permissions": rules }).to_string();
         let input = json!({"url": url, "prompt": "p"}).to_string();
-        let run = sandbox.gimlet(&["permissions", "explain", "WebFetch", "--json", "--settings", &settings, "--input", &input]).run();
+        let run = sandbox
+            .gimlet(&["permissions", "explain", "WebFetch", "--json", "--settings", &settings, "--input", &input])
+            .run();
         // An address the tool does not even accept is refused before anything is decided.
         if run.code() == 0 { run.json()["decision"].as_str().unwrap().to_owned() } else { "refused".to_owned() }
     };
     let good = || json!({"allow": ["WebFetch(domain:good.example)"]});
     assert_eq!(fetch(good(), "https://good.example/x"), "allow");
-    for url in ["https://good.example.evil.example/", "https://good.example@evil.example/", "https://evil.example/#good.example"] {
+    for url in [
+        "https://good.example.evil.example/",
+        "https://good.example@evil.example/",
+        "https://evil.example/#good.example",
+    ] {
         assert_ne!(fetch(good(), url), "allow", "SC-E16 {url}");
     }
     let bad = || json!({"deny": ["WebFetch(domain:*.bad.example)"]});
@@ -215,8 +234,19 @@ fn anchors_follow_the_file_a_rule_stands_in() {
     let of_user = sandbox.config_dir().join("secrets/k");
     assert_eq!(explain(&sandbox, "default", &json!({}), "Read", &path(of_user.to_str().unwrap())), "deny");
     assert_eq!(explain(&sandbox, "default", &json!({}), "Read", &path("secrets/k")), "allow");
-    for command in ["cat $HOME/Desktop/x", "cat ~/Desktop/x", "cat ${HOME}/Desktop/x", "grep y ~/Desktop/x", "sed -n p ~/Desktop/x", "head ~/Desktop/x"] {
-        assert_eq!(explain(&sandbox, "bypassPermissions", &json!({}), "Bash", &json!({"command": command})), "deny", "{command}");
+    for command in [
+        "cat $HOME/Desktop/x",
+        "cat ~/Desktop/x",
+        "cat ${HOME}/Desktop/x",
+        "grep y ~/Desktop/x",
+        "sed -n p ~/Desktop/x",
+        "head ~/Desktop/x",
+    ] {
+        assert_eq!(
+            explain(&sandbox, "bypassPermissions", &json!({}), "Bash", &json!({"command": command})),
+            "deny",
+            "{command}"
+        );
     }
 }
 

@@ -177,7 +177,9 @@ impl Opening {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
         if self.lacks_auto {
-            all.push("Warning: permission mode auto is not available: there is no classifier. The mode is default".into());
+            all.push(
+                "Warning: permission mode auto is not available: there is no classifier. The mode is default".into(),
+            );
         }
         if let Some(why) = self.confinement.as_ref().and_then(|confinement| confinement.unavailable()) {
             all.push(format!("Warning: {why} Commands run without it and are asked about as usual."));

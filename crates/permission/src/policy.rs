@@ -390,9 +390,7 @@ impl Policy {
             PermissionMode::BypassPermissions => true,
             PermissionMode::AcceptEdits => match asked.access {
                 // A write to one name of a file may change it under another, outside.
-                Access::WritePath(path) => {
-                    self.may_change(asked.facts.spelled(path)) && !asked.facts.is_shared(path)
-                }
+                Access::WritePath(path) => self.may_change(asked.facts.spelled(path)) && !asked.facts.is_shared(path),
                 Access::ReadPath(_) | Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => false,
             },
             PermissionMode::Default | PermissionMode::Plan | PermissionMode::Auto | PermissionMode::DontAsk => false,

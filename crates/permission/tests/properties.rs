@@ -130,7 +130,10 @@ fn script() -> impl Strategy<Value = String> {
             inner.clone().prop_map(|a| format!("p3 <<E\n$({a})\nE\n")),
             inner.clone().prop_map(|a| format!("p3 <<'E'\n$({a})\nE\n")),
             inner.clone().prop_map(|a| format!("eval '{}'", a.replace('\'', "'\\''"))),
-            inner.clone().prop_map(|a| format!("bash -c \"{}\"", a.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$").replace('`', "\\`"))),
+            inner.clone().prop_map(|a| format!(
+                "bash -c \"{}\"",
+                a.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$").replace('`', "\\`")
+            )),
             inner.clone().prop_map(|a| format!("{a} & wait")),
             inner.clone().prop_map(|a| format!("while {a}; do break; done")),
             inner.clone().prop_map(|a| format!("x=$({a}) p4")),
@@ -168,8 +171,14 @@ fn everything_bash_runs_was_judged() {
             std::fs::write(&log, "").unwrap();
             #[expect(clippy::disallowed_methods, reason = "the oracle is a real shell with recorders on PATH")]
             let mut shell = std::process::Command::new("/bin/bash");
-            let status =
-                shell.arg("-c").arg(&script).env_clear().env("PATH", &path).env("LOG", &log).env("BIN", &bin).current_dir(dir.path());
+            let status = shell
+                .arg("-c")
+                .arg(&script)
+                .env_clear()
+                .env("PATH", &path)
+                .env("LOG", &log)
+                .env("BIN", &bin)
+                .current_dir(dir.path());
             let done = status.stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null()).output();
             prop_assert!(done.is_ok());
             let ran: BTreeSet<String> = std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();

@@ -274,7 +274,8 @@ fn a_push_goes_only_where_it_went_before() {
     let push = |command: &str, now: &[(&str, &str)]| {
         let accesses = [Access::Run(command.to_owned())];
         let request = Request::new("Bash", &accesses);
-        let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve).with_remotes(remotes(now));
+        let facts =
+            Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve).with_remotes(remotes(now));
         policy.decide(&request, &facts).as_str()
     };
     let same = [("origin", "a"), ("fork", "b")];

@@ -50,5 +50,9 @@ fn commands_survive_mutation() {
 
 #[test]
 fn path_rules_survive_mutation() {
-    smoke(&[b"//etc/**\xff/etc/passwd", b"~/[a-z]*\xffsrc/main.rs", b"dir/**\xff../x/dir/y", b"\xff"], path::check, 800);
+    smoke(
+        &[b"//etc/**\xff/etc/passwd", b"~/[a-z]*\xffsrc/main.rs", b"dir/**\xff../x/dir/y", b"\xff"],
+        path::check,
+        800,
+    );
 }

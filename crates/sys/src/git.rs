@@ -12,7 +12,8 @@ pub fn root(dir: &Path) -> Option<PathBuf> {
 /// lies on the way up.
 pub fn shares_repository(dir: &Path, top: &Path) -> bool {
     let nested = |dir: &Path| {
-        dir.join(".git").exists() || (dir.join("HEAD").exists() && dir.join("objects").exists() && dir.join("refs").exists())
+        dir.join(".git").exists()
+            || (dir.join("HEAD").exists() && dir.join("objects").exists() && dir.join("refs").exists())
     };
     dir.starts_with(top) && !dir.ancestors().take_while(|part| *part != top).any(nested)
 }
@@ -103,14 +104,17 @@ mod tests {
             std::fs::create_dir_all(top.join(inner)).unwrap();
         }
         std::fs::write(top.join("bare/HEAD"), "").unwrap();
-        for (inner, shared) in [("", true), ("src/deep", true), ("nested", false), ("bare", false), ("bare/refs", false)] {
+        for (inner, shared) in
+            [("", true), ("src/deep", true), ("nested", false), ("bare", false), ("bare/refs", false)]
+        {
             assert_eq!(shares_repository(&top.join(inner), top), shared, "{inner}");
         }
         assert!(!shares_repository(Path::new("/"), top));
         std::fs::write(top.join(".git/config"), "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = a\n").unwrap();
         let before = remotes(&top.join("src"));
         assert_eq!(before.keys().collect::<Vec<_>>(), ["origin"]);
-        std::fs::write(top.join(".git/config"), "[remote \"origin\"]\n\turl = b\n[remote \"evil\"]\nurl = c\n").unwrap();
+        std::fs::write(top.join(".git/config"), "[remote \"origin\"]\n\turl = b\n[remote \"evil\"]\nurl = c\n")
+            .unwrap();
         let after = remotes(top);
         assert!(after.contains_key("evil") && after["origin"] != before["origin"]);
     }

@@ -217,7 +217,10 @@ impl Policy {
             let Some(open) = walk.path(word) else { return false };
             let given = normalise(&open);
             let path = Spelled { given: &given, real: facts.real(&open) };
-            self.may_change(path) && !facts.is_shared(&open) && !path.any(sensitive::is_protected) && !path.any(sensitive::is_secret)
+            self.may_change(path)
+                && !facts.is_shared(&open)
+                && !path.any(sensitive::is_protected)
+                && !path.any(sensitive::is_secret)
         })
     }
 

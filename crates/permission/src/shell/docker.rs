@@ -54,12 +54,28 @@ mod tests {
     #[test]
     fn only_looking_is_known() {
         // [CLI-148] SC-B23
-        for command in ["docker ps", "docker ps -a --format '{{.ID}}'", "docker images", "docker image ls -q", "docker logs --tail 5 x"] {
+        for command in [
+            "docker ps",
+            "docker ps -a --format '{{.ID}}'",
+            "docker images",
+            "docker image ls -q",
+            "docker logs --tail 5 x",
+        ] {
             assert!(looks(command), "{command}");
         }
         for command in [
-            "docker -H x ps", "docker --context x ps", "docker run x", "docker ps --rm", "docker image rm x", "docker logs -f x",
-            "docker exec x sh", "docker container rm x", "docker", "docker volume rm x", "docker inspect x", "docker ps x",
+            "docker -H x ps",
+            "docker --context x ps",
+            "docker run x",
+            "docker ps --rm",
+            "docker image rm x",
+            "docker logs -f x",
+            "docker exec x sh",
+            "docker container rm x",
+            "docker",
+            "docker volume rm x",
+            "docker inspect x",
+            "docker ps x",
         ] {
             assert!(!looks(command), "{command}");
         }

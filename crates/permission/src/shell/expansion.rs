@@ -22,6 +22,7 @@ pub(super) fn word(reader: &mut Reader, raw: &str) -> Word {
     let mut out = Word { raw: raw.replace("\\\n", ""), ..Word::default() };
     if openers(raw) > MAX_IN_WORD {
         reader.refuse("a word has too many expansions");
+        reader.out.incomplete = true;
         out.text.push_str(raw);
         return out;
     }
@@ -31,6 +32,7 @@ pub(super) fn word(reader: &mut Reader, raw: &str) -> Word {
         }
     } else {
         reader.refuse("a word cannot be parsed");
+        reader.out.incomplete = true;
         out.text.push_str(raw);
     }
     if out.raw.starts_with('=') && !matches!(out.raw.as_str(), "=" | "==") {
@@ -49,6 +51,7 @@ pub(super) fn walk(reader: &mut Reader, text: &str) {
 pub(super) fn document(reader: &mut Reader, text: &str) {
     if openers(text) > MAX_IN_WORD {
         reader.refuse("a here-document has too many expansions");
+        reader.out.incomplete = true;
         return;
     }
     match word::parse_heredoc(text, &reader.options) {
@@ -58,7 +61,10 @@ pub(super) fn document(reader: &mut Reader, text: &str) {
                 add(reader, piece, &mut ignored, Quoting::Double);
             }
         }
-        Err(_) => reader.refuse("a here-document cannot be parsed"),
+        Err(_) => {
+            reader.refuse("a here-document cannot be parsed");
+            reader.out.incomplete = true;
+        }
     }
     // The word grammar may see less than the shell does.
     if text.contains(['$', '`']) {

@@ -25,7 +25,8 @@ const LOG: &[&str] = &[
     "find-renames=", "diff-algorithm=", "relative",
 ];
 
-const REV_LIST: &[&str] = &["count", "all", "no-merges", "merges", "first-parent", "reverse", "since=", "until=", "max-count="];
+const REV_LIST: &[&str] =
+    &["count", "all", "no-merges", "merges", "first-parent", "reverse", "since=", "until=", "max-count="];
 
 #[rustfmt::skip]
 const SUBCOMMANDS: &[Subcommand] = &[
@@ -187,7 +188,8 @@ impl Subcommand {
         let Some(first) = letters.next() else { return false };
         // `-n5`, `-Sneedle`, `-L1,5:f`: the rest of the word is the value. Anything else is a cluster of flags.
         let takes_value = !matches!(self.name, "grep" | "shortlog" | "show-ref" | "cat-file");
-        let valued = takes_value && matches!(first, 'n' | 'S' | 'G' | 'L' | 'U' | 'M' | 'C') && self.short.contains(first);
+        let valued =
+            takes_value && matches!(first, 'n' | 'S' | 'G' | 'L' | 'U' | 'M' | 'C') && self.short.contains(first);
         self.short.contains(first) && (valued || letters.all(|letter| self.short.contains(letter)))
     }
 }

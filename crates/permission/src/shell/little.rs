@@ -57,7 +57,9 @@ pub(super) fn awk(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
         rest = if flag.raw == "-F" { after.get(1..)? } else { after };
     }
     let (script, files) = rest.split_first()?;
-    if !prints_fields(script.text.trim()) || files.iter().any(|word| word.text.starts_with('-') || word.text.contains('=') || word.glob) {
+    if !prints_fields(script.text.trim())
+        || files.iter().any(|word| word.text.starts_with('-') || word.text.contains('=') || word.glob)
+    {
         return None;
     }
     Some(files.iter().map(Look::Path).collect())
@@ -82,7 +84,9 @@ fn prints_fields(script: &str) -> bool {
 fn selects_lines(condition: &str) -> bool {
     let pattern = condition.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
     if let Some(pattern) = pattern {
-        return pattern.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ' ' | '-' | '.' | '^' | '$' | ':'));
+        return pattern
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ' ' | '-' | '.' | '^' | '$' | ':'));
     }
     let numbers = condition.strip_prefix("NR").or_else(|| condition.strip_prefix("NF"));
     let operand = numbers.map(|rest| rest.trim_start_matches(['=', '<', '>', '!', ' ', '%']));

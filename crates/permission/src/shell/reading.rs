@@ -64,8 +64,8 @@ fn read(command: &str) -> Read {
     }
     // The scanner takes tests and patterns for programs: it is asked only where there is no grammar.
     let hides_program = match &parsed {
-        Ok(parsed) => parsed.suspects.iter().any(Suspect::hides_program),
-        Err(_) => found.iter().any(Suspect::hides_program),
+        Ok(parsed) if !parsed.incomplete => parsed.suspects.iter().any(Suspect::hides_program),
+        Ok(_) | Err(_) => found.iter().any(Suspect::hides_program),
     };
     let strict = parsed.and_then(|parsed| {
         found.extend(parsed.suspects.iter().filter(|suspect| !found.contains(suspect)).cloned().collect::<Vec<_>>());

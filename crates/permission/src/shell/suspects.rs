@@ -65,6 +65,14 @@ impl Suspect {
             return true;
         }
         let rest: Vec<&str> = words.collect();
+        // Text that is run is a script of its own.
+        let scripts = rest.iter().copied().filter(|word| is_script(word) || word.contains('='));
+        let joined = (program == "eval").then(|| rest.join(" "));
+        if may_run_others(program)
+            && scripts.chain(joined.as_deref()).any(|script| find(script).iter().any(Self::is_opaque_script))
+        {
+            return true;
+        }
         if SHELLS.contains(&program) {
             // Text from standard input, or from a variable.
             let code = rest.iter().position(|word| word.starts_with('-') && word.contains('c'));
@@ -78,6 +86,15 @@ impl Suspect {
             !word.starts_with('-') && !is_prelude(word) && !is_number
         };
         HANDING_ON.contains(&program) && rest.iter().find(operand).is_some_and(|word| is_dynamic(base_name(word)))
+    }
+
+    /// Inside a script only plain forms are looked into: what wraps further is found by the scan itself.
+    fn is_opaque_script(&self) -> bool {
+        let program = self.words.iter().find(|word| !is_prelude(word)).map(|word| base_name(word));
+        program.is_some_and(|program| {
+            let reads_stdin = SHELLS.contains(&program) && self.words.iter().skip(1).all(|word| word.starts_with('-'));
+            is_dynamic(program) || braces::has_list(program) || reads_stdin
+        })
     }
 
     /// The suspect after brace expansion, when that changes it.
@@ -122,6 +139,11 @@ const HANDING_ON: &[&str] = &[
     "env", "sudo", "doas", "timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "exec", "noglob", "nocorrect",
     "xargs", "watch", "ionice", "setsid", "strace", "ltrace", "eval", "coproc", "busybox", "unbuffer", "systemd-run", "parallel",
 ];
+
+/// Whether the text is more than one plain word, so that a shell would make something else of it.
+fn is_script(text: &str) -> bool {
+    text.contains([' ', '\t', '\n', ';', '|', '&', '$', '`', '\'', '"', '\\', '(', '{', '<', '>'])
+}
 
 fn is_dynamic(name: &str) -> bool {
     name.contains(['$', '`', '*', '?']) || (name.contains('[') && name.contains(']'))
@@ -261,7 +283,7 @@ impl Scanner<'_, '_> {
         if runs_text {
             // `sh -c '…'`, `eval "…"`, `git -c alias.x='!…'`: every argument may be a script, or hold one behind a mark.
             let is_git = suspect.words.iter().any(|word| base_name(word) == "git");
-            for word in suspect.words.iter().filter(|word| word.contains([' ', ';', '\n', '|', '&', '$', '`'])) {
+            for word in suspect.words.iter().filter(|word| is_script(word)) {
                 if !is_git {
                     scan(word, self.depth + 1, self.found);
                 }
@@ -349,7 +371,9 @@ impl Scanner<'_, '_> {
         let start = self.rest.len() - body.len();
         let body = &self.rest[start..];
         let end = closing(body, close);
-        scan(&body[..end], self.depth + 1, self.found);
+        // The parenthesis after a pattern of `case` closes nothing: then the rest may belong to it as well.
+        let inner = if body[..end].contains("case") { body } else { &body[..end] };
+        scan(inner, self.depth + 1, self.found);
         // What it yields is unknown; the mark keeps the word from looking empty.
         self.push_str("$()");
         self.rest = body.get(end + close.len_utf8()..).unwrap_or("");
