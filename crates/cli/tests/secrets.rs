@@ -126,11 +126,11 @@ fn a_cassette_holds_no_key() {
 const DEPLOY: &str = "dp-Canary-7f3a9c51e8";
 const MASK: &str = "[secret DEPLOY_TOKEN hidden by gimlet]";
 
-/// Everything a run left, but for files the test itself wrote.
+/// Everything a run left, but for files the test itself wrote and the copies `undo` restores them from.
 fn left_behind(sandbox: &Sandbox, except: &[&str]) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     files(sandbox.root(), &mut all);
-    all.retain(|(path, _)| !except.iter().any(|name| path.ends_with(name)));
+    all.retain(|(path, _)| !except.iter().any(|name| path.ends_with(name)) && !path.contains("/snapshots/blobs/"));
     all
 }
 
@@ -244,20 +244,17 @@ fn keys_that_are_not_variables_are_masked_too() {
 // SC-G03
 #[test]
 fn a_token_of_the_env_file_is_in_no_process_list() {
-    let server = ModelServer::script([
-        Reply::tool(
-            "Bash",
-            json!({"command": "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'; test -n \"$STAGE_VALUE\" && echo sourced"}),
-        ),
-        Reply::text("done"),
-    ]);
+    // Compared by the shell itself: a program would have the token among its arguments.
+    let command = "all=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'); \
+                   case \"$all\" in *\"$STAGE_VALUE\"*) echo leaked;; *) echo \"clean ${#STAGE_VALUE}\";; esac";
+    let server = ModelServer::script([Reply::tool("Bash", json!({"command": command})), Reply::text("done")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let file = sandbox.root().join("env.sh");
     std::fs::write(&file, format!("export STAGE_VALUE={TOKEN}\n")).unwrap();
     let done = print(&sandbox, "go", &["--allowedTools", "Bash"]).env("CLAUDE_ENV_FILE", &file).run();
     nowhere(&sandbox, TOKEN, &done, &["env.sh"]);
     let shown = server.request(1).tool_results().last().unwrap()["content"].as_str().unwrap().to_owned();
-    assert!(shown.contains("sourced") && !shown.contains(TOKEN), "{shown}");
+    assert_eq!(shown.trim(), format!("clean {}", TOKEN.len()));
 }
 
 // SC-G02
