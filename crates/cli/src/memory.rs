@@ -27,7 +27,6 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
         }
     }
     let path = match words.as_slice() {
-        [] => return Err(USAGE.into()),
         [command] if command == "show" => None,
         [command, path] if command == "show" => Some(path.as_str()),
         _ => return Err(USAGE.into()),
