@@ -131,6 +131,7 @@ fn in_landlock(abi: u32, profile: &Profile, spec: Spawn) -> io::Result<Caged> {
     let absent = plan.absent.into_iter().chain(profile.never.iter().cloned()).collect();
     let sweep = Sweep::new(&profile.private, absent, &kept, StandIns::default());
     let restrict = move || {
+        landlock::drop_capabilities()?;
         if let Some(set) = &ruleset {
             landlock::apply(set)?;
         }
