@@ -53,7 +53,10 @@ pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, ca
 /// Whether a command runs in the sandbox, in which one, and what that means for permission. Nothing without a sandbox.
 async fn confine(used: &ToolUse, io: &Io) -> std::io::Result<(Held, Option<Arc<Cage>>)> {
     let outside = (Held::Not, None);
-    let Some(confinement) = io.watch.confinement.as_ref().filter(|_| used.name == "Bash") else { return Ok(outside) };
+    let Some(confinement) = io.watch.confinement.as_ref().filter(|_| wire::names::canonical(&used.name) == "Bash")
+    else {
+        return Ok(outside);
+    };
     let Some((command, escaping)) = cage::bash_input(used.input.get()) else { return Ok(outside) };
     match confinement.standing(&command, escaping) {
         Standing::Outside(held) => Ok((held, None)),
