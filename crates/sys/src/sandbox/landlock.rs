@@ -104,10 +104,10 @@ fn grants(rules: &[Rule]) -> Vec<(PathBuf, u64)> {
     }
     let written = rules.iter().filter(|rule| rule.effect == Effect::AllowWrite);
     for rule in written.filter(|rule| plan::state(rules, &rule.path) == State::Writable) {
-        out.push((rule.path.clone(), u64::MAX & !MAKE_DEVICES));
+        out.push((rule.path.clone(), !MAKE_DEVICES));
     }
     out.extend(DEVICES.iter().map(|path| (PathBuf::from(path), READING | WRITE_FILE | TRUNCATE | IOCTL_DEV)));
-    out.push((PathBuf::from("/dev/shm"), u64::MAX & !MAKE_DEVICES));
+    out.push((PathBuf::from("/dev/shm"), !MAKE_DEVICES));
     out
 }
 

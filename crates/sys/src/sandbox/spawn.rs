@@ -170,7 +170,7 @@ fn through_pipe(bytes: &[u8]) -> io::Result<std::os::fd::OwnedFd> {
 fn void(private: &Path) -> io::Result<PathBuf> {
     use std::os::unix::fs::OpenOptionsExt;
     let path = private.join("void");
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0).open(&path);
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&path);
     match made {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         Ok(_) | Err(_) => Ok(path),
