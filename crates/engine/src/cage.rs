@@ -108,8 +108,11 @@ impl Confinement {
 
     /// Whether commands in the sandbox run without a question.
     fn allows_unasked(&self) -> bool {
-        self.settings.auto_allow_bash_if_sandboxed != Some(false)
-            && !self.grounds.env.is_on("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB")
+        self.settings.auto_allow_bash_if_sandboxed != Some(false) && !self.is_scrubbed()
+    }
+
+    fn is_scrubbed(&self) -> bool {
+        self.grounds.env.is_on("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB")
     }
 
     fn escape(&self) -> Escape {
@@ -163,7 +166,7 @@ impl Confinement {
         let mut lists = self.lists.clone();
         lists.add_rules(rules, &self.ground);
         let confined = paths::confine(&lists, &self.ground, &temp);
-        let free = self.settings.filesystem.disabled == Some(true) && self.allows_unasked();
+        let free = self.settings.filesystem.disabled == Some(true) && !self.is_scrubbed();
         let profile = Profile {
             files: if free { Files::Free } else { Files::Confined(confined.rules) },
             never: if free { Vec::new() } else { confined.never },

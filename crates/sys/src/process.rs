@@ -153,14 +153,14 @@ fn start(spec: Spawn, terminal: Terminal, prepare: Prepare) -> io::Result<Child>
 }
 
 fn apply(command: &mut tokio::process::Command, prepare: Prepare) {
-    let mut work: Box<dyn FnMut() -> io::Result<()> + Send + Sync> = match prepare {
+    let work: Box<dyn FnMut() -> io::Result<()> + Send + Sync> = match prepare {
         Prepare::Nothing => return,
         Prepare::Inherit(fds) => Box::new(move || fds.iter().try_for_each(keep_open)),
         Prepare::Restrict(work) => work,
     };
     // SAFETY: the work only makes system calls on values that were ready before the fork; it allocates and locks nothing.
     unsafe {
-        command.pre_exec(move || work());
+        command.pre_exec(work);
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use config::{Project, Selection};
+use std::io::Write;
 use sys::sandbox::{Effect, Rule};
 
 struct Home {
@@ -128,7 +129,7 @@ fn who_runs_where() {
         }
     };
     if stands("{}", "ls", false) == "unavailable" {
-        eprintln!("NOT RUN: no sandbox on this machine");
+        writeln!(std::io::stderr(), "NOT RUN: no sandbox on this machine").unwrap();
         return;
     }
     let docker = r#"{"sandbox": {"excludedCommands": ["docker"]}}"#;

@@ -139,7 +139,10 @@ impl Draft {
 /// Whether a command runs in the sandbox, in which one, and what that means for permission. Nothing without a sandbox.
 async fn confine(used: &ToolUse, input: &RawValue, io: &Io) -> std::io::Result<(Held, Option<Arc<Cage>>)> {
     let outside = (Held::Not, None);
-    let Some(confinement) = io.watch.confinement.as_ref().filter(|_| used.name == "Bash") else { return Ok(outside) };
+    let Some(confinement) = io.watch.confinement.as_ref().filter(|_| wire::names::canonical(&used.name) == "Bash")
+    else {
+        return Ok(outside);
+    };
     let Some((command, escaping)) = cage::bash_input(input.get()) else { return Ok(outside) };
     match confinement.standing(&command, escaping) {
         Standing::Outside(held) => Ok((held, None)),

@@ -104,10 +104,10 @@ fn grants(rules: &[Rule]) -> Vec<(PathBuf, u64)> {
     }
     let written = rules.iter().filter(|rule| rule.effect == Effect::AllowWrite);
     for rule in written.filter(|rule| plan::state(rules, &rule.path) == State::Writable) {
-        out.push((rule.path.clone(), u64::MAX & !MAKE_DEVICES));
+        out.push((rule.path.clone(), !MAKE_DEVICES));
     }
     out.extend(DEVICES.iter().map(|path| (PathBuf::from(path), READING | WRITE_FILE | TRUNCATE | IOCTL_DEV)));
-    out.push((PathBuf::from("/dev/shm"), u64::MAX & !MAKE_DEVICES));
+    out.push((PathBuf::from("/dev/shm"), !MAKE_DEVICES));
     out
 }
 
@@ -141,6 +141,31 @@ fn grant(set: &OwnedFd, path: &Path, access: u64) -> io::Result<()> {
     // SAFETY: `rule` is laid out as the kernel expects and outlives the call; both descriptors are open.
     let added = unsafe { libc::syscall(libc::SYS_landlock_add_rule, set.as_raw_fd(), kind, &raw const rule, flags) };
     if added == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    pid: i32,
+}
+
+/// Gives up every capability for good: root with capabilities reads other processes whatever Landlock says. Allocates nothing.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    const VERSION: u32 = 0x2008_0522;
+    let unused: libc::c_ulong = 0;
+    let header = CapabilityHeader { version: VERSION, pid: 0 };
+    // Effective, permitted and inheritable, twice 32 bits.
+    let none = [0_u32; 6];
+    // SAFETY: prctl takes integers only; capset reads `header` and `none`, laid out as the kernel expects. The bounding set
+    // can only be emptied by those who have capabilities, so failures there mean that there is nothing to give up.
+    let dropped = unsafe {
+        for capability in 0..64 {
+            libc::prctl(libc::PR_CAPBSET_DROP, capability, unused, unused, unused);
+        }
+        libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong, unused, unused, unused);
+        libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr())
+    };
+    if dropped == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Applies the set to this thread and all it starts. Allocates nothing: it runs between fork and exec.

@@ -193,7 +193,7 @@ pub(crate) fn apply(program: &[libc::sock_filter]) -> io::Result<()> {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, unused, unused, unused) == 0
             && libc::prctl(
                 libc::PR_SET_SECCOMP,
-                libc::SECCOMP_MODE_FILTER as libc::c_ulong,
+                libc::c_ulong::from(libc::SECCOMP_MODE_FILTER),
                 &raw const description,
                 unused,
                 unused,

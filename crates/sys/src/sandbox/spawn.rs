@@ -131,6 +131,7 @@ fn in_landlock(abi: u32, profile: &Profile, spec: Spawn) -> io::Result<Caged> {
     let absent = plan.absent.into_iter().chain(profile.never.iter().cloned()).collect();
     let sweep = Sweep::new(&profile.private, absent, &kept, StandIns::default());
     let restrict = move || {
+        landlock::drop_capabilities()?;
         if let Some(set) = &ruleset {
             landlock::apply(set)?;
         }
@@ -169,7 +170,7 @@ fn through_pipe(bytes: &[u8]) -> io::Result<std::os::fd::OwnedFd> {
 fn void(private: &Path) -> io::Result<PathBuf> {
     use std::os::unix::fs::OpenOptionsExt;
     let path = private.join("void");
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0).open(&path);
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&path);
     match made {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         Ok(_) | Err(_) => Ok(path),
