@@ -82,7 +82,7 @@ fn a_validator_blocks_what_it_does_not_like() {
     assert_eq!(seen["hook_event_name"], "PreToolUse");
     assert_eq!((&seen["permission_mode"], &seen["tool_name"]), (&json!("default"), &json!("Bash")));
     assert!(seen.get("agent_id").is_none() && seen["prompt_id"].is_string());
-    assert!(seen["transcript_path"].as_str().unwrap().ends_with(".jsonl"));
+    assert!(seen["transcript_path"].as_str().unwrap().contains(".jsonl"));
 }
 
 // [EXT-54] [EXT-94] [EXT-119] [CLI-42] [SDK-158] A context injector in Node, and a guard over prompts.
@@ -176,7 +176,7 @@ fn a_stop_hook_always_finds_the_last_answer_in_the_transcript() {
                  m=${m%%\\\"*}; case \"$(tail -c 4000 \"$t\")\" in *\"$m\"*) echo hit;; *) echo \"miss $m\";; esac >> found";
     settings(&sandbox, &on("Stop", "", &[command(check)]));
     for _ in 0..SESSIONS {
-        let mut run = host(&sandbox, &[]).timeout(Duration::from_secs(120)).spawn();
+        let mut run = host(&sandbox, &[]).timeout(Duration::from_mins(2)).spawn();
         for n in 0..TURNS {
             run.send_user(&format!("turn {n}"));
             run.wait_for("result");

@@ -261,6 +261,18 @@ fn hooks_of(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
             }
         }
     }
+    if author == Author::Session {
+        // A file that vanished takes no hooks with it.
+        let has_hooks = |layer: &&Layer| layer.source != Source::Managed && layer.effective.contains_key("hooks");
+        for old in previous.layers.iter().filter(has_hooks) {
+            if !now.layers.iter().any(|layer| layer.source == old.source && layer.path == old.path) {
+                let mut kept = old.clone();
+                kept.effective.retain(|key, _| key == "hooks");
+                now.layers.push(kept);
+                waits = true;
+            }
+        }
+    }
     if waits {
         now.pending.push("hooks".into());
     }

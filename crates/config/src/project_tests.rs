@@ -424,7 +424,7 @@ fn changes_are_noticed_and_only_narrow() {
     let second = Project::refresh(&first, &cwd, &env, &selection).unwrap().unwrap();
     assert_eq!(texts(&second, Behaviour::Allow), ["Read(a)"]);
     assert_eq!(texts(&second, Behaviour::Deny), ["WebFetch"]);
-    assert_eq!(second.pending, ["allow rule Bash", "hooks", "env"]);
+    assert_eq!(second.pending, ["allow rule Bash", "env", "hooks"]);
     assert_eq!(second.env.get("A"), None);
     assert!(Project::refresh(&second, &cwd, &env, &selection).is_none());
     fs::remove_file(sandbox.root.join("repo/.claude/settings.local.json")).unwrap();
@@ -494,6 +494,7 @@ fn policy_settles_models_and_rules() {
     assert_eq!(loaded.settings.claude_md.as_deref(), Some("y"));
 }
 
+<<<<<<< HEAD
 #[test]
 fn a_policy_helper_is_the_policy_or_stops_the_start() {
     // [CLI-89]
@@ -519,4 +520,33 @@ fn a_policy_helper_is_the_policy_or_stops_the_start() {
     assert!(sandbox.open_with(|_| {}).unwrap_err().to_string().contains("others than the administrator"));
     sandbox.write("managed/managed-settings.json", r#"{"policyHelper": {"path": "policy.sh"}}"#);
     assert!(sandbox.open_with(|_| {}).is_err(), "a relative path");
+=======
+// [EXT-19] [SC-D20]
+#[test]
+fn hooks_count_by_who_changed_them() {
+    let sandbox = Sandbox::new();
+    let path = "repo/sub/.claude/settings.json";
+    sandbox.write(path, "{}");
+    let hooks = |loaded: &Loaded| loaded.layers.iter().any(|layer| layer.effective.contains_key("hooks"));
+    let (cwd, env, selection) = (sandbox.root.join("repo/sub"), sandbox.env(), sandbox.selection());
+    let first = Project::open(&cwd, &env, &selection).unwrap();
+    sandbox.write(path, r#"{"hooks": {"Stop": [{"hooks": []}]}}"#);
+    let refresh = |author| Project::refresh_by(&first, (&cwd, &env, &selection), author).unwrap().unwrap();
+    let (by_session, by_user) = (refresh(Author::Session), refresh(Author::User));
+    assert_eq!((hooks(&by_session), hooks(&by_user)), (false, true));
+    assert_eq!(by_session.pending, ["hooks"]);
+    // What waits goes on waiting when another key of the file changes, and what is there cannot be taken away by a call.
+    sandbox.write(path, r#"{"hooks": {"Stop": [{"hooks": []}]}, "language": "x"}"#);
+    let again = Project::refresh_by(&by_session, (&cwd, &env, &selection), Author::User).unwrap().unwrap();
+    assert!(!hooks(&again));
+    sandbox.write(path, r#"{"disableAllHooks": true}"#);
+    let removed = Project::refresh_by(&by_user, (&cwd, &env, &selection), Author::Session).unwrap().unwrap();
+    assert!(hooks(&removed) && removed.settings.disable_all_hooks != Some(true));
+    let kept = removed.clone().set_aside(&by_user);
+    assert!(kept.is_current() && hooks(&kept));
+    assert_eq!(removed.changed_files(&by_user).len(), 1);
+    fs::remove_file(sandbox.root.join(path)).unwrap();
+    let gone = |author| Project::refresh_by(&by_user, (&cwd, &env, &selection), author).unwrap().unwrap();
+    assert_eq!((hooks(&gone(Author::Session)), hooks(&gone(Author::User))), (true, false));
+>>>>>>> hooks
 }

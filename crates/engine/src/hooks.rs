@@ -307,7 +307,7 @@ impl Io {
             cancel: scope.cancel,
             progress: &self.hooks.listener,
         };
-        let merged = hooks.fire(event, &occasion).await;
+        let merged = Box::pin(hooks.fire(event, &occasion)).await;
         self.settle_hooks(merged).await
     }
 

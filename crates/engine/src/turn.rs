@@ -178,10 +178,11 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
                 turn.spend_output_retry();
                 nudge(session, &mut turn, prompts::DEMAND_OUTPUT).await;
             }
-            Next::StopHooks => match stop(session, &mut turn).await {
-                Some(reason) => return finish(session, turn, reason).await,
-                None => {}
-            },
+            Next::StopHooks => {
+                if let Some(reason) = stop(session, &mut turn).await {
+                    return finish(session, turn, reason).await;
+                }
+            }
             Next::End(reason) => return finish(session, turn, reason).await,
         }
     }

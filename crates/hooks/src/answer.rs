@@ -119,6 +119,7 @@ fn seconds(duration: std::time::Duration) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
+#[derive(Clone, Copy)]
 struct Streams<'a> {
     stdout: &'a str,
     stderr: &'a str,
@@ -130,7 +131,7 @@ fn exited(event: EventName, code: Option<i32>, streams: Streams<'_>) -> Answer {
     let facts = event.facts();
     let said = if facts.common == Common::NoOutput { Said::Nothing } else { said(stdout, cut) };
     if code == Some(2) {
-        return exit_two(event, said, stderr);
+        return exit_two(event, &said, stderr);
     }
     match said {
         Said::Object(fields) => match from_json(event, &fields) {
@@ -152,8 +153,8 @@ fn failed(code: Option<i32>, stderr: &str) -> String {
     }
 }
 
-fn exit_two(event: EventName, said: Said, stderr: &str) -> Answer {
-    let mut answer = match &said {
+fn exit_two(event: EventName, said: &Said, stderr: &str) -> Answer {
+    let mut answer = match said {
         Said::Object(fields) => match from_json(event, fields) {
             Ok(answer) => answer,
             Err(problem) => Answer { remarks: vec![problem], ..Answer::default() },

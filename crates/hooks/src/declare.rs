@@ -155,8 +155,10 @@ impl Kind {
 
     pub(crate) fn fits(&self, event: EventName) -> bool {
         match (event.facts().handlers, self) {
-            (Handlers::All, _) | (_, Self::Command(_) | Self::McpTool(_) | Self::Callback { .. }) => true,
-            (Handlers::NoAgent, Self::Http(_) | Self::Prompt(_)) | (Handlers::NoModel, Self::Http(_)) => true,
+            (Handlers::All, _)
+            | (_, Self::Command(_) | Self::McpTool(_) | Self::Callback { .. })
+            | (Handlers::NoAgent, Self::Http(_) | Self::Prompt(_))
+            | (Handlers::NoModel, Self::Http(_)) => true,
             (Handlers::NoAgent, Self::Agent(_))
             | (Handlers::NoModel, Self::Prompt(_) | Self::Agent(_))
             | (Handlers::Local, Self::Http(_) | Self::Prompt(_) | Self::Agent(_)) => false,

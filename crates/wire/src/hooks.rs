@@ -112,7 +112,7 @@ macro_rules! hook_events {
 
 #[rustfmt::skip]
 mod table {
-    use super::*;
+    use super::{Blocks, Common, Facts, Handlers, Matching, Serialize};
     hook_events! {
         PreToolUse: Tool, All, Action, Both, 600, "before a tool call is decided";
         PostToolUse: Tool, All, TellsModel, Both, 600, "after a tool call succeeded";

@@ -63,7 +63,7 @@ impl Io {
             tool_name: seen.name.clone(),
             tool_input: seen.raw.clone(),
             tool_use_id: used.id.clone(),
-            batch: (used.batch.0 > 1).then(|| BatchPlace { size: used.batch.0, index: used.batch.1 }),
+            batch: (used.batch.0 > 1).then_some(BatchPlace { size: used.batch.0, index: used.batch.1 }),
         };
         let merged = self.fire_for(&event, used, &seen, cancel).await;
         self.keep_contexts(&merged, EventName::PreToolUse, &used.id);
@@ -147,7 +147,7 @@ impl Io {
         self.keep_contexts(&merged, event, &used.id);
         self.keep_blocks(&merged, event, Some(&used.id));
         if let Some(output) = merged.updated_output {
-            replace_output(&used.name, output, outcome);
+            replace_output(&used.name, &output, outcome);
         }
     }
 
@@ -254,8 +254,8 @@ fn content_of(result: &RawValue) -> Option<Box<RawValue>> {
 }
 
 /// Output of a shape the tool could not have had is ignored.
-fn replace_output(tool: &str, output: Value, outcome: &mut Outcome) {
-    let text = match (wire::names::canonical(tool), &output) {
+fn replace_output(tool: &str, output: &Value, outcome: &mut Outcome) {
+    let text = match (wire::names::canonical(tool), output) {
         ("Bash", Value::Object(fields)) => {
             let part = |name: &str| fields.get(name).map_or(Some(""), Value::as_str);
             let (Some(stdout), Some(stderr)) = (fields.get("stdout").and_then(Value::as_str), part("stderr")) else {
@@ -272,5 +272,5 @@ fn replace_output(tool: &str, output: Value, outcome: &mut Outcome) {
         }
     };
     outcome.content = Content::Text(text);
-    outcome.structured = wire::raw::to_raw(&output).ok();
+    outcome.structured = wire::raw::to_raw(output).ok();
 }

@@ -330,6 +330,7 @@ impl Io {
         if self.watch.loaded.is_current() {
             return;
         }
+<<<<<<< HEAD
         let author = match moment {
             Moment::AfterCalls => Author::Session,
             Moment::Quiet if self.state.tasks.running().is_empty() && !sys::process::has_strays() => Author::User,
@@ -346,6 +347,16 @@ impl Io {
 
     /// Changed settings, unless a hook refuses them.
     async fn take_settings(&mut self, changed: config::Loaded, cancel: &CancellationToken) {
+=======
+        let alone = || self.state.tasks.running().is_empty() && !sys::process::has_strays();
+        let author = if moment == Moment::Quiet && alone() { Author::User } else { Author::Session };
+        // Settings are large, and this is rare.
+        Box::pin(self.take_settings(author, cancel)).await;
+    }
+
+    async fn take_settings(&mut self, author: Author, cancel: &CancellationToken) {
+        let Some(changed) = self.watch.changed(author) else { return };
+>>>>>>> hooks
         let previous = self.watch.loaded.clone();
         let mut files = changed.changed_files(&previous);
         files.dedup();

@@ -4,7 +4,7 @@
 use super::Scope;
 use crate::session::Io;
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ impl EnvFiles {
         let sourced = users_own.map(PathBuf::from).into_iter().chain([files.session(), files.directory()]);
         for file in sourced {
             let quoted = format!("'{}'", file.display().to_string().replace('\'', r"'\''"));
-            script.push_str(&format!("[ -r {quoted} ] && . {quoted}\n"));
+            writeln!(script, "[ -r {quoted} ] && . {quoted}").ok();
         }
         // The last file may be missing; that is no failure of the command.
         script.push_str("true\n");
@@ -57,7 +57,7 @@ impl EnvFiles {
             _ => return None,
         };
         let mut options = std::fs::OpenOptions::new();
-        options.create(true).append(true).open(&path).and_then(|mut file| file.write_all(b"")).ok()?;
+        options.create(true).append(true).open(&path).ok()?;
         Some(path)
     }
 

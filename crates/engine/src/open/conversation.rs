@@ -47,7 +47,7 @@ impl Conversation {
             (Some(_), false) => "resume",
         };
         let fork_of = if self.is_fork { self.loaded } else { None };
-        Start { fork_of, name, new_mode, source, ..Start::default() }
+        Start { fork_of, source, name, new_mode, ..Start::default() }
     }
 }
 
