@@ -10,9 +10,9 @@ pub mod environment;
 pub mod frontmatter;
 pub mod fuzz;
 pub mod helper;
+pub mod join;
 #[cfg_attr(not(target_os = "macos"), allow(dead_code, reason = "only macOS has a keychain; elsewhere its tests run"))]
 mod keychain;
-pub mod join;
 pub mod layer;
 pub mod memory;
 mod merge;

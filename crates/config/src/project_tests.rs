@@ -494,7 +494,6 @@ fn policy_settles_models_and_rules() {
     assert_eq!(loaded.settings.claude_md.as_deref(), Some("y"));
 }
 
-<<<<<<< HEAD
 #[test]
 fn a_policy_helper_is_the_policy_or_stops_the_start() {
     // [CLI-89]
@@ -520,7 +519,8 @@ fn a_policy_helper_is_the_policy_or_stops_the_start() {
     assert!(sandbox.open_with(|_| {}).unwrap_err().to_string().contains("others than the administrator"));
     sandbox.write("managed/managed-settings.json", r#"{"policyHelper": {"path": "policy.sh"}}"#);
     assert!(sandbox.open_with(|_| {}).is_err(), "a relative path");
-=======
+}
+
 // [EXT-19] [SC-D20]
 #[test]
 fn hooks_count_by_who_changed_them() {
@@ -548,5 +548,4 @@ fn hooks_count_by_who_changed_them() {
     fs::remove_file(sandbox.root.join(path)).unwrap();
     let gone = |author| Project::refresh_by(&by_user, (&cwd, &env, &selection), author).unwrap().unwrap();
     assert_eq!((hooks(&gone(Author::Session)), hooks(&gone(Author::User))), (true, false));
->>>>>>> hooks
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{
-    BackgroundTask, ConfigChange, EventName, InstructionsLoaded, Nullable, PostCompact, PreCompact, SessionEnd, SessionStart, Setup, Stop, StopFailure,
-    UserPromptSubmit, clip,
+    BackgroundTask, ConfigChange, EventName, InstructionsLoaded, Nullable, PostCompact, PreCompact, SessionEnd,
+    SessionStart, Setup, Stop, StopFailure, UserPromptSubmit, clip,
 };
 use wire::settings::Source;
 
@@ -207,7 +207,8 @@ impl Session {
             Trigger::Manual { instructions } => instructions.clone(),
             Trigger::Crowded | Trigger::Overflow => None,
         };
-        let event = PreCompact { trigger: trigger.name().to_owned(), custom_instructions: Nullable(custom_instructions) };
+        let event =
+            PreCompact { trigger: trigger.name().to_owned(), custom_instructions: Nullable(custom_instructions) };
         let Self { control, io, .. } = self;
         let merged = control.during(io.fire(&event, Scope::new(token))).await?;
         merged.blocked()
@@ -330,33 +331,18 @@ impl Io {
         if self.watch.loaded.is_current() {
             return;
         }
-<<<<<<< HEAD
-        let author = match moment {
-            Moment::AfterCalls => Author::Session,
-            Moment::Quiet if self.state.tasks.running().is_empty() && !sys::process::has_strays() => Author::User,
-            Moment::Quiet => Author::Session,
-        };
-        let changed = self.watch.changed(author);
-        if let Some(changed) = changed {
-            self.take_settings(changed, cancel).await;
-        }
+        let alone = || self.state.tasks.running().is_empty() && !sys::process::has_strays();
+        let author = if moment == Moment::Quiet && alone() { Author::User } else { Author::Session };
+        // Settings are large, and this is rare.
+        Box::pin(self.take_settings(author, cancel)).await;
         for notice in self.watch.take_notices() {
             self.host.notice(notice).await;
         }
     }
 
     /// Changed settings, unless a hook refuses them.
-    async fn take_settings(&mut self, changed: config::Loaded, cancel: &CancellationToken) {
-=======
-        let alone = || self.state.tasks.running().is_empty() && !sys::process::has_strays();
-        let author = if moment == Moment::Quiet && alone() { Author::User } else { Author::Session };
-        // Settings are large, and this is rare.
-        Box::pin(self.take_settings(author, cancel)).await;
-    }
-
     async fn take_settings(&mut self, author: Author, cancel: &CancellationToken) {
         let Some(changed) = self.watch.changed(author) else { return };
->>>>>>> hooks
         let previous = self.watch.loaded.clone();
         let mut files = changed.changed_files(&previous);
         files.dedup();
