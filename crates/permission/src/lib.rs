@@ -9,6 +9,7 @@ pub mod destruction;
 mod domain;
 mod exclusion;
 pub mod fuzz;
+mod glob;
 pub mod lint;
 pub mod mask;
 mod path;

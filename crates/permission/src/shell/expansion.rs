@@ -54,17 +54,14 @@ pub(super) fn document(reader: &mut Reader, text: &str) {
         reader.out.incomplete = true;
         return;
     }
-    match word::parse_heredoc(text, &reader.options) {
-        Ok(pieces) => {
-            let mut ignored = Word::default();
-            for piece in &pieces {
-                add(reader, piece, &mut ignored, Quoting::Double);
-            }
+    if let Ok(pieces) = word::parse_heredoc(text, &reader.options) {
+        let mut ignored = Word::default();
+        for piece in &pieces {
+            add(reader, piece, &mut ignored, Quoting::Double);
         }
-        Err(_) => {
-            reader.refuse("a here-document cannot be parsed");
-            reader.out.incomplete = true;
-        }
+    } else {
+        reader.refuse("a here-document cannot be parsed");
+        reader.out.incomplete = true;
     }
     // The word grammar may see less than the shell does.
     if text.contains(['$', '`']) {
