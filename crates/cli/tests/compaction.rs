@@ -229,7 +229,7 @@ fn ten_windows_run_to_the_end() {
     });
     let here = sandbox(&server);
     here.write("CLAUDE.md", "House rule 7: be brief.\n");
-    let page: String = (0..220).map(|n| format!("line {n} with some words of text\n")).collect();
+    let page: String = (0..220).map(|n| format!("line {n} with some words of text")).collect::<Vec<_>>().join("\n");
     here.write("page.txt", &page);
     let done = here.gimlet(&args(&["Read every page, dear machine."])).run();
     assert_eq!(done.code(), 0, "{}", done.stderr);
