@@ -150,12 +150,12 @@ fn status(asked: &Asked, env: &Env) -> Result<(String, u8), String> {
         rules.iter().filter(|rule| wanted.contains(&rule.effect)).map(|rule| shown(&rule.path)).collect()
     };
     let (allowed, denied) = confinement.domains(&situation.loaded.rules);
-    let gaps = confinement.backend().map(|backend| backend.not_covered()).unwrap_or_default();
+    let gaps = confinement.backend().map(sys::sandbox::Backend::not_covered).unwrap_or_default();
     let warnings = made.as_ref().map(|made| made.warnings.clone()).unwrap_or_default();
     let report = json!({
         "enabled": enabled,
         "available": confinement.backend().is_some(),
-        "backend": confinement.backend().map(|backend| backend.name()),
+        "backend": confinement.backend().map(sys::sandbox::Backend::name),
         "problems": confinement.problems(),
         "notCovered": gaps,
         "failIfUnavailable": confinement.is_required(),
