@@ -1,6 +1,7 @@
 //! The sandbox from outside: real attempts on both back ends, ordinary work inside, and the Bash tool. A back end that this
 //! machine cannot run says so on stderr as NOT RUN.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+#![expect(clippy::disallowed_methods, reason = "tests look at the machine as it is")]
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -15,7 +16,7 @@ use testkit::{Finished, ModelServer, Reply, Sandbox};
 /// Past the test harness, which keeps the output of tests that pass to itself.
 macro_rules! not_run {
     ($($text:tt)*) => {
-        writeln!(std::io::stderr(), "NOT RUN: {}", format!($($text)*)).unwrap()
+        std::io::stderr().write_all(format!("NOT RUN: {}\n", format!($($text)*)).as_bytes()).unwrap()
     };
 }
 
@@ -55,7 +56,6 @@ impl Cell {
         Self::new(backend).iter().for_each(test);
     }
 
-    #[expect(clippy::disallowed_methods, reason = "prepares the ground of a test")]
     fn outside(&self, script: &str) -> String {
         let mut command = std::process::Command::new("bash");
         command.args(["-c", script]).current_dir(self.sandbox.project()).env("HOME", self.sandbox.home());
@@ -69,7 +69,7 @@ impl Cell {
 
     fn run_with(&self, settings: &str, script: &str) -> Finished {
         let args = ["sandbox", "run", "--settings", settings, "--", "bash", "-c", script];
-        self.sandbox.gimlet(&args).timeout(Duration::from_secs(120)).run()
+        self.sandbox.gimlet(&args).timeout(Duration::from_mins(2)).run()
     }
 
     fn path(&self, relative: &str) -> std::path::PathBuf {
@@ -106,7 +106,6 @@ fn files_outside_are_out_of_reach() {
             "echo x > ../x",
             "ln -s ~ link && echo x > link/outside.txt",
             "mv ~/outside.txt here",
-            "chmod 777 ~/outside.txt",
             "truncate -s 0 ~/outside.txt",
             "ln ~/outside.txt hard && echo x > hard",
             "cd ~ && echo x > new",
@@ -115,6 +114,13 @@ fn files_outside_are_out_of_reach() {
         }
         assert_eq!(std::fs::read_to_string(cell.sandbox.home().join("outside.txt")).unwrap(), "untouched");
         assert!(!cell.sandbox.home().join("new").exists());
+        // Landlock cannot judge this, and its status says so.
+        if cell.backend == "bwrap" {
+            cell.refuses("chmod 777 ~/outside.txt", "");
+        } else {
+            let status = cell.sandbox.gimlet(&["sandbox", "status"]).run().stdout;
+            assert!(status.contains("modes, owners"), "{status}");
+        }
         cell.accepts(
             "echo x > inside && mkdir -p d/e && mv inside d/e/ && rm -r d && echo t > $TMPDIR/t && cat $TMPDIR/t",
         );
@@ -335,7 +341,7 @@ fn nothing_outlives_its_command() {
         cell.accepts(
             "(setsid bash -c 'while true; do echo x >> alive; sleep 0.02; done' >/dev/null 2>&1 &) ; sleep 0.2",
         );
-        let size = || std::fs::metadata(cell.path("alive")).map(|meta| meta.len()).unwrap_or(0);
+        let size = || std::fs::metadata(cell.path("alive")).map_or(0, |meta| meta.len());
         let first = size();
         assert!(first > 0, "{}: the child never ran", cell.backend);
         std::thread::sleep(Duration::from_millis(200));
@@ -396,7 +402,7 @@ fn ordinary_work_goes_on() {
     });
 }
 
-const PYTHON_TEST: &str = r#"
+const PYTHON_TEST: &str = r"
 import http.server, threading, unittest, urllib.request, multiprocessing
 
 class Served(unittest.TestCase):
@@ -409,7 +415,7 @@ class Served(unittest.TestCase):
     def test_processes(self):
         with multiprocessing.Pool(2) as pool:
             self.assertEqual(pool.map(abs, [-1, -2]), [1, 2])
-"#;
+";
 
 #[test]
 fn an_unprivileged_user_is_confined_as_well() {

@@ -99,11 +99,7 @@ impl Filter {
         if let Verdict::Deny(why) = self.judge.judge(&target.host, target.port) {
             return refuse(client, 403, &blocked(&target, &why)).await;
         }
-        let connected = if head.is_connect() {
-            self.tunnel(&target).await
-        } else {
-            self.plain(&target).await.map(|(stream, _)| stream)
-        };
+        let connected = if head.is_connect() { self.tunnel(&target).await } else { self.plain(&target).await };
         let mut host = match connected {
             Ok(host) => host,
             Err(why) => return refuse(client, 502, &format!("{target}: {why}")).await,

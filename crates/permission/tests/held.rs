@@ -25,12 +25,15 @@ fn decide(mode: PermissionMode, rules: &[(Behaviour, &str)], command: &str, held
     (decision.as_str().to_owned(), decision.reason().clone())
 }
 
+/// Mode, rules, command, confinement, decision.
+type Case = (PermissionMode, &'static [(Behaviour, &'static str)], &'static str, Held, &'static str);
+
 #[test]
 fn the_sandbox_stands_in_for_a_question_and_for_nothing_else() {
     // [CLI-200] SC-F07
     use Behaviour::{Ask, Deny};
     use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
-    let cases: &[(PermissionMode, &[(Behaviour, &str)], &str, Held, &str)] = &[
+    let cases: &[Case] = &[
         (Default, &[], "make all", Held::Not, "ask"),
         (Default, &[], "make all", Held::Sandboxed, "allow"),
         (Default, &[], "eval \"$x\"", Held::Sandboxed, "allow"),

@@ -154,6 +154,8 @@ fn landlock_gaps(abi: u32) -> Vec<&'static str> {
         "protected and denied paths inside a writable directory: changes to protected ones are undone after the command, \
          denied ones stay open",
         "hosts cannot be allowed one by one: there is no network at all, not even between commands on this machine",
+        "modes, owners, times and attributes of files outside: Landlock does not judge changes to them",
+        "names of hidden files can be listed",
         "the process table is visible, though other processes cannot be read or traced",
     ];
     if abi < 3 {

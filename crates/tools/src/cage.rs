@@ -69,10 +69,8 @@ impl Cage {
 
     fn adapt(&self, env: &mut Vec<(OsString, OsString)>) {
         let proxied = self.backend.has_proxy();
-        env.retain(|(name, _)| {
-            let unset = self.unset.iter().any(|unset| name == unset.as_str());
-            !unset && !(proxied && is_proxy(name))
-        });
+        let unset = |name: &OsString| self.unset.iter().any(|unset| name == unset.as_str());
+        env.retain(|(name, _)| !unset(name) && (!proxied || !is_proxy(name)));
         let mut set = |name: &str, value: OsString| {
             env.retain(|(n, _)| n != name);
             env.push((name.into(), value));

@@ -18,11 +18,11 @@ impl Filter {
         }
     }
 
-    /// A connection for one plain request, and whether it ends at a proxy.
-    pub(super) async fn plain(&self, target: &Target) -> io::Result<(TcpStream, bool)> {
+    /// A connection for one plain request; it may end at a proxy.
+    pub(super) async fn plain(&self, target: &Target) -> io::Result<TcpStream> {
         match self.proxy(target)? {
-            None => Ok((direct(target).await?, false)),
-            Some(proxy) => Ok((to_proxy(proxy).await?, true)),
+            None => direct(target).await,
+            Some(proxy) => to_proxy(proxy).await,
         }
     }
 
