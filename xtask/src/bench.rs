@@ -3,6 +3,7 @@
 
 mod corpus;
 mod crowd;
+mod permission;
 mod place;
 mod reply;
 mod resume;
@@ -26,7 +27,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, turns, stream, output, resume, crowd, search.";
+start, turns, stream, output, resume, crowd, search, permission.";
 
 struct Options {
     quick: bool,
@@ -40,11 +41,12 @@ struct Bench {
     place: Place,
     server: Server,
     quick: bool,
+    profile: String,
 }
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     ("start", start::rows),
     ("turns", turns::rows),
     ("stream", turns::stream),
@@ -52,6 +54,7 @@ const GROUPS: [Group; 7] = [
     ("resume", resume::rows),
     ("crowd", crowd::rows),
     ("search", search::rows),
+    ("permission", permission::rows),
 ];
 
 pub(crate) fn run(args: &[&str]) -> Result<()> {
@@ -65,7 +68,12 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     let binary = options.binary.clone().map_or_else(|| build(&options.profile), Ok)?;
     let server = Server::start()?;
-    let bench = Bench { place: Place::new(binary, server.url())?, server, quick: options.quick };
+    let bench = Bench {
+        place: Place::new(binary, server.url())?,
+        server,
+        quick: options.quick,
+        profile: options.profile.clone(),
+    };
     let mut rows = Vec::new();
     for (name, group) in GROUPS {
         if options.only.as_ref().is_none_or(|word| name.contains(word.as_str())) {

@@ -94,7 +94,9 @@ fn session(mut args: Args) -> u8 {
     let output = launch::output(&args);
     let debug = std::mem::take(&mut args.debug);
     let without_effect = std::mem::take(&mut args.without_effect);
-    let around = Surroundings { env, stdout_is_terminal: std::io::stdout().is_terminal(), is_root: sys::is_root() };
+    let is_sandboxed = engine::options::is_sandboxed(&env);
+    let stdout_is_terminal = std::io::stdout().is_terminal();
+    let around = Surroundings { env, stdout_is_terminal, is_root: sys::is_root(), is_sandboxed };
     let mut job = match launch::job(args, &around) {
         Ok(job) => job,
         Err(Refusal::Usage(message)) => return fail(&message),

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply, Running, Sandbox};
+use testkit::{Block, ModelServer, Reply, Running, Sandbox};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 const HOST: [&str; 7] = [
@@ -24,7 +24,9 @@ fn start(sandbox: &Sandbox, more: &[&str]) -> Running {
 
 fn answer(running: &mut Running, question: &Value, verdict: &Value) {
     let id = &question["request_id"];
-    running.send_json(&json!({"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": verdict}}));
+    running.send_json(
+        &json!({"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": verdict}}),
+    );
 }
 
 fn bash(command: &str) -> Reply {
@@ -63,7 +65,8 @@ fn a_call_that_needs_leave_is_asked_about_and_runs_when_allowed() {
     running.close_stdin();
     let run = running.finish().expect_clean();
     let lines = run.lines();
-    let states: Vec<_> = lines.iter().filter(|l| l["subtype"] == "session_state_changed").map(|l| &l["state"]).collect();
+    let states: Vec<_> =
+        lines.iter().filter(|l| l["subtype"] == "session_state_changed").map(|l| &l["state"]).collect();
     assert_eq!(states, ["running", "requires_action", "running", "idle"]);
     let place = |kind: &str| lines.iter().rposition(|l| l["type"] == kind).unwrap();
     let tool_use = lines.iter().rposition(|l| l["message"]["content"][0]["type"] == "tool_use").unwrap();
@@ -107,7 +110,10 @@ fn a_refusal_reaches_the_model_and_may_end_the_turn() {
     assert!(last_result(&server)["content"].as_str().unwrap().contains("dialog crashed"));
     answer(&mut running, &third, &json!({"behavior": "deny", "message": "stop", "interrupt": true}));
     let result = running.wait_for("result");
-    assert_eq!((&result["subtype"], &result["terminal_reason"]), (&json!("error_during_execution"), &json!("aborted_tools")));
+    assert_eq!(
+        (&result["subtype"], &result["terminal_reason"]),
+        (&json!("error_during_execution"), &json!("aborted_tools"))
+    );
     assert_eq!(result["permission_denials"].as_array().unwrap().len(), 3);
     assert_eq!(server.requests().len(), 3, "no further request after the stop");
     assert_eq!(std::fs::read_dir(sandbox.project()).unwrap().count(), 0);
@@ -116,7 +122,8 @@ fn a_refusal_reaches_the_model_and_may_end_the_turn() {
 #[test]
 fn granted_rules_hold_at_once_and_are_saved_where_the_host_says() {
     // [SDK-101] [CLI-175] [CLI-179] [CLI-181] SC-E13
-    let server = ModelServer::script([bash("touch a"), bash("touch b"), bash("mkdir c"), bash("mkdir d"), Reply::text("done")]);
+    let server =
+        ModelServer::script([bash("touch a"), bash("touch b"), bash("mkdir c"), bash("mkdir d"), Reply::text("done")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &[]);
     let first = running.wait_for("control_request");
@@ -124,10 +131,15 @@ fn granted_rules_hold_at_once_and_are_saved_where_the_host_says() {
     answer(&mut running, &first, &json!({"behavior": "allow", "updatedPermissions": updates}));
     let second = running.wait_for("control_request");
     assert_eq!(second["request"]["input"]["command"], "mkdir c", "touch is not asked about again");
-    let session = json!([{"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "mkdir *"}], "behavior": "allow"}]);
+    let session =
+        json!([{"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "mkdir *"}], "behavior": "allow"}]);
     answer(&mut running, &second, &json!({"behavior": "allow", "updatedPermissions": session}));
     assert_eq!(running.wait_for("result")["permission_denials"], json!([]));
-    assert_eq!(local(&sandbox), json!({"permissions": {"allow": ["Bash(touch *)"]}}), "the session's rule is not saved");
+    assert_eq!(
+        local(&sandbox),
+        json!({"permissions": {"allow": ["Bash(touch *)"]}}),
+        "the session's rule is not saved"
+    );
     // The next session needs no question for it.
     let server = ModelServer::script([bash("touch e"), bash("mkdir f"), Reply::text("done")]);
     let mut run = sandbox.gimlet(&["-p", "go", "--output-format", "json", "--trust-workspace"]);
@@ -155,18 +167,22 @@ fn every_kind_of_update_and_destination() {
     let mut running = start(&sandbox, &["--trust-workspace"]);
     let first = running.wait_for("control_request");
     let rule = |text: &str| json!([{"toolName": "Bash", "ruleContent": text}]);
-    answer(&mut running, &first, &json!({"behavior": "allow", "updatedPermissions": [
-        {"type": "addRules", "rules": rule("cargo *"), "behavior": "allow", "destination": "userSettings"},
-        {"type": "addRules", "rules": rule("deploy --token ghp_0123456789abcdefghijABCDEFGHIJ012345"), "behavior": "allow", "destination": "localSettings"},
-        {"type": "addRules", "rules": rule("y *"), "behavior": "deny", "destination": "projectSettings"},
-        {"type": "removeRules", "rules": rule("x *"), "behavior": "ask", "destination": "projectSettings"},
-        {"type": "replaceRules", "rules": rule("z"), "behavior": "ask", "destination": "localSettings"},
-        {"type": "addDirectories", "directories": [beside.to_str().unwrap()], "destination": "session"},
-        {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
-        {"type": "addRules", "rules": rule("q"), "behavior": "allow", "destination": "policySettings"},
-        {"type": "setMode", "mode": "bypassPermissions", "destination": "session"},
-        {"type": "novel"},
-    ]}));
+    answer(
+        &mut running,
+        &first,
+        &json!({"behavior": "allow", "updatedPermissions": [
+            {"type": "addRules", "rules": rule("cargo *"), "behavior": "allow", "destination": "userSettings"},
+            {"type": "addRules", "rules": rule("deploy --token ghp_0123456789abcdefghijABCDEFGHIJ012345"), "behavior": "allow", "destination": "localSettings"},
+            {"type": "addRules", "rules": rule("y *"), "behavior": "deny", "destination": "projectSettings"},
+            {"type": "removeRules", "rules": rule("x *"), "behavior": "ask", "destination": "projectSettings"},
+            {"type": "replaceRules", "rules": rule("z"), "behavior": "ask", "destination": "localSettings"},
+            {"type": "addDirectories", "directories": [beside.to_str().unwrap()], "destination": "session"},
+            {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
+            {"type": "addRules", "rules": rule("q"), "behavior": "allow", "destination": "policySettings"},
+            {"type": "setMode", "mode": "bypassPermissions", "destination": "session"},
+            {"type": "novel"},
+        ]}),
+    );
     // Neither the directory beside nor the file in the project is asked about; a shell command beyond files is.
     let result = running.wait_for("result");
     assert_eq!(result["permission_denials"], json!([]), "{result}");
@@ -176,7 +192,8 @@ fn every_kind_of_update_and_destination() {
     assert_eq!(run.lines().iter().filter(|l| l["type"] == "control_request").count(), 1);
     let status = run.lines().into_iter().find(|l| l["subtype"] == "status").unwrap();
     assert_eq!(status["permissionMode"], "acceptEdits");
-    let user: Value = serde_json::from_str(&std::fs::read_to_string(sandbox.config_dir().join("settings.json")).unwrap()).unwrap();
+    let user: Value =
+        serde_json::from_str(&std::fs::read_to_string(sandbox.config_dir().join("settings.json")).unwrap()).unwrap();
     assert_eq!(user, json!({"permissions": {"allow": ["Bash(cargo *)"]}}));
     let project: Value = serde_json::from_str(&sandbox.read(".claude/settings.json")).unwrap();
     assert_eq!(project, json!({"permissions": {"ask": ["WebSearch"], "deny": ["Bash(y *)"]}}));
@@ -187,9 +204,9 @@ fn every_kind_of_update_and_destination() {
 #[test]
 fn questions_of_parallel_calls_are_answered_in_any_order() {
     // [SDK-104]
-    let read = |id: &str, path: &str| json!({"type": "tool_use", "id": id, "name": "Read", "input": {"file_path": path}});
+    let read = |id: &str, path: &str| Block::tool_with_id(id, "Read", &json!({"file_path": path}));
     let server = ModelServer::script([
-        Reply::message([read("toolu_1", "../one"), read("toolu_2", "../two")]),
+        Reply::message(vec![read("toolu_1", "../one"), read("toolu_2", "../two")]),
         Reply::text("done"),
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
@@ -197,7 +214,10 @@ fn questions_of_parallel_calls_are_answered_in_any_order() {
     std::fs::write(sandbox.root().join("two"), "second\n").unwrap();
     let mut running = start(&sandbox, &[]);
     let (one, two) = (running.wait_for("control_request"), running.wait_for("control_request"));
-    assert_eq!((&one["request"]["tool_use_id"], &two["request"]["tool_use_id"]), (&json!("toolu_1"), &json!("toolu_2")));
+    assert_eq!(
+        (&one["request"]["tool_use_id"], &two["request"]["tool_use_id"]),
+        (&json!("toolu_1"), &json!("toolu_2"))
+    );
     assert_eq!(one["request"]["blocked_path"], json!(sandbox.root().join("one")));
     answer(&mut running, &two, &json!({"behavior": "allow"}));
     // Doubled and made-up answers change nothing.
@@ -266,10 +286,8 @@ fn a_host_sees_where_a_link_leads_and_hidden_characters() {
 #[test]
 fn a_link_swapped_while_the_question_is_open_is_asked_about_again() {
     // SC-C06
-    let server = ModelServer::script([
-        Reply::tool("Write", json!({"file_path": "f", "content": "new"})),
-        Reply::text("done"),
-    ]);
+    let server =
+        ModelServer::script([Reply::tool("Write", json!({"file_path": "f", "content": "new"})), Reply::text("done")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let secret = sandbox.home().join("precious");
     std::fs::write(&secret, "keep").unwrap();
@@ -287,10 +305,11 @@ fn a_link_swapped_while_the_question_is_open_is_asked_about_again() {
 #[test]
 fn a_host_may_switch_modes_within_what_the_launch_allows() {
     // [SDK-76] [SDK-77] [CLI-171]
-    let server = ModelServer::script([Reply::tool("Write", json!({"file_path": "w", "content": "w"})), Reply::text("done")]);
+    let server =
+        ModelServer::script([Reply::tool("Write", json!({"file_path": "w", "content": "w"})), Reply::text("done")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = sandbox.gimlet(&HOST).stdin_open().spawn();
-    let mut choose = |running: &mut Running, mode: &str| {
+    let choose = |running: &mut Running, mode: &str| {
         running.send_json(&json!({"type": "control_request", "request_id": mode, "request": {"subtype": "set_permission_mode", "mode": mode}}));
         running.wait_for("control_response")["response"].clone()
     };
@@ -303,7 +322,7 @@ fn a_host_may_switch_modes_within_what_the_launch_allows() {
     running.wait_for("result");
     assert_eq!(sandbox.read("w"), "w");
 
-    let server = ModelServer::script([bash("touch a"), Reply::text("done")]);
+    let server = ModelServer::script([bash("touch a"), bash("touch b"), Reply::text("done")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write_config("settings.json", r#"{"permissions": {"disableBypassPermissionsMode": "disable"}}"#);
     let args = [&HOST[..], &["--allow-dangerously-skip-permissions"]].concat();
@@ -311,9 +330,10 @@ fn a_host_may_switch_modes_within_what_the_launch_allows() {
     assert_eq!(choose(&mut running, "bypassPermissions")["subtype"], "error");
     running.send_user("go");
     let question = running.wait_for("control_request");
-    answer(&mut running, &question, &json!({"behavior": "deny", "message": "no",
-        "updatedPermissions": [{"type": "setMode", "mode": "bypassPermissions", "destination": "session"}]}));
-    running.wait_for("result");
+    let bypass = json!([{"type": "setMode", "mode": "bypassPermissions", "destination": "session"}]);
+    answer(&mut running, &question, &json!({"behavior": "allow", "updatedPermissions": bypass}));
+    let again = running.wait_for("control_request");
+    assert_eq!(again["request"]["input"]["command"], "touch b", "the mode did not change");
 }
 
 #[test]
@@ -322,6 +342,10 @@ fn a_prompt_tool_that_does_not_exist_fails_the_run() {
     let server = ModelServer::script([bash("touch a"), Reply::text("done")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let run = sandbox.gimlet(&["-p", "go", "--permission-prompt-tool", "mcp__s__t"]).run().expect_code(1);
-    assert!(run.stderr.contains("MCP tool mcp__s__t (passed via --permission-prompt-tool) not found"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("MCP tool mcp__s__t (passed via --permission-prompt-tool) not found"),
+        "{}",
+        run.stderr
+    );
     assert!(!sandbox.project().join("a").exists());
 }

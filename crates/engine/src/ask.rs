@@ -5,7 +5,9 @@
 use permission::{Access, Facts, Reason, Refusal, Suggestion};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
-use wire::control::{Answer, CanUseTool, ControlCancel, ControlRequest, MatchedRule, PermissionAnswer, PermissionUpdate};
+use wire::control::{
+    Answer, CanUseTool, ControlCancel, ControlRequest, MatchedRule, PermissionAnswer, PermissionUpdate,
+};
 
 /// Questions that may wait to be posed; those already posed are bounded by the calls that run at once.
 pub(crate) const QUESTION_QUEUE: usize = 16;

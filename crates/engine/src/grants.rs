@@ -25,11 +25,11 @@ pub(crate) fn wanted_mode(text: &str, bypass: Bypass) -> Result<PermissionMode, 
     match PermissionMode::parse(text) {
         None => Err(format!("Unknown permission mode: {text}. Known modes: {}", PermissionMode::NAMES.join(", "))),
         Some(PermissionMode::Auto) => Err("Permission mode auto is not available: there is no classifier".into()),
-        Some(PermissionMode::BypassPermissions) if bypass == Bypass::Closed => Err(
-            "Permission mode bypassPermissions is not available: the session was not started with \
+        Some(PermissionMode::BypassPermissions) if bypass == Bypass::Closed => {
+            Err("Permission mode bypassPermissions is not available: the session was not started with \
              --dangerously-skip-permissions or --allow-dangerously-skip-permissions"
-                .into(),
-        ),
+                .into())
+        }
         Some(mode) => Ok(mode),
     }
 }
@@ -63,10 +63,10 @@ impl Io {
             ("addRules", Some(behaviour), _) => self.add_rules(rules, behaviour, to),
             ("removeRules", Some(behaviour), _) => Some(self.remove_rules(&rules, behaviour, to)),
             ("replaceRules", Some(behaviour), _) => self.replace_rules(rules, behaviour, to),
-            ("setMode", _, Some(mode)) => self.choose_mode(&mode).await.map(|mode| Change {
-                keys: ["permissions", "defaultMode"],
-                edit: Edit::Set(mode.as_str().into()),
-            }),
+            ("setMode", _, Some(mode)) => self
+                .choose_mode(&mode)
+                .await
+                .map(|mode| Change { keys: ["permissions", "defaultMode"], edit: Edit::Set(mode.as_str().into()) }),
             ("addDirectories", ..) => Some(self.add_directories(directories)),
             ("removeDirectories", ..) => Some(self.remove_directories(directories)),
             (kind, ..) => {

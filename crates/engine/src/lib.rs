@@ -6,6 +6,7 @@ mod command;
 mod context;
 mod control;
 mod decide;
+pub mod facts;
 mod grants;
 pub mod hooks;
 mod host;

@@ -15,7 +15,7 @@ use crate::hooks::{self, EnvFiles, HookCallers, Hooking, Parts as HookParts, Red
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
-use crate::options::{Boot, Options, SettingSource, StartError, Thinking};
+use crate::options::{BYPASS_ROOT, Boot, Options, SettingSource, StartError, Thinking, is_sandboxed};
 use crate::reload::Watch;
 use crate::resume;
 use crate::scribe::Scribe;
@@ -76,6 +76,8 @@ struct Opening {
     layout: Layout,
     conversation: Conversation,
     mode: PermissionMode,
+    /// `auto` was asked for.
+    lacks_auto: bool,
     catalog: Arc<Catalog>,
     model: String,
     credential: Result<Credential, NoCredential>,
@@ -94,11 +96,13 @@ impl Opening {
         let env = loaded.env.clone();
         let layout = Layout::new(&boot.env);
         let conversation = Conversation::choose(&options, &layout, &cwd)?;
-        let mode = mode(&options, &loaded, &conversation, &env)?;
+        let wanted = mode(&options, &loaded, &conversation, &env)?;
+        // There is no classifier to decide in our place: people are asked.
+        let mode = if wanted == PermissionMode::Auto { PermissionMode::Default } else { wanted };
         let catalog = Arc::new(Catalog::default());
         let model = main_model(&options, &loaded, &conversation, &catalog, &env);
-        let wanted = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
-        let credential = config::credentials::resolve(&env, &loaded, wanted);
+        let wanted_credential = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
+        let credential = config::credentials::resolve(&env, &loaded, wanted_credential);
         Ok(Self {
             options,
             env,
@@ -110,6 +114,7 @@ impl Opening {
             layout,
             conversation,
             mode,
+            lacks_auto: wanted == PermissionMode::Auto,
             catalog,
             model,
             credential,
@@ -119,6 +124,11 @@ impl Opening {
     fn notices(&self) -> Vec<String> {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
+        if self.lacks_auto {
+            all.push(
+                "Warning: permission mode auto is not available: there is no classifier. The mode is default".into(),
+            );
+        }
         if !self.catalog.lookup(&self.model).known {
             let model = wire::raw::to_line(&self.model).unwrap_or_default();
             all.push(format!("[claude-code:unrecognized_model] {{\"model\":{model}}}"));
@@ -213,6 +223,7 @@ impl Opening {
             roots: vec![self.cwd.clone()],
             readable: vec![self.session_dir().join("tool-results"), self.tasks_dir()],
             plan_file: None,
+            remotes: Some(sys::git::remotes(&self.cwd)),
         };
         Watch {
             cwd: self.cwd.clone(),
@@ -499,14 +510,8 @@ fn mode(
             "Error: bypassPermissions mode is disabled by settings (permissions.disableBypassPermissionsMode)",
         ));
     }
-    if sys::is_root() && !env.is_on("IS_SANDBOX") {
-        return Err(StartError {
-            message:
-                "Error: bypassPermissions mode cannot be used as root: a mistake could destroy the machine. Run as \
-                      another user, or set IS_SANDBOX=1 inside a sandbox or container."
-                    .into(),
-            reason: Some("bypass_root"),
-        });
+    if sys::is_root() && !is_sandboxed(env) {
+        return Err(StartError { message: BYPASS_ROOT.into(), reason: Some("bypass_root") });
     }
     Ok(mode)
 }

@@ -153,6 +153,18 @@ pub struct Fork {
     pub id: Option<String>,
 }
 
+/// Why bypass mode is refused to root.
+pub const BYPASS_ROOT: &str =
+    "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons";
+
+/// Whether root may use bypass mode here: `IS_SANDBOX` says so, or, when it says nothing, the marks of a container do.
+pub fn is_sandboxed(env: &Env) -> bool {
+    match env.non_empty("IS_SANDBOX") {
+        Some(_) => env.is_on("IS_SANDBOX"),
+        None => sys::is_contained(),
+    }
+}
+
 /// Why no session could be opened. The message is for the user; the reason, when there is one, for hosts.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]

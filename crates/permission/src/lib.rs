@@ -7,6 +7,7 @@ pub mod access;
 pub mod decision;
 mod domain;
 pub mod fuzz;
+mod glob;
 pub mod lint;
 mod path;
 pub mod policy;

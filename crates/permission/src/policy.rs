@@ -11,7 +11,7 @@ use crate::path::{Spelled, inside, normalise};
 use crate::rule::{self, Input, Rule, Surroundings, Target, Warning};
 use crate::sensitive;
 use crate::shell::reading::Reading;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::{Behaviour, RuleText};
@@ -50,6 +50,8 @@ pub struct Place {
     pub readable: Vec<PathBuf>,
     /// The one file that may be written in plan mode.
     pub plan_file: Option<PathBuf>,
+    /// The git remotes at the start, by name; `None` when nobody looked.
+    pub remotes: Option<BTreeMap<String, String>>,
 }
 
 /// What the caller found out about the paths of a request.
@@ -58,6 +60,12 @@ pub struct Facts {
     /// Where the shell stands.
     pub cwd: PathBuf,
     real: BTreeMap<PathBuf, PathBuf>,
+    /// Files that have other names, perhaps elsewhere.
+    shared: BTreeSet<PathBuf>,
+    /// Git, run where the shell stands, uses the repository the session started in.
+    own_repository: bool,
+    /// The git remotes as they are now.
+    remotes: BTreeMap<String, String>,
 }
 
 impl Facts {
@@ -65,7 +73,29 @@ impl Facts {
     /// the nearest existing parent.
     pub fn gather(cwd: PathBuf, needs: Vec<PathBuf>, resolve: impl Fn(&Path) -> PathBuf) -> Self {
         let real = needs.into_iter().map(|path| (path.clone(), resolve(&path))).collect();
-        Self { cwd, real }
+        Self { cwd, real, ..Self::default() }
+    }
+
+    /// Marks the files that `is_shared` says have several names (hard links).
+    #[must_use]
+    pub fn sharing(mut self, is_shared: impl Fn(&Path) -> bool) -> Self {
+        self.shared = self.real.iter().filter(|(_, real)| is_shared(real)).map(|(path, _)| path.clone()).collect();
+        self
+    }
+
+    /// Where the shell stands, git uses the repository the session started in.
+    #[must_use]
+    pub fn in_own_repository(self) -> Self {
+        Self { own_repository: true, ..self }
+    }
+
+    #[must_use]
+    pub fn with_remotes(self, remotes: BTreeMap<String, String>) -> Self {
+        Self { remotes, ..self }
+    }
+
+    fn is_shared(&self, path: &Path) -> bool {
+        self.shared.contains(path)
     }
 
     /// Where a path of the request really is, if it was resolved.
@@ -104,6 +134,11 @@ impl Policy {
         add_resolved(&mut place.roots, resolve);
         add_resolved(&mut place.readable, resolve);
         (Self { mode, rules, place }, warnings)
+    }
+
+    /// The directories of the session.
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
     pub(crate) fn into_rules(self) -> Vec<Rule> {
@@ -272,6 +307,14 @@ impl Policy {
         {
             return Some(Reason::SafetyCheck("a removal of a root, home or working directory"));
         }
+        if let Some(reading) = &asked.reading
+            && reading.hides_program
+            && self.restricts_commands()
+        {
+            return Some(Reason::SafetyCheck(
+                "rules forbid some commands, and which program this starts is known only when it runs",
+            ));
+        }
         if self.mode == PermissionMode::BypassPermissions {
             return None;
         }
@@ -294,7 +337,8 @@ impl Policy {
         let allowed = match self.mode {
             PermissionMode::BypassPermissions => true,
             PermissionMode::AcceptEdits => match asked.access {
-                Access::WritePath(path) => self.may_change(asked.facts.spelled(path)),
+                // A write to one name of a file may change it under another, outside.
+                Access::WritePath(path) => self.may_change(asked.facts.spelled(path)) && !asked.facts.is_shared(path),
                 Access::ReadPath(_) | Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => false,
             },
             PermissionMode::Default | PermissionMode::Plan | PermissionMode::Auto | PermissionMode::DontAsk => false,

@@ -65,6 +65,9 @@ fn is_secret_name(name: &str) -> bool {
     if let Some(kind) = name.get(..5).filter(|head| head.eq_ignore_ascii_case(".env.")).and(name.get(5..)) {
         return !kind.split('.').any(|part| one_of(part, HARMLESS_ENV));
     }
+    if let Some(stem) = name.strip_suffix(".env").filter(|stem| !stem.is_empty()) {
+        return !stem.split(['.', '-', '_']).any(|part| one_of(part, HARMLESS_ENV));
+    }
     one_of(name, SECRET_FILES) || extension(name).is_some_and(|extension| one_of(extension, SECRET_EXTENSIONS))
 }
 
@@ -132,13 +135,13 @@ mod tests {
         for path in [
             ".ssh/id_rsa", ".ssh/config", "deploy/server.pem", "a/tls.key", ".netrc", ".aws/credentials", ".env",
             ".env.local", ".ENV", ".config/gcloud/x.json", ".docker/config.json", ".claude/.credentials.json", "id_ed25519",
-            ".cargo/credentials.toml", ".config/gh/hosts.yml", ".ssh",
+            ".cargo/credentials.toml", ".config/gh/hosts.yml", ".ssh", "prod.env", "deploy/docker.env",
         ] {
             assert!(is_secret(&Path::new("/w").join(path)), "{path}");
         }
         for path in [
             ".env.example", "src/env.rs", ".ssh/id_rsa.pub", "id_generator.rs", "config.json", "key.rs", "a.keys",
-            ".environment", "pem/readme.md", ".envoy",
+            ".environment", "pem/readme.md", ".envoy", "example.env", "docker.example.env",
         ] {
             assert!(!is_secret(&Path::new("/w").join(path)), "{path}");
         }

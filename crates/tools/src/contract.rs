@@ -120,6 +120,8 @@ pub enum Met {
     Named,
     /// On a walk that follows no links, as a file that is none itself: only its folder needs to be looked at.
     Walked,
+    /// About to be changed: it must still lead where it led when the change was allowed.
+    Changed,
 }
 
 /// What a call came to. There is no Rust error: failures are outcomes the model reads.

@@ -77,7 +77,7 @@ pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, ca
         (Decision::Allow(_), Some(Word::Ask(reason))) => ask(used, draft, by_hook(&reason), facts, io).await,
         (Decision::Allow(reason), _) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
-            ready(used, draft, io)
+            ready(used, draft, facts, io)
         }
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
         (Decision::Ask(refusal), _) => ask(used, draft, refusal, facts, io).await,
@@ -147,7 +147,7 @@ async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, i
             }
             // Rules that deny or ask, and safety checks, stay in force.
             match judge(used, &draft, Leave::Hook, io) {
-                (Decision::Allow(_), _) => return ready(used, draft, io),
+                (Decision::Allow(_), now) => return ready(used, draft, now, io),
                 (Decision::Deny(refusal), _) => return Prepared::Settled(refuse(used, refusal, io).await),
                 (Decision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
             }
@@ -241,7 +241,7 @@ pub(super) async fn answered(
     match judge(used, &draft, Leave::None, io) {
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
         (Decision::Ask(refusal), now) if !is_changed && now != facts => ask_host(used, draft, refusal, now, io).await,
-        (Decision::Ask(_) | Decision::Allow(_), _) => ready(used, draft, io),
+        (Decision::Ask(_) | Decision::Allow(_), now) => ready(used, draft, now, io),
     }
 }
 
@@ -250,8 +250,7 @@ fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Fac
     let accesses = draft.call.access(&workspace);
     let name = wire::names::canonical(&used.name);
     let request = Request::new(name, &accesses).with_input(draft.input.get());
-    let needs = io.policy.needs(&request, &workspace.cwd);
-    let facts = Facts::gather(workspace.cwd, needs, sys::real::path);
+    let facts = crate::facts::gather(&io.policy, &request, &workspace.cwd);
     let decision = match leave {
         Leave::None => io.policy.decide(&request, &facts),
         Leave::Hook => io.policy.decide_allowed(&request, &facts),
@@ -259,8 +258,8 @@ fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Fac
     (decision, facts)
 }
 
-fn ready(used: &ToolUse, draft: Draft, io: &Io) -> Prepared {
-    Prepared::Ready(draft.call, call_cx(used, io.workspace(), io, draft.cancel))
+fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &Io) -> Prepared {
+    Prepared::Ready(draft.call, call_cx(used, facts, io, draft.cancel))
 }
 
 fn note_denial(used: &ToolUse, io: &mut Io) {
@@ -285,7 +284,8 @@ async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
     Outcome::failed(refusal.message)
 }
 
-fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationToken) -> CallCx {
+fn call_cx(used: &ToolUse, facts: Facts, io: &Io, cancel: CancellationToken) -> CallCx {
+    let workspace = io.workspace();
     let policy = Arc::clone(&io.policy);
     let folders = sys::real::Folders::default();
     CallCx {
@@ -298,6 +298,8 @@ fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationTo
             let real = match met {
                 Met::Named => sys::real::path(path),
                 Met::Walked => folders.file(path),
+                // What was decided is what is opened.
+                Met::Changed => return facts.real_location(path).is_none_or(|real| sys::real::path(path) == real),
             };
             !policy.hides(path, &real)
         }),
