@@ -5,7 +5,7 @@ use super::{Beside, BesideKind, Scope, ToolScope};
 use crate::calls::ToolUse;
 use crate::session::Io;
 use hooks::{Merged, Permission, RequestDecision};
-use permission::{Access, Facts, Place, Policy, Request};
+use permission::{Access, Place, Policy, Request};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -187,8 +187,7 @@ impl Io {
         };
         let condition = |rule: &str| {
             let request = Request::new(&seen.name, &seen.accesses).with_input(seen.raw.get());
-            let needs = policy.needs(&request, &workspace.cwd);
-            let facts = Facts::gather(workspace.cwd.clone(), needs, sys::real::path);
+            let facts = crate::facts::gather(&policy, &request, &workspace.cwd);
             Policy::concerns(rule, &request, &facts, (&place, &sys::real::path))
         };
         let tool = ToolScope { id: &used.id, input: &seen.value, condition: &condition };
