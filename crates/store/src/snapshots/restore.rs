@@ -219,8 +219,7 @@ impl Restore<'_> {
         if is_at(path, target) {
             return Ok(Done::Already);
         }
-        make_parents(path)?;
-        let (folder, name) = Folder::holding(path)?;
+        let (folder, name) = holding_made(path)?;
         match folder.look(name)? {
             Some(seen) if seen.kind == SeenKind::Folder => folder.remove_folder(name)?,
             Some(seen) if seen.kind == SeenKind::File && seen.links > 1 && matches!(target, State::File { .. }) => {
@@ -280,8 +279,7 @@ fn remove(path: &Path) -> io::Result<Done> {
 }
 
 fn make_folder(path: &Path) -> io::Result<Done> {
-    make_parents(path)?;
-    let (folder, name) = Folder::holding(path)?;
+    let (folder, name) = holding_made(path)?;
     match folder.look(name)? {
         Some(seen) if seen.kind == SeenKind::Folder => return Ok(Done::Already),
         Some(_) => folder.unlink(name)?,
@@ -290,6 +288,17 @@ fn make_folder(path: &Path) -> io::Result<Done> {
     // Open for us until everything is in it; the saved mode follows.
     folder.make_folder(name, 0o700)?;
     Ok(Done::Changed)
+}
+
+/// The folder that holds `path`, made when it is not there.
+fn holding_made(path: &Path) -> io::Result<(Folder, &OsStr)> {
+    match Folder::holding(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_parents(path)?;
+            Folder::holding(path)
+        }
+        found => found,
+    }
 }
 
 fn make_parents(path: &Path) -> io::Result<()> {
