@@ -144,7 +144,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("thinking", One, "mode", Hidden, "", Check(thinking)),
     row("max-thinking-tokens", One, "n", Hidden, "", Check(max_thinking_tokens)),
     row("thinking-display", One, "how", Hidden, "", Check(thinking_display)),
-    row("autocompact", One, "auto|tokens", Model, "Compact when this much context is used (e.g. 500k); auto: the model's own", Check(autocompact)),
+    row("autocompact", One, "auto|tokens", Model, "Compact when so much context is used (500k), or auto", Check(autocompact)),
     row("task-budget", One, "tokens", Hidden, "", Check(task_budget)),
     row("betas", Greedy, "betas", Hidden, "", Set(|a, v| a.options.betas = v.iter().flat_map(|b| split_rules(b)).collect())),
     row("system-prompt", One, "text", Model, "Replace the system prompt", Set(|a, v| a.options.system_prompt = last(v))),

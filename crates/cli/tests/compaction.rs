@@ -272,12 +272,14 @@ fn failing_summaries_leave_the_conversation_as_it_was() {
     let server = ModelServer::with_handler(|request| {
         if is_summary_request(request) {
             Reply::error(400, "invalid_request_error", "no summaries today")
-        } else {
+        } else if request.all_text().contains("two") {
             refusal()
+        } else {
+            Reply::text("An answer.")
         }
     });
     let here = sandbox(&server);
-    let done = here.gimlet(&args(&["hello"])).run();
+    let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin([prompt("one"), prompt("two")].concat()).run();
     assert_eq!(done.code(), 1);
     let lines = done.lines();
     assert_eq!(lines.last().unwrap()["terminal_reason"], "prompt_too_long");

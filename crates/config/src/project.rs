@@ -203,14 +203,20 @@ impl Project {
         if previous.stamps.hold() {
             return None;
         }
-        let wanted = |now: Loaded| hooks_of(restrain(now, previous), previous, author);
+        let wanted = |now: Loaded| hooks_of(restrain(now, previous, author), previous, author);
         Some(Self::open(cwd, env, selection).map(wanted))
     }
 }
 
 /// Keeps `now` from granting more than `previous` did.
-fn restrain(mut now: Loaded, previous: &Loaded) -> Loaded {
+fn restrain(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
     let mut pending = Vec::new();
+    if author == Author::Session {
+        let gone = |rule: &&RuleText| rule.behaviour != Behaviour::Allow && !now.rules.contains(rule);
+        let kept: Vec<RuleText> = previous.rules.iter().filter(gone).cloned().collect();
+        pending.extend(kept.iter().map(|rule| format!("removal of {} rule {}", rule.behaviour.name(), rule.text)));
+        now.rules.extend(kept);
+    }
     now.rules.retain(|rule| {
         let known = rule.behaviour != Behaviour::Allow || previous.rules.contains(rule);
         if !known {

@@ -549,3 +549,21 @@ fn hooks_count_by_who_changed_them() {
     let gone = |author| Project::refresh_by(&by_user, (&cwd, &env, &selection), author).unwrap().unwrap();
     assert_eq!((hooks(&gone(Author::Session)), hooks(&gone(Author::User))), (true, false));
 }
+
+// [SC-D20] A refusal that the session may have written away stays in force.
+#[test]
+fn deny_rules_taken_away_by_the_session_stay() {
+    let sandbox = Sandbox::new();
+    let path = "repo/sub/.claude/settings.json";
+    sandbox.write(path, r#"{"permissions": {"deny": ["Bash(curl *)"], "ask": ["Edit"], "allow": ["WebSearch"]}}"#);
+    let (cwd, env, selection) = (sandbox.root.join("repo/sub"), sandbox.env(), sandbox.selection());
+    let first = Project::open(&cwd, &env, &selection).unwrap();
+    sandbox.write(path, "{}");
+    let refresh = |author| Project::refresh_by(&first, (&cwd, &env, &selection), author).unwrap().unwrap();
+    let (by_session, by_user) = (refresh(Author::Session), refresh(Author::User));
+    assert_eq!(texts(&by_session, Behaviour::Deny), ["Bash(curl *)"]);
+    assert_eq!(texts(&by_session, Behaviour::Ask), ["Edit"]);
+    assert!(texts(&by_session, Behaviour::Allow).is_empty());
+    assert_eq!(by_session.pending, ["removal of deny rule Bash(curl *)", "removal of ask rule Edit"]);
+    assert!(texts(&by_user, Behaviour::Deny).is_empty());
+}

@@ -180,7 +180,7 @@ impl Kept {
     fn choose(trigger: &Trigger, context: &Context) -> Self {
         let start = match trigger {
             Trigger::Manual { .. } => context.history().turns().len(),
-            Trigger::Crowded | Trigger::Overflow => context.history().tail_within(context.kept_budget()),
+            Trigger::Crowded | Trigger::Overflow => context.kept_from(),
         };
         Self { start, lines: context.history().lines_from(start) }
     }

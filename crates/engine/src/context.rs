@@ -1,6 +1,7 @@
 //! What the model is sent: the history since the session began, the prompt parts that never change, and the choices
 //! that may. History is appended to, never edited; repairs are a view made for one request.
 
+use crate::decide::Relief;
 use crate::history::History;
 use crate::pressure::Pressure;
 use crate::prompts::{self, Instructions};
@@ -250,6 +251,11 @@ impl Context {
         self.pressure.is_watched() && self.tokens() >= limit
     }
 
+    /// What can be done when the conversation does not fit. A question that was never answered has no summary.
+    pub(crate) fn relief(&self) -> Relief {
+        if self.history.has_answers() { self.pressure.relief() } else { Relief::None }
+    }
+
     pub(crate) fn pressure(&mut self) -> &mut Pressure {
         &mut self.pressure
     }
@@ -257,6 +263,11 @@ impl Context {
     /// How much of the newest conversation a compaction keeps as it is.
     pub(crate) fn kept_budget(&self) -> u64 {
         self.pressure.kept(&self.facts(), &self.settings.env)
+    }
+
+    /// Where the part that is kept begins: at the user's latest message, or later when that is too much.
+    pub(crate) fn kept_from(&self) -> usize {
+        self.history.tail_within(self.kept_budget()).max(self.prompt_at.unwrap_or(0))
     }
 
     pub(crate) fn oldest_share(&self, share: f64) -> usize {

@@ -42,6 +42,11 @@ impl History {
         self.turns.is_empty()
     }
 
+    /// Whether there is an exchange that a summary could stand for.
+    pub(crate) fn has_answers(&self) -> bool {
+        self.turns.iter().any(|turn| turn.role == Role::Assistant)
+    }
+
     /// Takes back what stands after the last answer.
     pub(crate) fn retract_prompt(&mut self) {
         while self.turns.last().is_some_and(|turn| turn.role == Role::User) {

@@ -104,8 +104,13 @@ impl Watch {
     /// The new settings are in force, as far as they may be; what has to wait is told.
     pub(crate) fn adopt(&mut self, loaded: Loaded) {
         let told = &self.loaded.pending;
+        // What the host granted is in force already; its line in the file is the record of it.
+        let granted = |waiting: &String| {
+            self.granted.iter().any(|rule| *waiting == format!("allow rule {}", rule.text))
+                || self.granted_directories.iter().any(|dir| *waiting == format!("additional directory {}", dir.display()))
+        };
         let new: Vec<&str> =
-            loaded.pending.iter().filter(|waiting| !told.contains(waiting)).map(String::as_str).collect();
+            loaded.pending.iter().filter(|w| !told.contains(w) && !granted(w)).map(String::as_str).collect();
         if !new.is_empty() {
             self.notices.push(format!(
                 "Warning: settings changed while the session runs. Not in force until you start another session: \

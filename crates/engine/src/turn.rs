@@ -79,7 +79,7 @@ impl Turn {
                 structured,
                 malformed_in_a_row: 0,
                 crowded: false,
-                relief: session.context.pressure().relief(),
+                relief: session.context.relief(),
             },
             started: Instant::now(),
             token: session.control.begin_turn(),
@@ -155,7 +155,7 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) {
     loop {
         turn.facts.interrupted = session.control.is_interrupted();
         turn.facts.crowded = session.context.is_crowded();
-        turn.facts.relief = session.context.pressure().relief();
+        turn.facts.relief = session.context.relief();
         if session.control.is_shut_down() {
             return abandon(session).await;
         }
