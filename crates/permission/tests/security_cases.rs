@@ -387,6 +387,11 @@ fn suggestions_are_narrow_and_fit_the_command() {
     let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
     let found = policy.suggest(&request, &facts);
     assert_eq!(found[0].to_json().to_string(), r#"{"type":"setMode","mode":"acceptEdits","destination":"session"}"#);
+    // [SDK-106]
+    let accesses = [Access::WritePath("/srv/data/x/a".into())];
+    let request = Request::new("Write", &accesses);
+    let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
+    assert_eq!(policy.suggest(&request, &facts)[0].to_json()["directories"][0], "/srv/data/x");
 }
 
 #[test]
