@@ -129,9 +129,10 @@ impl Control {
     /// An answer nobody waits for is late, doubled or made up.
     fn settle(&mut self, response: &RawValue) {
         let Some((id, reply)) = Reply::read(response) else { return };
-        match self.open.remove(&id) {
-            Some(waiting) => drop(waiting.send(reply)),
-            None => tracing::debug!(id, "an answer to no open question was ignored"),
+        if let Some(waiting) = self.open.remove(&id) {
+            drop(waiting.send(reply));
+        } else {
+            tracing::debug!(id, "an answer to no open question was ignored");
         }
     }
 
