@@ -130,7 +130,7 @@ impl Control {
     fn settle(&mut self, response: &RawValue) {
         let Some((id, reply)) = Reply::read(response) else { return };
         if let Some(waiting) = self.open.remove(&id) {
-            drop(waiting.send(reply));
+            waiting.send(reply).ok();
         } else {
             tracing::debug!(id, "an answer to no open question was ignored");
         }

@@ -9,6 +9,7 @@ fn exit(event: EventName, code: i32, stdout: &str, stderr: &str) -> Answer {
     read(event, &kind, &ran)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "compared with an optional field")]
 fn deny(reason: &str) -> Option<(Permission, Option<String>)> {
     Some((Permission::Deny, Some(reason.into())))
 }
