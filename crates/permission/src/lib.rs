@@ -5,8 +5,8 @@
 
 pub mod access;
 pub mod decision;
-mod exclusion;
 mod domain;
+mod exclusion;
 pub mod fuzz;
 pub mod lint;
 mod path;
@@ -18,9 +18,9 @@ pub mod suggest;
 
 pub use access::Access;
 pub use decision::{Decision, Reason, Refusal, Wish, visible};
-pub use policy::explain::{Explanation, Part};
 pub use domain::matches as host_matches;
 pub use exclusion::is_excluded;
+pub use policy::explain::{Explanation, Part};
 pub use policy::{Facts, Held, Place, Policy, Request};
 pub use rule::{Rule, Warning};
 pub use sensitive::is_secret;
