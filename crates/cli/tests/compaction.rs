@@ -251,13 +251,14 @@ fn ten_windows_run_to_the_end() {
 // [TST-195] A conversation that is full again right after each summary stops with an explanation.
 #[test]
 fn endless_refills_stop() {
-    let server =
-        ModelServer::with_handler(
-            |request| {
-                if is_summary_request(request) { Reply::text("SUMMARY") } else { refusal() }
-            },
-        );
+    let server = ModelServer::with_handler(|request| {
+        if is_summary_request(request) {
+            return Reply::text("SUMMARY");
+        }
+        Reply::tool("Read", json!({"file_path": "large.txt"}))
+    });
     let here = sandbox(&server);
+    here.write("large.txt", "words that fill the window\n".repeat(2_500));
     let done = here.gimlet(&args(&["hello"])).run();
     assert_eq!(done.code(), 1);
     let lines = done.lines();
