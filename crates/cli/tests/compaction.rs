@@ -280,7 +280,8 @@ fn failing_summaries_leave_the_conversation_as_it_was() {
         }
     });
     let here = sandbox(&server);
-    let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin([prompt("one"), prompt("two")].concat()).run();
+    let done =
+        here.gimlet(&args(&["--input-format", "stream-json"])).stdin([prompt("one"), prompt("two")].concat()).run();
     assert_eq!(done.code(), 1);
     let lines = done.lines();
     assert_eq!(lines.last().unwrap()["terminal_reason"], "prompt_too_long");

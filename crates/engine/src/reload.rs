@@ -107,7 +107,10 @@ impl Watch {
         // What the host granted is in force already; its line in the file is the record of it.
         let granted = |waiting: &String| {
             self.granted.iter().any(|rule| *waiting == format!("allow rule {}", rule.text))
-                || self.granted_directories.iter().any(|dir| *waiting == format!("additional directory {}", dir.display()))
+                || self
+                    .granted_directories
+                    .iter()
+                    .any(|dir| *waiting == format!("additional directory {}", dir.display()))
         };
         let new: Vec<&str> =
             loaded.pending.iter().filter(|w| !told.contains(w) && !granted(w)).map(String::as_str).collect();
