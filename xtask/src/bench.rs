@@ -5,6 +5,7 @@ mod agents;
 mod corpus;
 mod crowd;
 mod extensions;
+mod permission;
 mod place;
 mod reply;
 mod resume;
@@ -28,7 +29,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, turns, stream, output, resume, crowd, agents, search.";
+start, extensions, turns, stream, output, resume, crowd, agents, search, permission.";
 
 struct Options {
     quick: bool,
@@ -42,11 +43,12 @@ struct Bench {
     place: Place,
     server: Server,
     quick: bool,
+    profile: String,
 }
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 10] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("turns", turns::rows),
@@ -56,6 +58,7 @@ const GROUPS: [Group; 9] = [
     ("crowd", crowd::rows),
     ("agents", agents::rows),
     ("search", search::rows),
+    ("permission", permission::rows),
 ];
 
 pub(crate) fn run(args: &[&str]) -> Result<()> {
@@ -69,7 +72,12 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     let binary = options.binary.clone().map_or_else(|| build(&options.profile), Ok)?;
     let server = Server::start()?;
-    let bench = Bench { place: Place::new(binary, server.url())?, server, quick: options.quick };
+    let bench = Bench {
+        place: Place::new(binary, server.url())?,
+        server,
+        quick: options.quick,
+        profile: options.profile.clone(),
+    };
     let mut rows = Vec::new();
     for (name, group) in GROUPS {
         if options.only.as_ref().is_none_or(|word| name.contains(word.as_str())) {

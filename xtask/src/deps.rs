@@ -16,11 +16,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("permission", &["wire"]),
     ("config", &["wire", "sys"]),
     ("store", &["wire", "sys"]),
+    ("hooks", &["wire", "sys"]),
     ("model", &["wire", "sys", "http"]),
     ("tools", &["wire", "sys", "http", "permission"]),
-    ("engine", &["wire", "sys", "http", "permission", "config", "store", "model", "tools"]),
+    ("engine", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "tools"]),
     ("headless", &["engine", "wire", "sys"]),
-    ("cli", &["wire", "sys", "http", "permission", "config", "store", "model", "tools", "engine", "headless"]),
+    ("cli", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "tools", "engine", "headless"]),
     ("testkit", &["wire"]),
 ];
 

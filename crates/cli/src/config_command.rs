@@ -144,6 +144,9 @@ impl Here<'_> {
     fn explain(&self, key: Option<&str>) -> Result<(String, u8), String> {
         let loaded = self.load()?;
         let names = key.map_or_else(|| set_keys(&loaded), |key| vec![key.to_owned()]);
+        if names.is_empty() && !self.json {
+            return Ok(("No settings file sets anything here; every key has its default.".into(), 0));
+        }
         let mut all = Vec::new();
         for name in &names {
             all.push(Explanation::of(&loaded, name)?);
@@ -158,7 +161,9 @@ impl Here<'_> {
 
 /// Every key that some file sets.
 fn set_keys(loaded: &Loaded) -> Vec<String> {
-    let mut names: Vec<String> = loaded.layers.iter().flat_map(|layer| layer.valid.keys().cloned()).collect();
+    let known = |name: &&String| Settings::KEYS.iter().any(|key| key.name == **name);
+    let mut names: Vec<String> =
+        loaded.layers.iter().flat_map(|layer| layer.raw.keys().filter(known).cloned()).collect();
     names.sort();
     names.dedup();
     names
@@ -190,6 +195,7 @@ impl<'a> Explanation<'a> {
             let verdict = match (at(&layer.effective, &keys), at(&layer.valid, &keys)) {
                 (None, None) => "ignored: it does not fit, or may not be set here",
                 (None, Some(_)) => "waits until the folder is trusted",
+                (Some(counts), Some(valid)) if counts != valid => "in part: the rest waits until the folder is trusted",
                 (Some(_), _) => match (merge, decided) {
                     (Merge::Append | Merge::Deep | Merge::PerEntry, _) => "joined",
                     (Merge::Replace | Merge::Sticky(_), false) => "wins",
@@ -251,7 +257,11 @@ pub(crate) fn plain_name(source: Source) -> &'static str {
 
 /// The key's own row, when it has one, and its path of member names. Unknown names are allowed only below maps.
 fn path_of(key: &str) -> Result<(Option<&'static Key>, Vec<&str>), String> {
-    let unknown = || format!("Error: {key} is not a settings key; `gimlet config schema` lists them");
+    let unknown = || {
+        let meant = crate::nearest::nearest(key, Settings::KEYS.iter().map(|key| key.name));
+        let hint = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+        format!("Error: {key} is not a settings key; {hint}`gimlet config schema` lists them")
+    };
     let mut keys = Settings::KEYS;
     let mut rest = key;
     let mut path = Vec::new();

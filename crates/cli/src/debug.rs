@@ -4,10 +4,10 @@
 use crate::args::Debug;
 use config::state::config_home;
 use engine::SessionChoice;
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use sys::Env;
@@ -60,7 +60,7 @@ fn path(debug: &Debug, env: &Env, session: &mut SessionChoice) -> Option<PathBuf
 
 fn open(path: &Path) -> io::Result<File> {
     if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     }
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }

@@ -71,9 +71,10 @@ fn installation(findings: &mut Vec<Finding>, env: &Env) {
     if let (Some(problem), Some(path)) = (GlobalState::read(env).problem, state_file(env)) {
         findings.push(bad("state file", format!("{}: {problem}", path.display())));
     }
-    for name in ["gimlet", "claude"] {
-        let found = on_path(name, env).map_or("not on PATH".to_owned(), |path| path.display().to_string());
-        findings.push(good("PATH", format!("{name}: {found}")));
+    let found = on_path("gimlet", env).map_or("not on PATH".to_owned(), |path| path.display().to_string());
+    findings.push(good("PATH", format!("gimlet: {found}")));
+    if let Some(path) = on_path("claude", env) {
+        findings.push(good("PATH", format!("claude: {}", path.display())));
     }
 }
 
@@ -83,17 +84,29 @@ fn settings(findings: &mut Vec<Finding>, loaded: &Loaded, cwd: &Path, env: &Env)
         let mut text = format!("{}: {path}", plain_name(layer.source));
         let unknown = layer.unknown_keys();
         if !unknown.is_empty() {
-            write!(text, " (unknown keys: {})", unknown.join(", ")).ok();
+            let named: Vec<String> = unknown.into_iter().map(slip).collect();
+            write!(text, " (unknown, without effect: {})", named.join(", ")).ok();
         }
         findings.push(good("settings", text));
+    }
+    if loaded.layers.is_empty() && loaded.diagnostics.is_empty() {
+        findings.push(good("settings", "no settings file; `gimlet config set KEY VALUE` makes one"));
     }
     findings.extend(loaded.diagnostics.iter().map(|problem| bad("settings", problem.to_string())));
     let place = Place { cwd: cwd.to_path_buf(), home: env.home(), roots: vec![cwd.to_path_buf()], ..Place::default() };
     let (_, warnings) = Policy::new(PermissionMode::Default, &loaded.rules, place, &sys::real::path);
-    findings.extend(warnings.iter().map(|warning| bad("permissions", format!("{warning:?}"))));
+    findings.extend(warnings.iter().map(|warning| bad("permissions", warning.to_string())));
     findings.push(good("permissions", format!("{} rule(s)", loaded.rules.len())));
     trust(findings, loaded);
     credentials(findings, loaded);
+    let masking = if loaded.settings.mask_secrets == Some(false) { "shown: maskSecrets is off" } else { "hidden" };
+    findings.push(good("secrets", format!("credentials in tool output are {masking}")));
+}
+
+/// An unknown key, with the one that was probably meant.
+fn slip(name: &str) -> String {
+    let meant = crate::nearest::nearest(name, wire::settings::Settings::KEYS.iter().map(|key| key.name));
+    meant.map_or_else(|| name.to_owned(), |meant| format!("{name}, did you mean {meant}?"))
 }
 
 /// Skills, commands and agents: how many, and what is wrong in which file. They load all the same.
@@ -119,7 +132,9 @@ fn trust(findings: &mut Vec<Finding>, loaded: &Loaded) {
     let key = loaded.trust_key.display();
     match (loaded.trusted, loaded.trust_changes.len()) {
         (true, _) => findings.push(good("trust", format!("{key} is trusted"))),
-        (false, 0) => findings.push(good("trust", format!("{key} is not trusted"))),
+        (false, 0) => {
+            findings.push(good("trust", format!("{key} is not trusted; `gimlet trust` shows what it would bring")));
+        }
         (false, n) => findings.push(bad("trust", format!("{key}: {n} thing(s) changed; run `gimlet trust`"))),
     }
     findings.extend(loaded.notices.iter().map(|notice| good("trust", notice.clone())));
@@ -138,8 +153,16 @@ fn credentials(findings: &mut Vec<Finding>, loaded: &Loaded) {
     };
     findings.push(finding);
     if let Some(url) = config::credentials::base_url(&loaded.env) {
-        findings.push(good("credentials", format!("requests go to {url}")));
+        findings.push(good("credentials", format!("requests go to {}", without_password(url))));
     }
+}
+
+/// An address without the name and password it may hold.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let host = rest[..end].rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{}", &rest[end..])
 }
 
 fn surroundings(findings: &mut Vec<Finding>, env: &Env, cwd: &Path) {
@@ -149,14 +172,10 @@ fn surroundings(findings: &mut Vec<Finding>, env: &Env, cwd: &Path) {
     let git = on_path("git", env).map_or("git is not on PATH".to_owned(), |path| path.display().to_string());
     let repository = sys::git::root(cwd).map_or("no repository here".to_owned(), |root| root.display().to_string());
     findings.push(good("git", format!("{git}; {repository}")));
-    let tools: Vec<String> = ["bwrap", "socat"]
-        .iter()
-        .map(|name| {
-            let found = on_path(name, env).map_or("missing".to_owned(), |path| path.display().to_string());
-            format!("{name}: {found}")
-        })
-        .collect();
-    findings.push(good("sandbox", tools.join("; ")));
+    let found = sys::sandbox::detect(&sys::sandbox::Wanted::default());
+    let backend = found.backend.as_ref().map_or("no back end works here", |backend| backend.name());
+    let problems: Vec<String> = found.problems.iter().map(|problem| format!("; {problem}")).collect();
+    findings.push(good("sandbox", format!("{backend}{}", problems.concat())));
 }
 
 /// An executable on the search path.
@@ -172,7 +191,13 @@ fn text_of(findings: &[Finding]) -> String {
     let line = |finding: &Finding| {
         format!("{} {:width$}  {}", if finding.problem { "!" } else { " " }, finding.topic, finding.text)
     };
-    findings.iter().map(line).collect::<Vec<_>>().join("\n")
+    let problems = findings.iter().filter(|finding| finding.problem).count();
+    let sum = match problems {
+        0 => "No problems found.".to_owned(),
+        1 => "One problem, marked with `!`.".to_owned(),
+        n => format!("{n} problems, marked with `!`."),
+    };
+    format!("{}\n\n{sum}", findings.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 fn json_of(findings: &[Finding]) -> String {

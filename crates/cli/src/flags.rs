@@ -144,6 +144,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("thinking", One, "mode", Hidden, "", Check(thinking)),
     row("max-thinking-tokens", One, "n", Hidden, "", Check(max_thinking_tokens)),
     row("thinking-display", One, "how", Hidden, "", Check(thinking_display)),
+    row("autocompact", One, "auto|tokens", Model, "Compact when so much context is used (500k), or auto", Check(autocompact)),
     row("task-budget", One, "tokens", Hidden, "", Check(task_budget)),
     row("betas", Greedy, "betas", Hidden, "", Set(|a, v| a.options.betas = v.iter().flat_map(|b| split_rules(b)).collect())),
     row("system-prompt", One, "text", Model, "Replace the system prompt", Set(|a, v| a.options.system_prompt = last(v))),
@@ -177,11 +178,15 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("debug-file", One, "path", Diagnosis, "Write the debug log to this file", Set(|a, v| { a.debug.on = true; a.debug.file = path(v); })),
     row("debug-to-stderr", Switch, "", Hidden, "", Set(|a, _| { a.debug.on = true; a.debug.to_stderr = true; })),
 
+    row("include-hook-events", Switch, "", Run, "Tell every run of a hook in stream-json", Set(|a, _| a.options.hook_events = true)),
+    row("init", Switch, "", Session, "Run Setup hooks (init) first", Set(|a, _| a.options.setup = Some("init"))),
+    row("maintenance", Switch, "", Session, "Run Setup hooks (maintenance) first", Set(|a, _| a.options.setup = Some("maintenance"))),
+    row("init-only", Switch, "", Session, "Run Setup and SessionStart hooks, then exit", Set(|a, _| { a.options.init_only = true; a.options.setup = Some("init"); })),
+
     row("forward-subagent-text", Switch, "", Hidden, "", Set(|a, _| { a.forward_subagent_text = true; a.options.forward_subagent_text = true; })),
     row("bg", Switch, "", Hidden, "", Set(|a, _| a.background = true)).alias(&["background"]),
 
     ignored("advisor", One),
-    ignored("autocompact", One),
     ignored("await-initialize", Switch),
     ignored("ax-screen-reader", Switch),
     ignored("channels", Greedy),
@@ -189,9 +194,6 @@ pub(crate) const FLAGS: &[Flag] = &[
     ignored("dangerously-load-development-channels", Greedy),
     ignored("exclude-dynamic-system-prompt-sections", Switch),
     ignored("ide", Switch),
-    ignored("include-hook-events", Switch),
-    ignored("init", Switch),
-    ignored("maintenance", Switch),
     ignored("mcp-config", Greedy),
     ignored("no-chrome", Switch),
     ignored("permission-prompts", One),
@@ -209,7 +211,6 @@ pub(crate) const FLAGS: &[Flag] = &[
     refused("worktree", Optional, "create the worktree with git and start gimlet in it").short('w'),
     refused("tmux", OptionalEquals, "it needs --worktree"),
     refused("exec", One, "it needs --bg"),
-    refused("init-only", Switch, "there are no setup hooks to run"),
     refused("cloud", Optional, "there are no hosted sessions").alias(&["remote"]),
     refused("environment", One, "there are no hosted sessions"),
     refused("ref", One, "there are no hosted sessions"),
@@ -315,6 +316,22 @@ fn thinking_display(args: &mut Args, values: Vec<String>) -> Result<(), String> 
     const WAYS: [&str; 2] = ["summarized", "omitted"];
     let way = last(values).filter(|v| WAYS.contains(&v.as_str()));
     args.options.thinking_display = Some(way.ok_or_else(|| choices(&WAYS))?);
+    Ok(())
+}
+
+fn autocompact(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    let text = values.into_iter().next().unwrap_or_default().to_ascii_lowercase();
+    if text == "auto" {
+        return Ok(());
+    }
+    let (digits, unit) = match text.strip_suffix(['k', 'm']) {
+        Some(digits) if text.ends_with('k') => (digits, 1_000.0),
+        Some(digits) => (digits, 1_000_000.0),
+        None => (text.as_str(), 1.0),
+    };
+    let tokens = digits.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 1.0);
+    args.options.compact_window =
+        Some((tokens.ok_or("It must be `auto` or a number of tokens, as 500k.")? * unit) as u64);
     Ok(())
 }
 

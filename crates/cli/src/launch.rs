@@ -32,11 +32,14 @@ pub(crate) struct Surroundings {
     pub(crate) env: Env,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) is_root: bool,
+    /// As root, in a place where that does no harm.
+    pub(crate) is_sandboxed: bool,
 }
 
 /// Whether this command line runs without a terminal.
 fn is_headless(args: &Args, around: &Surroundings) -> bool {
     args.print
+        || args.options.init_only
         || args.input == Some(Format::StreamJson)
         || matches!(args.output, Some(Format::Json | Format::StreamJson))
         || !around.stdout_is_terminal
@@ -179,13 +182,10 @@ fn session_choice(args: &Args) -> SessionChoice {
 /// Root without a sandbox never gets a way around the permission checks, whichever flag asks for it.
 fn refuse_bypass_as_root(options: &Options, around: &Surroundings) -> Result<(), Refusal> {
     let asked = options.allow_bypass || options.permission_mode == Some(PermissionMode::BypassPermissions);
-    if !asked || !around.is_root || around.env.is_on("IS_SANDBOX") {
+    if !asked || !around.is_root || around.is_sandboxed {
         return Ok(());
     }
-    Err(Refusal::Startup {
-        message: "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons".into(),
-        reason: Some("bypass_root"),
-    })
+    Err(Refusal::Startup { message: engine::options::BYPASS_ROOT.into(), reason: Some("bypass_root") })
 }
 
 fn check_settings(text: &str, cwd: &Path) -> Result<(), Refusal> {

@@ -3,7 +3,8 @@ use std::ffi::OsString;
 
 fn around(vars: &[(&str, &str)]) -> Surroundings {
     let env = Env::default().with(vars.iter().map(|(k, v)| (*k, *v)));
-    Surroundings { env, stdout_is_terminal: true, is_root: false }
+    let is_sandboxed = env.is_on("IS_SANDBOX");
+    Surroundings { env, stdout_is_terminal: true, is_root: false, is_sandboxed }
 }
 
 fn args(words: &[&str]) -> Args {
@@ -65,6 +66,7 @@ fn sessions_are_chosen() {
 
 #[test]
 fn root_gets_no_bypass_outside_a_sandbox() {
+    // [CLI-170]
     let root = |vars| Surroundings { is_root: true, ..around(vars) };
     for words in [
         &["-p", "x", "--dangerously-skip-permissions"][..],

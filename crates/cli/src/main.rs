@@ -9,12 +9,16 @@ mod debug;
 mod demo;
 mod doctor;
 mod flags;
+mod hooks;
 mod launch;
 mod memory;
+mod nearest;
 mod parse;
 mod permissions;
+mod sandbox;
 mod subcommand;
 mod trust;
+mod undo;
 
 use crate::args::Args;
 use crate::launch::{Refusal, Surroundings};
@@ -30,6 +34,13 @@ fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().skip(1).collect();
     if argv.first().is_some_and(|word| word == sys::keeper::ARGUMENT) {
         return sys::keeper::run(argv.into_iter().skip(1));
+    }
+    #[cfg(target_os = "linux")]
+    if argv.first().is_some_and(|word| word == sys::sandbox::inner::ARGUMENT) {
+        return sys::sandbox::inner::run(argv.into_iter().skip(1));
+    }
+    if argv.first().is_some_and(|word| word == ::hooks::pattern::ARGUMENT) {
+        return ::hooks::pattern::run();
     }
     if is_version_probe(&argv) {
         return ExitCode::from(print(&format!("{}\n", wire::version::line())));
@@ -66,7 +77,10 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
         Subcommand::Agents => answer(agents::run(rest, &Env::snapshot())),
         Subcommand::Memory => answer(memory::run(rest, &Env::snapshot())),
+        Subcommand::Sandbox => answer(sandbox::run(rest, &Env::snapshot())),
+        Subcommand::Hooks => answer(hooks::run(rest, &Env::snapshot())),
         Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
+        Subcommand::Undo => answer(undo::run(rest, &Env::snapshot())),
         Subcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
             Ok((text, code)) => print(&text).max(code),
             Err(message) => fail(&message),
@@ -93,7 +107,9 @@ fn session(mut args: Args) -> u8 {
     let output = launch::output(&args);
     let debug = std::mem::take(&mut args.debug);
     let without_effect = std::mem::take(&mut args.without_effect);
-    let around = Surroundings { env, stdout_is_terminal: std::io::stdout().is_terminal(), is_root: sys::is_root() };
+    let is_sandboxed = engine::options::is_sandboxed(&env);
+    let stdout_is_terminal = std::io::stdout().is_terminal();
+    let around = Surroundings { env, stdout_is_terminal, is_root: sys::is_root(), is_sandboxed };
     let mut job = match launch::job(args, &around) {
         Ok(job) => job,
         Err(Refusal::Usage(message)) => return fail(&message),

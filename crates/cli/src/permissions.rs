@@ -1,7 +1,7 @@
 //! `permissions explain|lint|test`: what a session started here would decide, and why. Reads settings, runs nothing.
 
 use config::{Loaded, Project, Selection};
-use permission::{Access, Explanation, Facts, Part, Place, Policy, Reason, Request, lint};
+use permission::{Access, Explanation, Part, Place, Policy, Reason, Request, lint};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -135,6 +135,7 @@ impl Situation {
             home: self.workspace.home.clone(),
             readable: Vec::new(),
             plan_file: None,
+            remotes: None,
         }
     }
 
@@ -165,7 +166,7 @@ impl Situation {
         let (policy, _) = Policy::new(mode, &self.loaded.rules, self.place(), &sys::real::path);
         let request = Request::new(&call.tool, &call.accesses).with_input(&call.input);
         let cwd = self.workspace.cwd.clone();
-        let facts = Facts::gather(cwd.clone(), policy.needs(&request, &cwd), sys::real::path);
+        let facts = engine::facts::gather(&policy, &request, &cwd);
         policy.explain(&request, &facts)
     }
 

@@ -126,13 +126,17 @@ fn a_directory_that_is_gone_is_a_plain_error() {
 fn root_gets_no_bypass_mode_outside_a_sandbox() {
     let server = ModelServer::with_handler(|_| Reply::text("ok"));
     let sandbox = Sandbox::with_server(GIMLET, &server);
+    // [CLI-170]
     let args = ["-p", "x", "--dangerously-skip-permissions"];
-    let run = sandbox.gimlet(&args).run();
+    let run = sandbox.gimlet(&args).env("IS_SANDBOX", "0").run();
     if std::fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0) {
         assert_eq!(run.code(), 1);
         assert!(run.stderr.contains("cannot be used with root/sudo privileges for security reasons"));
         assert_eq!(run.stderr.lines().count(), 1);
         assert_eq!(server.requests().len(), 0);
+        sandbox.write_config("settings.json", r#"{"permissions": {"defaultMode": "bypassPermissions"}}"#);
+        let by_settings = sandbox.gimlet(&["-p", "x"]).env("IS_SANDBOX", "0").run().expect_code(1);
+        assert_eq!(by_settings.stderr, run.stderr, "the same words however it was asked for");
     } else {
         run.expect_clean();
     }

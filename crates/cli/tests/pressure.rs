@@ -136,7 +136,8 @@ fn a_full_queue_ends_the_turn() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let Some(disk) = SmallDisk::mount(&sandbox) else { return };
     disk.fill();
-    let mut run = sandbox.gimlet(&args(&[], &["--input-format", "stream-json"])).stdin_open().spawn();
+    let run = sandbox.gimlet(&args(&[], &["--input-format", "stream-json"])).env("DISABLE_AUTO_COMPACT", "1");
+    let mut run = run.stdin_open().spawn();
     let large = "x".repeat(3 << 20);
     run.send_user(&large);
     assert_eq!(run.wait_for("result")["is_error"], false);

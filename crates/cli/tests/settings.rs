@@ -130,3 +130,19 @@ fn a_deny_rule_added_while_the_session_runs_applies_to_the_next_call() {
     assert_eq!(run.json()["permission_denials"].as_array().unwrap().len(), 1, "{}", run.stdout);
     assert!(!sandbox.project().join("made").exists());
 }
+
+#[test]
+fn explain_says_what_waits_what_is_ignored_and_what_was_meant() {
+    let sandbox = Sandbox::new(GIMLET);
+    let run = |args: &[&str]| sandbox.gimlet(&[&["config"][..], args].concat()).run();
+    assert!(run(&["explain"]).expect_clean().stdout.contains("No settings file sets anything"));
+    sandbox.write(".claude/settings.json", r#"{"env": {"ANTHROPIC_BASE_URL": "https://x.example", "FOO": "1"}}"#);
+    sandbox.write_config("settings.json", r#"{"model": 4, "permisions": {}}"#);
+    let text = run(&["explain"]).expect_clean().stdout;
+    assert!(text.contains("in part: the rest waits until the folder is trusted"), "{text}");
+    assert!(text.contains("ignored: it does not fit"), "{text}");
+    assert!(run(&["get", "permisions"]).expect_code(1).stderr.contains("did you mean permissions?"));
+    let report = sandbox.gimlet(&["doctor"]).env("ANTHROPIC_BASE_URL", "https://u:hunter22@gw.example").run();
+    assert!(report.stdout.contains("permisions, did you mean permissions?"), "{}", report.stdout);
+    assert!(report.stdout.contains("https://gw.example") && !report.stdout.contains("hunter22"), "SC-G04");
+}

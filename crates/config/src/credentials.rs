@@ -2,7 +2,7 @@
 //! a helper. Values never appear in debug output.
 
 use crate::project::Loaded;
-use crate::state::{GlobalState, config_home};
+use crate::state::GlobalState;
 use serde::Deserialize;
 use sys::Env;
 use wire::settings::Source;
@@ -164,8 +164,7 @@ struct StoredLogin {
 }
 
 fn stored_login(env: &Env) -> Option<StoredLogin> {
-    let path = config_home(env)?.join(".credentials.json");
-    let text = crate::layer::read_text(&path).ok()?;
+    let text = crate::vault::contents(env)?;
     let login = serde_json::from_str::<CredentialsFile>(&text).ok()?.claude_ai_oauth?;
     let usable = !login.access_token.is_empty() && login.scopes.iter().any(|scope| scope == "user:inference");
     usable.then_some(login)

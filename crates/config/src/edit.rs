@@ -83,7 +83,7 @@ fn write(path: &Path, bytes: &[u8], privacy: Privacy) -> std::io::Result<()> {
     sys::fs::atomic_write_with(path, bytes, mode, Durability::Disk)
 }
 
-fn apply(text: &str, keys: &[&str], edit: &Edit, shown: &str) -> Result<String, EditError> {
+pub(crate) fn apply(text: &str, keys: &[&str], edit: &Edit, shown: &str) -> Result<String, EditError> {
     let unreadable = |problem: String| EditError::Unreadable { path: shown.to_owned(), problem };
     parse_object(text).map_err(|(line, problem)| {
         unreadable(line.map_or(problem.clone(), |line| format!("{problem} on line {line}")))

@@ -1,6 +1,7 @@
 //! Opens what is declared for one directory: reads the layers, settles trust, merges.
 
 use crate::layer::{Diagnostic, Layer, Origin, ReadFailure, parse_object, read_text};
+use crate::policy::PolicyHelper;
 use crate::stamp::Stamps;
 use crate::state::{GlobalState, config_home, state_file};
 use crate::trust::{Difference, Folder, Trust};
@@ -51,6 +52,8 @@ pub enum ConfigError {
     SettingsNotFound(String),
     #[error("Invalid settings given with --settings: {0}")]
     SettingsInvalid(String),
+    #[error("the administrator's policyHelper failed, so gimlet does not start: {0}. Ask your administrator")]
+    PolicyHelper(String),
 }
 
 /// A configured command that prints a key, and who configured it.
@@ -121,6 +124,39 @@ impl Loaded {
     }
 }
 
+/// Who may have changed a settings file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// Nothing of the session ran meanwhile.
+    User,
+    /// A tool call or a background task may have done it.
+    Session,
+}
+
+impl Loaded {
+    /// The older settings stay in force, and `self` is not noticed again.
+    #[must_use]
+    pub fn set_aside(self, previous: &Self) -> Self {
+        Self { stamps: self.stamps, ..previous.clone() }
+    }
+
+    /// Whether no file changed since these settings were read. Costs a stat per file.
+    pub fn is_current(&self) -> bool {
+        self.stamps.hold()
+    }
+
+    /// The settings files that differ from `previous`.
+    pub fn changed_files(&self, previous: &Self) -> Vec<(Source, PathBuf)> {
+        let differs = |layer: &Layer, others: &[Layer]| {
+            let twin = others.iter().find(|other| other.source == layer.source && other.path == layer.path);
+            twin.is_none_or(|twin| twin.raw != layer.raw)
+        };
+        let ours = self.layers.iter().filter(|layer| differs(layer, &previous.layers));
+        let gone = previous.layers.iter().filter(|layer| !self.layers.iter().any(|l| l.path == layer.path));
+        ours.chain(gone).filter_map(|layer| Some((layer.source, layer.path.clone()?))).collect()
+    }
+}
+
 pub struct Project;
 
 impl Project {
@@ -135,7 +171,7 @@ impl Project {
             diagnostics: Vec::new(),
             seen: state_file(env).into_iter().collect(),
         };
-        reader.managed();
+        reader.managed()?;
         reader.flag()?;
         reader.local();
         reader.project();
@@ -155,16 +191,32 @@ impl Project {
         env: &Env,
         selection: &Selection,
     ) -> Option<Result<Loaded, ConfigError>> {
+        Self::refresh_by(previous, (cwd, env, selection), Author::Session)
+    }
+
+    /// As `refresh`, when it is known who changed the files: what the user did to hooks counts at once.
+    pub fn refresh_by(
+        previous: &Loaded,
+        (cwd, env, selection): (&Path, &Env, &Selection),
+        author: Author,
+    ) -> Option<Result<Loaded, ConfigError>> {
         if previous.stamps.hold() {
             return None;
         }
-        Some(Self::open(cwd, env, selection).map(|now| restrain(now, previous)))
+        let wanted = |now: Loaded| hooks_of(restrain(now, previous, author), previous, author);
+        Some(Self::open(cwd, env, selection).map(wanted))
     }
 }
 
 /// Keeps `now` from granting more than `previous` did.
-fn restrain(mut now: Loaded, previous: &Loaded) -> Loaded {
+fn restrain(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
     let mut pending = Vec::new();
+    if author == Author::Session {
+        let gone = |rule: &&RuleText| rule.behaviour != Behaviour::Allow && !now.rules.contains(rule);
+        let kept: Vec<RuleText> = previous.rules.iter().filter(gone).cloned().collect();
+        pending.extend(kept.iter().map(|rule| format!("removal of {} rule {}", rule.behaviour.name(), rule.text)));
+        now.rules.extend(kept);
+    }
     now.rules.retain(|rule| {
         let known = rule.behaviour != Behaviour::Allow || previous.rules.contains(rule);
         if !known {
@@ -179,10 +231,6 @@ fn restrain(mut now: Loaded, previous: &Loaded) -> Loaded {
         }
         known
     });
-    if now.settings.hooks != previous.settings.hooks {
-        pending.push("hooks".into());
-        now.settings.hooks.clone_from(&previous.settings.hooks);
-    }
     if now.helper != previous.helper {
         pending.push("apiKeyHelper".into());
         now.helper.clone_from(&previous.helper);
@@ -198,6 +246,46 @@ fn restrain(mut now: Loaded, previous: &Loaded) -> Loaded {
     }
     now.env = previous.env.clone();
     now.pending = pending;
+    now
+}
+
+/// Hooks that the session may have written, or taken away, wait. A file whose hooks did not change keeps what waited before.
+fn hooks_of(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
+    const KEYS: [&str; 2] = ["hooks", "disableAllHooks"];
+    let mut waits = false;
+    for layer in now.layers.iter_mut().filter(|layer| layer.source != Source::Managed) {
+        let before = previous.layers.iter().find(|old| old.source == layer.source && old.path == layer.path);
+        for key in KEYS {
+            let changed = before.and_then(|old| old.raw.get(key)) != layer.raw.get(key);
+            if changed && author == Author::User {
+                continue;
+            }
+            waits |= changed;
+            match before.and_then(|old| old.effective.get(key)) {
+                Some(value) => drop(layer.effective.insert(key.into(), value.clone())),
+                None => drop(layer.effective.remove(key)),
+            }
+        }
+    }
+    if author == Author::Session {
+        // A file that vanished takes no hooks with it.
+        let has_hooks = |layer: &&Layer| layer.source != Source::Managed && layer.effective.contains_key("hooks");
+        for old in previous.layers.iter().filter(has_hooks) {
+            if !now.layers.iter().any(|layer| layer.source == old.source && layer.path == old.path) {
+                let mut kept = old.clone();
+                kept.effective.retain(|key, _| key == "hooks");
+                now.layers.push(kept);
+                waits = true;
+            }
+        }
+    }
+    if waits {
+        now.pending.push("hooks".into());
+    }
+    if author == Author::Session {
+        now.settings.hooks.clone_from(&previous.settings.hooks);
+        now.settings.disable_all_hooks = previous.settings.disable_all_hooks;
+    }
     now
 }
 
@@ -226,7 +314,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn managed(&mut self) {
+    fn managed(&mut self) -> Result<(), ConfigError> {
         let dir = self.selection.managed_dir.clone().unwrap_or_else(managed_dir);
         let mut files = vec![dir.join("managed-settings.json")];
         let more = dir.join("managed-settings.d");
@@ -242,6 +330,20 @@ impl Reader<'_> {
             }
             self.file(Source::Managed, &path, self.cwd);
         }
+        self.policy_helper().map_err(ConfigError::PolicyHelper)
+    }
+
+    /// Called while only managed layers are there.
+    fn policy_helper(&mut self) -> Result<(), String> {
+        let Some(helper) = PolicyHelper::of(&self.layers)? else { return Ok(()) };
+        if self.spoofable(&helper.path) {
+            return Err(format!("others than the administrator can write {}", helper.path.display()));
+        }
+        let Some(policy) = helper.run(self.env)? else { return Ok(()) };
+        self.layers.clear();
+        let origin = origin(Source::Managed, &helper.path, self.cwd);
+        self.layers.push(Layer::decode(origin, policy, &mut self.diagnostics));
+        Ok(())
     }
 
     /// A policy that an ordinary user can write is not a policy.

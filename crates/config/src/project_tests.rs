@@ -424,7 +424,7 @@ fn changes_are_noticed_and_only_narrow() {
     let second = Project::refresh(&first, &cwd, &env, &selection).unwrap().unwrap();
     assert_eq!(texts(&second, Behaviour::Allow), ["Read(a)"]);
     assert_eq!(texts(&second, Behaviour::Deny), ["WebFetch"]);
-    assert_eq!(second.pending, ["allow rule Bash", "hooks", "env"]);
+    assert_eq!(second.pending, ["allow rule Bash", "env", "hooks"]);
     assert_eq!(second.env.get("A"), None);
     assert!(Project::refresh(&second, &cwd, &env, &selection).is_none());
     fs::remove_file(sandbox.root.join("repo/.claude/settings.local.json")).unwrap();
@@ -492,4 +492,78 @@ fn policy_settles_models_and_rules() {
     assert_eq!(texts(&loaded, Behaviour::Allow), ["Edit"]);
     assert_eq!(texts(&loaded, Behaviour::Deny), ["Bash"]);
     assert_eq!(loaded.settings.claude_md.as_deref(), Some("y"));
+}
+
+#[test]
+fn a_policy_helper_is_the_policy_or_stops_the_start() {
+    // [CLI-89]
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    let helper = sandbox.root.join("policy.sh");
+    let policy =
+        format!(r#"{{"policyHelper": {{"path": "{}"}}, "permissions": {{"deny": ["WebFetch"]}}}}"#, helper.display());
+    sandbox.write("managed/managed-settings.json", &policy);
+    let run = |script: &str| {
+        fs::write(&helper, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox.open_with(|_| {})
+    };
+    let printed = run(r#"echo '{"managedSettings": {"permissions": {"deny": ["Bash"]}}}'"#).unwrap();
+    assert_eq!(texts(&printed, Behaviour::Deny), ["Bash"], "the only managed source");
+    assert_eq!(texts(&run("echo '{\"permissions\": {\"deny\": [\"Read\"]}}'").unwrap(), Behaviour::Deny), ["WebFetch"]);
+    for wrong in ["echo no >&2; exit 1", "echo nonsense", "echo '[]'", "echo '{\"managedSettings\": 1}'"] {
+        let error = run(wrong).unwrap_err().to_string();
+        assert!(error.contains("policyHelper failed"), "{wrong}: {error}");
+    }
+    fs::set_permissions(&helper, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(sandbox.open_with(|_| {}).unwrap_err().to_string().contains("others than the administrator"));
+    sandbox.write("managed/managed-settings.json", r#"{"policyHelper": {"path": "policy.sh"}}"#);
+    assert!(sandbox.open_with(|_| {}).is_err(), "a relative path");
+}
+
+// [EXT-19] [SC-D20]
+#[test]
+fn hooks_count_by_who_changed_them() {
+    let sandbox = Sandbox::new();
+    let path = "repo/sub/.claude/settings.json";
+    sandbox.write(path, "{}");
+    let hooks = |loaded: &Loaded| loaded.layers.iter().any(|layer| layer.effective.contains_key("hooks"));
+    let (cwd, env, selection) = (sandbox.root.join("repo/sub"), sandbox.env(), sandbox.selection());
+    let first = Project::open(&cwd, &env, &selection).unwrap();
+    sandbox.write(path, r#"{"hooks": {"Stop": [{"hooks": []}]}}"#);
+    let refresh = |author| Project::refresh_by(&first, (&cwd, &env, &selection), author).unwrap().unwrap();
+    let (by_session, by_user) = (refresh(Author::Session), refresh(Author::User));
+    assert_eq!((hooks(&by_session), hooks(&by_user)), (false, true));
+    assert_eq!(by_session.pending, ["hooks"]);
+    // What waits goes on waiting when another key of the file changes, and what is there cannot be taken away by a call.
+    sandbox.write(path, r#"{"hooks": {"Stop": [{"hooks": []}]}, "language": "x"}"#);
+    let again = Project::refresh_by(&by_session, (&cwd, &env, &selection), Author::User).unwrap().unwrap();
+    assert!(!hooks(&again));
+    sandbox.write(path, r#"{"disableAllHooks": true}"#);
+    let removed = Project::refresh_by(&by_user, (&cwd, &env, &selection), Author::Session).unwrap().unwrap();
+    assert!(hooks(&removed) && removed.settings.disable_all_hooks != Some(true));
+    let kept = removed.clone().set_aside(&by_user);
+    assert!(kept.is_current() && hooks(&kept));
+    assert_eq!(removed.changed_files(&by_user).len(), 1);
+    fs::remove_file(sandbox.root.join(path)).unwrap();
+    let gone = |author| Project::refresh_by(&by_user, (&cwd, &env, &selection), author).unwrap().unwrap();
+    assert_eq!((hooks(&gone(Author::Session)), hooks(&gone(Author::User))), (true, false));
+}
+
+// [SC-D20] A refusal that the session may have written away stays in force.
+#[test]
+fn deny_rules_taken_away_by_the_session_stay() {
+    let sandbox = Sandbox::new();
+    let path = "repo/sub/.claude/settings.json";
+    sandbox.write(path, r#"{"permissions": {"deny": ["Bash(curl *)"], "ask": ["Edit"], "allow": ["WebSearch"]}}"#);
+    let (cwd, env, selection) = (sandbox.root.join("repo/sub"), sandbox.env(), sandbox.selection());
+    let first = Project::open(&cwd, &env, &selection).unwrap();
+    sandbox.write(path, "{}");
+    let refresh = |author| Project::refresh_by(&first, (&cwd, &env, &selection), author).unwrap().unwrap();
+    let (by_session, by_user) = (refresh(Author::Session), refresh(Author::User));
+    assert_eq!(texts(&by_session, Behaviour::Deny), ["Bash(curl *)"]);
+    assert_eq!(texts(&by_session, Behaviour::Ask), ["Edit"]);
+    assert!(texts(&by_session, Behaviour::Allow).is_empty());
+    assert_eq!(by_session.pending, ["removal of deny rule Bash(curl *)", "removal of ask rule Edit"]);
+    assert!(texts(&by_user, Behaviour::Deny).is_empty());
 }

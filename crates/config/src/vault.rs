@@ -1,4 +1,4 @@
-//! Stored credentials: a file only the user can read. Members we do not know stay; a failed write leaves the old file.
+//! Stored credentials: the Keychain on macOS, elsewhere a file only the user can read. Members we do not know stay; a failed write leaves the old file.
 
 use crate::layer::read_text;
 use crate::state::{self, StateError, config_home, lock_file, write_private};
@@ -22,13 +22,62 @@ pub fn file(env: &Env) -> Option<PathBuf> {
     config_home(env).map(|home| home.join(".credentials.json"))
 }
 
+/// Everything that is stored, as JSON text.
+pub(crate) fn contents(env: &Env) -> Option<String> {
+    #[cfg(target_os = "macos")]
+    if let Some(text) = crate::keychain::Item::of(env).read() {
+        return Some(text);
+    }
+    read_text(&file(env)?).ok()
+}
+
+/// A keychain that cannot be used (over a remote login it is locked) leaves the file.
+fn keep(env: &Env, path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    #[cfg(target_os = "macos")]
+    if crate::keychain::Item::of(env).write(bytes).is_ok() {
+        return if path.exists() { std::fs::remove_file(path) } else { Ok(()) };
+    }
+    #[cfg(not(target_os = "macos"))]
+    let _ = env;
+    write_private(path, bytes)
+}
+
 /// The key `auth login` stored.
 pub fn stored_key(env: &Env) -> Option<StoredKey> {
-    let text = read_text(&file(env)?).ok()?;
+    let text = contents(env)?;
     let all: Map<String, Value> = serde_json::from_str(&text).ok()?;
     let entry = all.get(MEMBER)?;
     let key = entry.get("key")?.as_str().filter(|key| !key.is_empty())?;
     Some(StoredKey { key: crate::Secret::new(key), expires_at: entry.get("expiresAt").and_then(Value::as_u64) })
+}
+
+/// Every stored credential with a name to show: ours, a login's, those of servers, and the key of a console login.
+pub fn secrets(env: &Env) -> Vec<(String, crate::Secret)> {
+    let mut found = Vec::new();
+    if let Some(text) = contents(env)
+        && let Ok(all) = serde_json::from_str::<Value>(&text)
+    {
+        collect("credentials file", &all, &mut found);
+    }
+    if let Some(key) = state::GlobalState::read(env).primary_api_key() {
+        found.push(("stored API key".to_owned(), crate::Secret::new(key)));
+    }
+    found
+}
+
+fn collect(name: &str, value: &Value, found: &mut Vec<(String, crate::Secret)>) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, value)| collect(name, value, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect(name, item, found)),
+        Value::String(text) => {
+            let lower = name.to_ascii_lowercase();
+            let holds = ["token", "secret", "key", "password"].iter().any(|word| lower.ends_with(word));
+            if holds && text.len() >= 12 {
+                found.push((format!("stored {name}"), crate::Secret::new(text)));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 pub fn store_key(env: &Env, key: &str, expires_at: Option<u64>) -> Result<PathBuf, StateError> {
@@ -44,7 +93,7 @@ pub fn store_key(env: &Env, key: &str, expires_at: Option<u64>) -> Result<PathBu
 /// Forgets the stored key and login. Says whether there was anything to forget.
 pub fn forget(env: &Env) -> Result<bool, StateError> {
     let mut had = false;
-    if file(env).is_some_and(|path| path.exists()) {
+    if contents(env).is_some() || file(env).is_some_and(|path| path.exists()) {
         change(env, |all| had = all.remove(MEMBER).is_some() | all.remove("claudeAiOauth").is_some())?;
     }
     if state::state_file(env).is_some_and(|path| path.exists()) {
@@ -59,7 +108,7 @@ fn change(env: &Env, change: impl FnOnce(&mut Map<String, Value>)) -> Result<Pat
     let failed = |error| StateError::Io { path: shown.clone(), error };
     let lock = lock_file(env, &path).map_err(failed)?;
     sys::fs::with_lock(&lock, PATIENCE, || {
-        let bytes = std::fs::read(&path).unwrap_or_default();
+        let bytes = contents(env).map_or_else(|| std::fs::read(&path).unwrap_or_default(), String::into_bytes);
         let mut all: Map<String, Value> = if bytes.trim_ascii().is_empty() {
             Map::new()
         } else {
@@ -68,7 +117,7 @@ fn change(env: &Env, change: impl FnOnce(&mut Map<String, Value>)) -> Result<Pat
             })?
         };
         change(&mut all);
-        write_private(&path, &serde_json::to_vec(&all).unwrap_or_default()).map_err(failed)
+        keep(env, &path, &serde_json::to_vec(&all).unwrap_or_default()).map_err(failed)
     })
     .map_err(failed)??;
     Ok(path)

@@ -19,7 +19,10 @@ pub(crate) use send_message::SendMessage;
 pub(crate) use tool::AgentTool;
 pub(crate) use worktree::Fence;
 
+use crate::ask::Asker;
 use crate::command::Commands;
+use crate::grants::{Bypass, ModeOf};
+use crate::hooks::Seed;
 use crate::link::Link;
 use crate::reload::Watch;
 use crate::session::Io;
@@ -29,7 +32,9 @@ use limits::Limits;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use wire::control::PermissionUpdate;
 use wire::mode::PermissionMode;
 
 /// What a call without a type gets.
@@ -41,6 +46,8 @@ pub(crate) struct Agents {
     limits: Limits,
     definitions: Mutex<Definitions>,
     rows: Mutex<Vec<Row>>,
+    /// What the host granted, whoever asked: it holds for the whole session.
+    grants: Mutex<Vec<PermissionUpdate>>,
 }
 
 /// Declared agent types, read again when their files change.
@@ -74,11 +81,20 @@ impl Agents {
         };
         let limits = Limits::from_env(&kit.env);
         let definitions = Mutex::new(Definitions { roots, given, declared: Arc::new(declared) });
-        Self { kit, limits, definitions, rows: Mutex::default() }
+        Self { kit, limits, definitions, rows: Mutex::default(), grants: Mutex::default() }
     }
 
     fn rows(&self) -> MutexGuard<'_, Vec<Row>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what was granted just now. What others were granted since `seen`, which then covers everything.
+    pub(crate) fn grant(&self, updates: &[PermissionUpdate], seen: &mut usize) -> Vec<PermissionUpdate> {
+        let mut all = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = all.get(*seen..).map(<[_]>::to_vec).unwrap_or_default();
+        all.extend_from_slice(updates);
+        *seen = all.len();
+        news
     }
 
     /// What is declared now.
@@ -203,6 +219,13 @@ struct Live {
     /// Where its agents start.
     place: PathBuf,
     fence: Option<Arc<Fence>>,
+    hooks: Seed,
+    /// The root's.
+    asker: Asker,
+    chosen_mode: watch::Receiver<Option<PermissionMode>>,
+    mode_of: ModeOf,
+    bypass: Bypass,
+    grants_seen: usize,
 }
 
 impl Spawner {
@@ -219,6 +242,12 @@ impl Spawner {
             link: io.link.clone(),
             place: io.directories.project.clone(),
             fence: io.fence.clone(),
+            hooks: io.hooks.seed(),
+            asker: io.asker.clone(),
+            chosen_mode: io.chosen_mode.clone(),
+            mode_of: io.mode_of,
+            bypass: io.bypass,
+            grants_seen: io.grants_seen,
         };
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }

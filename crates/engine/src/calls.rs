@@ -3,10 +3,13 @@
 
 mod finalize;
 mod prepare;
+mod safekeeping;
 
 use crate::agents::recover::OwedResult;
+use crate::ask::Reply;
+use crate::hooks::Batched;
 use crate::session::Io;
-use prepare::{Prepared, prepare};
+use prepare::{Pending, Prepared, prepare};
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,6 +33,8 @@ pub(crate) struct ToolUse {
     pub assistant_uuid: String,
     /// The input was not JSON; this is what came instead.
     pub malformed: Option<String>,
+    /// How many calls its message made, and which of them this is.
+    pub batch: (usize, usize),
 }
 
 /// What running a batch came to.
@@ -37,24 +42,36 @@ pub(crate) struct ToolUse {
 pub(crate) struct Report {
     /// `tool_result` blocks in call order, for the history.
     pub results: Vec<Arc<RawValue>>,
+    /// Their transcript lines.
+    pub lines: Vec<String>,
     pub all_malformed: bool,
     /// A StructuredOutput call was refused by its schema.
     pub output_rejected: bool,
 }
 
 /// Runs `uses` to their ends. Stops early only when the transcript can no longer be written.
-pub(crate) async fn run(uses: Vec<ToolUse>, io: &mut Io, turn: &CancellationToken) -> Result<Report, StoreError> {
+pub(crate) async fn run(mut uses: Vec<ToolUse>, io: &mut Io, turn: &CancellationToken) -> Result<Report, StoreError> {
+    let size = uses.len();
+    for (index, used) in uses.iter_mut().enumerate() {
+        used.batch = (size, index);
+    }
     let mut batch = Batch::new(uses, io, turn);
     let mut report = Report { all_malformed: batch.uses.iter().all(|u| u.malformed.is_some()), ..Report::default() };
     let mut progress = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
     loop {
+        // First what ended: its hooks run before the next call that changes something.
+        batch.deliver_ready(io, &mut report).await?;
         batch.start_ready(io).await;
         batch.deliver_ready(io, &mut report).await?;
         if batch.running.is_empty() && batch.waiting.is_empty() {
+            let done = |(used, result)| Batched { used, result };
+            let all: Vec<Batched<'_>> =
+                batch.uses.iter().zip(report.results.iter().map(|result| &**result)).map(done).collect();
+            io.after_batch(&all, turn).await;
             return Ok(report);
         }
         tokio::select! {
-            Some(done) = batch.running.join_next_with_id() => batch.settle(done),
+            Some(done) = batch.running.join_next_with_id() => batch.settle(done, io).await,
             _ = progress.tick() => batch.tell_progress(io).await,
         }
     }
@@ -69,9 +86,9 @@ pub(crate) async fn refuse(uses: Vec<ToolUse>, io: &mut Io, why: &str) -> Result
     Ok(report)
 }
 
-/// Records the result of a call that another process made; the block for the history. Nobody is told: the host never saw
+/// Records the result of a call that another process made; the block for the history and its line. Nobody is told: the host never saw
 /// the call.
-pub(crate) fn record_owed(io: &mut Io, owed: OwedResult) -> Result<Option<Arc<RawValue>>, StoreError> {
+pub(crate) fn record_owed(io: &mut Io, owed: OwedResult) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
     finalize::record(io, &owed.tool_use_id, &owed.assistant_uuid, owed.outcome)
 }
 
@@ -83,8 +100,9 @@ pub(crate) fn context_for(io: &Io, id: &str, cancel: CancellationToken) -> CallC
         input: RawValue::NULL.to_owned(),
         assistant_uuid: String::new(),
         malformed: None,
+        batch: (1, 0),
     };
-    prepare::call_cx(&used, io.workspace(), io, cancel)
+    prepare::call_cx(&used, permission::Facts::default(), io, cancel)
 }
 
 /// A call that was parsed but not started.
@@ -93,20 +111,36 @@ struct Waiting {
     parsed: Result<Box<dyn Call>, Outcome>,
 }
 
-struct Running {
+struct Active {
     index: usize,
     since: Instant,
     sharing: Sharing,
     task: tokio::task::Id,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The host was asked. The call keeps its place: what comes after it waits as if it ran.
+    Asking,
+    Running,
+}
+
+/// What a task of the batch ends with.
+enum Step {
+    Answered(Box<Pending>, Reply),
+    Ended(Outcome),
 }
 
 struct Batch {
     uses: Vec<ToolUse>,
     outcomes: Vec<Option<Outcome>>,
+    /// How long the calls that ran took.
+    took: Vec<Option<Duration>>,
     delivered: usize,
     waiting: VecDeque<Waiting>,
-    running: JoinSet<Outcome>,
-    active: Vec<Running>,
+    running: JoinSet<Step>,
+    active: Vec<Active>,
     limit: usize,
     turn: CancellationToken,
     /// Set when a failing command takes its later siblings with it.
@@ -119,6 +153,7 @@ impl Batch {
             uses.iter().enumerate().map(|(index, used)| Waiting { index, parsed: prepare::parse(used, io) }).collect();
         Self {
             outcomes: uses.iter().map(|_| None).collect(),
+            took: vec![None; uses.len()],
             delivered: 0,
             waiting,
             running: JoinSet::new(),
@@ -138,15 +173,36 @@ impl Batch {
                 return;
             }
             let Some(Waiting { index, parsed }) = self.waiting.pop_front() else { return };
-            match self.decide(index, parsed, io).await {
-                Prepared::Settled(outcome) => self.outcomes[index] = Some(outcome),
-                Prepared::Ready(call, cx) => {
-                    let sharing = call.sharing();
-                    let task = self.running.spawn(call.run(cx)).id();
-                    self.active.push(Running { index, since: Instant::now(), sharing, task });
-                }
-            }
+            let prepared = self.decide(index, parsed, io).await;
+            self.launch(index, prepared, io).await;
         }
+    }
+
+    async fn launch(&mut self, index: usize, prepared: Prepared, io: &Io) {
+        let (sharing, stage, task) = match prepared {
+            Prepared::Settled(outcome) => {
+                self.outcomes[index] = Some(outcome);
+                return;
+            }
+            Prepared::Ready(call, cx) => {
+                let guard = safekeeping::before(&self.uses[index], &*call, &cx, io).await;
+                let (sharing, run) = (call.sharing(), safekeeping::run(call, cx, guard));
+                (sharing, Stage::Running, self.running.spawn(async move { Step::Ended(run.await) }).id())
+            }
+            Prepared::Asking(pending, reply) => {
+                if !self.is_asking() {
+                    io.tell_state("requires_action").await;
+                }
+                let sharing = pending.sharing();
+                let task = self.running.spawn(async move { Step::Answered(pending, reply.await) }).id();
+                (sharing, Stage::Asking, task)
+            }
+        };
+        self.active.push(Active { index, since: Instant::now(), sharing, task, stage });
+    }
+
+    fn is_asking(&self) -> bool {
+        self.active.iter().any(|active| active.stage == Stage::Asking)
     }
 
     /// `None` is a call that failed to parse: it needs no slot, but keeps its place behind exclusive calls.
@@ -175,16 +231,33 @@ impl Batch {
         }
     }
 
-    fn settle(&mut self, done: Result<(tokio::task::Id, Outcome), JoinError>) {
-        let (task, outcome) = match done {
+    async fn settle(&mut self, done: Result<(tokio::task::Id, Step), JoinError>, io: &mut Io) {
+        let (task, step) = match done {
             Ok(done) => done,
             Err(error) => {
                 let why = if error.is_panic() { "an internal error" } else { "cancellation" };
-                (error.id(), Outcome::failed(format!("The tool stopped because of {why}. The session goes on.")))
+                let outcome = Outcome::failed(format!("The tool stopped because of {why}. The session goes on."));
+                (error.id(), Step::Ended(outcome))
             }
         };
         let Some(at) = self.active.iter().position(|r| r.task == task) else { return };
-        let index = self.active.swap_remove(at).index;
+        let Active { index, stage, since, .. } = self.active.swap_remove(at);
+        if stage == Stage::Running {
+            self.took[index] = Some(since.elapsed());
+        }
+        if stage == Stage::Asking && !self.is_asking() {
+            io.tell_state("running").await;
+        }
+        match step {
+            Step::Ended(outcome) => self.end(index, outcome),
+            Step::Answered(pending, reply) => {
+                let prepared = prepare::answered(&self.uses[index], *pending, reply, io, &self.turn).await;
+                self.launch(index, prepared, io).await;
+            }
+        }
+    }
+
+    fn end(&mut self, index: usize, outcome: Outcome) {
         if outcome.is_error && self.uses[index].name == "Bash" {
             self.cancelled_by = Some(self.uses[index].id.clone());
         }
@@ -192,7 +265,11 @@ impl Batch {
     }
 
     async fn deliver_ready(&mut self, io: &mut Io, report: &mut Report) -> Result<(), StoreError> {
-        while let Some(outcome) = self.outcomes.get_mut(self.delivered).and_then(Option::take) {
+        while let Some(mut outcome) = self.outcomes.get_mut(self.delivered).and_then(Option::take) {
+            if let Some(took) = self.took[self.delivered] {
+                let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+                io.after_call(&self.uses[self.delivered], &mut outcome, took_ms, &self.turn).await;
+            }
             finalize::deliver(&self.uses[self.delivered], outcome, io, report).await?;
             self.delivered += 1;
         }
@@ -200,7 +277,7 @@ impl Batch {
     }
 
     async fn tell_progress(&self, io: &Io) {
-        for call in &self.active {
+        for call in self.active.iter().filter(|active| active.stage == Stage::Running) {
             let used = &self.uses[call.index];
             let message = ToolProgress {
                 kind: "tool_progress",

@@ -13,6 +13,9 @@ pub enum Command {
     Interrupt,
     /// A `control_request` line: its id and its `request` object. Always answered by one `Event::Control`.
     Control { request_id: String, request: Box<RawValue> },
+    /// The `response` object of a `control_response` line: the host answers a question of the session. Answers to unknown
+    /// or settled questions are ignored.
+    Answer(Box<RawValue>),
     /// No more input: finish queued turns, then close. Dropping the sender means the same.
     Close,
     /// Stop at once (SIGTERM, SIGHUP, host gone): kill calls, flush, no result.
@@ -34,7 +37,7 @@ pub struct Prompt {
 #[derive(Debug)]
 pub enum Event {
     Message(Message),
-    /// A finished `control_response` line. May overtake messages.
+    /// A finished control line: an answer to the host, a question to it, or the withdrawal of one.
     Control(String),
     /// A warning for the person who started us; headless prints it on stderr.
     Notice(String),

@@ -1,6 +1,9 @@
 //! What the model is sent: the history since the session began, the prompt parts that never change, and the choices
 //! that may. History is appended to, never edited; repairs are a view made for one request.
 
+use crate::decide::Relief;
+use crate::history::History;
+use crate::pressure::Pressure;
 use crate::prompts::{self, Instructions};
 use crate::session::Attachment;
 use model::repair::{KeepThinking, Limits as BodyLimits, Needs};
@@ -15,7 +18,10 @@ use sys::Env;
 
 pub(crate) struct Context {
     catalog: Arc<Catalog>,
-    history: Vec<Turn>,
+    history: History,
+    /// Where the user's latest message stands in the history.
+    prompt_at: Option<usize>,
+    pressure: Pressure,
     models: Models,
     settings: RequestSettings,
     tools: Arc<[Fragment]>,
@@ -88,7 +94,8 @@ pub(crate) struct Reminders {
 /// What `Context::new` is made of.
 pub(crate) struct Parts {
     pub catalog: Arc<Catalog>,
-    pub history: Vec<Turn>,
+    pub history: History,
+    pub pressure: Pressure,
     pub models: Models,
     pub settings: RequestSettings,
     pub tools: Vec<Fragment>,
@@ -109,6 +116,8 @@ impl Context {
         Self {
             catalog: parts.catalog,
             history: parts.history,
+            prompt_at: None,
+            pressure: parts.pressure,
             models: parts.models,
             settings: parts.settings,
             tools: parts.tools.into(),
@@ -189,32 +198,113 @@ impl Context {
         self.disabled.push(capability);
     }
 
-    pub(crate) fn push_prompt(&mut self, content: &RawValue) {
-        self.history.push(Turn::from_content(Role::User, content));
+    pub(crate) fn push_prompt(&mut self, content: &RawValue, line: String) {
+        self.prompt_at = Some(self.history.turns().len());
+        self.history.push(Turn::from_content(Role::User, content), vec![line]);
     }
 
-    pub(crate) fn push_text(&mut self, text: &str) {
-        self.history.push(Turn::user_text(text));
+    pub(crate) fn push_text(&mut self, text: &str, line: impl Into<Option<String>>) {
+        self.history.push(Turn::user_text(text), line.into().into_iter().collect());
     }
 
-    pub(crate) fn push_assistant(&mut self, model: &str, blocks: Vec<Fragment>) {
+    pub(crate) fn push_assistant(&mut self, model: &str, blocks: Vec<Fragment>, lines: Vec<String>) {
         if !blocks.is_empty() {
-            self.history.push(Turn::assistant(model, blocks));
+            self.history.push(Turn::assistant(model, blocks), lines);
         }
     }
 
-    pub(crate) fn push_results(&mut self, results: Vec<Arc<RawValue>>) {
+    pub(crate) fn push_results(&mut self, results: Vec<Arc<RawValue>>, lines: Vec<String>) {
         if !results.is_empty() {
             let blocks = results.into_iter().map(|raw| Fragment::new((*raw).to_owned())).collect();
-            self.history.push(Turn::user(blocks));
+            self.history.push(Turn::user(blocks), lines);
         }
     }
 
     /// Takes back what was refused, up to the last answer.
     pub(crate) fn retract_prompt(&mut self) {
-        while self.history.last().is_some_and(|turn| turn.role == Role::User) {
-            self.history.pop();
-        }
+        self.history.retract_prompt();
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// A response is in the history; `tokens` is what it says the conversation weighs with it.
+    pub(crate) fn note_answer(&mut self, tokens: u64) {
+        let fixed = self.fixed_tokens();
+        self.history.report(tokens, fixed);
+        self.pressure.answered();
+    }
+
+    /// What the next request weighs.
+    pub(crate) fn tokens(&mut self) -> u64 {
+        let fixed = self.fixed_tokens();
+        self.history.tokens(fixed)
+    }
+
+    fn fixed_tokens(&self) -> u64 {
+        model::estimate::text(self.fixed_bytes())
+    }
+
+    /// The next request would come too near to the window's end.
+    pub(crate) fn is_crowded(&mut self) -> bool {
+        let limit = self.pressure.limit(&self.facts(), &self.settings.env);
+        self.pressure.is_watched() && self.tokens() >= limit
+    }
+
+    /// What can be done when the conversation does not fit. A question that was never answered has no summary.
+    pub(crate) fn relief(&self) -> Relief {
+        if self.history.has_answers() { self.pressure.relief() } else { Relief::None }
+    }
+
+    pub(crate) fn pressure(&mut self) -> &mut Pressure {
+        &mut self.pressure
+    }
+
+    /// How much of the newest conversation a compaction keeps as it is.
+    pub(crate) fn kept_budget(&self) -> u64 {
+        self.pressure.kept(&self.facts(), &self.settings.env)
+    }
+
+    /// Where the part that is kept begins: at the user's latest message, or later when that is too much.
+    pub(crate) fn kept_from(&self) -> usize {
+        self.history.tail_within(self.kept_budget()).max(self.prompt_at.unwrap_or(0))
+    }
+
+    pub(crate) fn oldest_share(&self, share: f64) -> usize {
+        self.history.oldest_share(share)
+    }
+
+    pub(crate) fn keeps_last_prompt(&self, start: usize) -> bool {
+        self.prompt_at.is_some_and(|at| at >= start)
+    }
+
+    /// A summary stands for everything before `start` now: caches and what was told beside the conversation begin anew.
+    pub(crate) fn replace_before(&mut self, start: usize, summary: Turn, line: String) {
+        self.history.replace_before(start, summary, line);
+        self.prompt_at = self.prompt_at.and_then(|at| at.checked_sub(start)).map(|at| at + 1);
+        self.marks = CacheMarks::default();
+        self.output_limit = None;
+        self.reminders.context_told = false;
+    }
+
+    /// Instruction files as they are now, for the next time they are told.
+    pub(crate) fn set_instructions(&mut self, files: Vec<config::MemoryFile>) {
+        self.reminders.files = files;
+    }
+
+    /// The next request with `instruction` as its last words: the same cached prefix, unless `drop` of the older turns
+    /// must be left out to make it fit.
+    pub(crate) fn summary_request(&mut self, instruction: &str, drop: usize) -> Result<Request, TooLarge> {
+        let mut turns = if drop == 0 { self.history.turns().to_vec() } else { self.history.without_oldest(drop) };
+        turns.push(Turn::user_text(instruction));
+        let mut marks = self.marks.clone();
+        self.request_of(&turns, &mut marks)
+    }
+
+    /// Whether the model knows the date and the instruction files.
+    pub(crate) fn is_context_told(&self) -> bool {
+        self.reminders.context_told
     }
 
     /// The attachment that is due beside the prompt just accepted, if any.
@@ -233,8 +323,28 @@ impl Context {
         if known.as_deref() == Some(today.as_str()) { None } else { Attachment::date_change(&today) }
     }
 
+    /// Instruction files with their kind, as hooks are told of them, and who imported them.
+    pub(crate) fn instruction_files(&self) -> Vec<(String, &'static str, Option<String>)> {
+        let kind = |scope| match scope {
+            config::MemoryScope::Managed => "Managed",
+            config::MemoryScope::User | config::MemoryScope::Auto => "User",
+            config::MemoryScope::Project => "Project",
+            config::MemoryScope::Local => "Local",
+        };
+        let shown = |path: &std::path::PathBuf| path.display().to_string();
+        let files = self.reminders.files.iter();
+        files.map(|file| (shown(&file.path), kind(file.scope), file.imported_by.as_ref().map(shown))).collect()
+    }
+
     /// The next request: the same bytes as the last one up to its moving marker, then what is new.
     pub(crate) fn request(&mut self) -> Result<Request, TooLarge> {
+        let mut marks = std::mem::take(&mut self.marks);
+        let request = self.request_of(self.history.turns(), &mut marks);
+        self.marks = marks;
+        request
+    }
+
+    fn request_of(&self, turns: &[Turn], marks: &mut CacheMarks) -> Result<Request, TooLarge> {
         let facts = self.facts();
         let env = &self.settings.env;
         let max_tokens = self.output_limit.unwrap_or_else(|| facts.max_tokens(env));
@@ -244,15 +354,14 @@ impl Context {
             thinking: if refused { KeepThinking::Drop } else { KeepThinking::Keep },
             limits: BodyLimits { fixed: self.fixed_bytes(), ..BodyLimits::default() },
         };
-        let repaired = model::repair(&self.history, &needs);
+        let repaired = model::repair(turns, &needs);
         for what in &repaired.notes {
             tracing::debug!(%what, "request repaired");
         }
         if let Some(bytes) = repaired.oversize {
             return Err(TooLarge { bytes });
         }
-        let cache =
-            CacheTtl::from_env(env, self.models.current(), false).map(|ttl| self.marks.plan(&repaired.turns, ttl));
+        let cache = CacheTtl::from_env(env, self.models.current(), false).map(|ttl| marks.plan(&repaired.turns, ttl));
         let thinking = Thinking::for_model(&facts, self.settings.thinking, max_tokens, env)
             .map(|t| t.with_display(self.settings.thinking_display.as_deref()));
         let mut request = Request {

@@ -1,19 +1,27 @@
-//! The host's side of the session: the only place commands are handled. It owns the queue of prompts and the turn's
-//! cancellation, and borrows nothing of the phases it runs beside.
+//! The host's side of the session: the only place commands are handled. It owns the queue of prompts, the turn's
+//! cancellation and the questions the host has yet to answer, and borrows nothing of the phases it runs beside.
 
 use crate::agents::Agents;
+use crate::ask::{Question, Reply, withdrawal};
 use crate::command::{Command, Event, Prompt};
+use crate::grants::{Bypass, wanted_mode};
 use crate::host::Host;
 use serde::Deserialize;
-use std::collections::VecDeque;
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use wire::control::{ControlResponse, ResponseBody};
+use wire::mode::PermissionMode;
 
 pub(crate) struct Control {
     commands: mpsc::Receiver<Command>,
+    questions: mpsc::Receiver<Question>,
+    /// Questions the host has not answered yet.
+    open: BTreeMap<String, oneshot::Sender<Reply>>,
+    modes: ModeChoice,
     queue: VecDeque<Prompt>,
     host: Host,
     /// Ends tasks at the host's wish; agents have no host.
@@ -36,10 +44,25 @@ pub(crate) enum Wake<E> {
     Closed,
 }
 
+/// How a host changes the mode.
+pub(crate) struct ModeChoice {
+    pub chosen: watch::Sender<Option<PermissionMode>>,
+    pub bypass: Bypass,
+}
+
+/// What comes in.
+pub(crate) struct Lanes {
+    pub commands: mpsc::Receiver<Command>,
+    pub questions: mpsc::Receiver<Question>,
+}
+
 impl Control {
-    pub(crate) fn new(commands: mpsc::Receiver<Command>, host: Host) -> Self {
+    pub(crate) fn new(lanes: Lanes, host: Host, modes: ModeChoice) -> Self {
         Self {
-            commands,
+            commands: lanes.commands,
+            questions: lanes.questions,
+            open: BTreeMap::new(),
+            modes,
             queue: VecDeque::new(),
             host,
             agents: None,
@@ -86,8 +109,9 @@ impl Control {
         self.turn.clone()
     }
 
+    /// By the host, or by a refusal that ends the turn.
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.interrupted || self.scope.is_cancelled()
+        self.interrupted || self.turn.is_cancelled() || self.scope.is_cancelled()
     }
 
     /// The process must end now: no result, no further request.
@@ -97,6 +121,15 @@ impl Control {
 
     pub(crate) fn backlog(&self) -> usize {
         self.queue.iter().filter(|p| p.query).count()
+    }
+
+    /// Prompts that come before all others, in order.
+    pub(crate) fn put_first(&mut self, texts: Vec<String>) {
+        for text in texts.into_iter().rev() {
+            if let Ok(content) = wire::raw::to_raw(&text) {
+                self.queue.push_front(Prompt { content, uuid: None, query: true });
+            }
+        }
     }
 
     /// Runs one phase of a turn while commands go on being served. `None` when the process must stop: the phase is
@@ -111,7 +144,46 @@ impl Control {
                 biased;
                 output = &mut phase => return Some(output),
                 command = self.commands.recv(), if !self.hung_up => self.handle(command).await,
+                Some(question) = self.questions.recv() => self.pose(question).await,
             }
+        }
+    }
+
+    async fn pose(&mut self, question: Question) {
+        let question = match question {
+            Question::Posed(posed) => posed,
+            Question::Withdrawn(id) => {
+                if self.open.remove(&id).is_some() {
+                    self.host.event(Event::Control(withdrawal(&id))).await;
+                }
+                return;
+            }
+        };
+        // A receiver that is gone no longer waits: nothing is lost by not reaching it.
+        if question.cancel.is_cancelled() {
+            question.reply.send(Reply::Withdrawn).ok();
+        } else if self.closed {
+            question.reply.send(Reply::closed()).ok();
+        } else {
+            self.open.insert(question.id, question.reply);
+            self.host.event(Event::Control(question.line)).await;
+        }
+    }
+
+    /// An answer nobody waits for is late, doubled or made up.
+    fn settle(&mut self, response: &RawValue) {
+        let Some((id, reply)) = Reply::read(response) else { return };
+        if let Some(waiting) = self.open.remove(&id) {
+            waiting.send(reply).ok();
+        } else {
+            tracing::debug!(id, "an answer to no open question was ignored");
+        }
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+        for (_, waiting) in std::mem::take(&mut self.open) {
+            waiting.send(Reply::closed()).ok();
         }
     }
 
@@ -132,6 +204,8 @@ impl Control {
             tokio::select! {
                 biased;
                 command = self.commands.recv() => self.handle(command).await,
+                // Agents ask while the main thread is idle, too.
+                Some(question) = self.questions.recv() => self.pose(question).await,
                 event = &mut other => return Wake::Event(event),
             }
         }
@@ -140,20 +214,21 @@ impl Control {
     async fn handle(&mut self, command: Option<Command>) {
         match command {
             None => {
-                self.closed = true;
+                self.close();
                 self.hung_up = true;
             }
-            Some(Command::Close) => self.closed = true,
+            Some(Command::Close) => self.close(),
             Some(Command::Submit(prompt)) => self.queue.push_back(prompt),
-            Some(Command::Interrupt) => self.interrupt(),
+            Some(Command::Interrupt) => self.interrupt().await,
             Some(Command::Shutdown) => {
                 self.shutdown = true;
-                self.closed = true;
-                self.interrupt();
+                self.close();
+                self.interrupt().await;
             }
+            Some(Command::Answer(response)) => self.settle(&response),
             Some(Command::Control { request_id, request }) => {
                 let line = self.stop_task(&request_id, request.get());
-                let line = line.unwrap_or_else(|| answer(&request_id, request.get()));
+                let line = line.unwrap_or_else(|| self.answer(&request_id, request.get()));
                 self.host.event(Event::Control(line)).await;
             }
         }
@@ -172,9 +247,30 @@ impl Control {
         wire::raw::to_line(&ControlResponse { kind: "control_response", response }).ok()
     }
 
-    fn interrupt(&mut self) {
+    /// Open questions are withdrawn, so that the host takes its dialogs away.
+    async fn interrupt(&mut self) {
         self.interrupted = true;
         self.turn.cancel();
+        for (id, waiting) in std::mem::take(&mut self.open) {
+            self.host.event(Event::Control(withdrawal(&id))).await;
+            waiting.send(Reply::Withdrawn).ok();
+        }
+    }
+
+    /// Every request is answered, the unknown ones with the error form.
+    fn answer(&self, request_id: &str, request: &str) -> String {
+        let request = serde_json::from_str::<Requested>(request).unwrap_or_default();
+        let response = match (request.subtype.as_str(), request.mode) {
+            ("set_permission_mode", Some(mode)) => match wanted_mode(&mode, self.modes.bypass) {
+                Ok(mode) => {
+                    self.modes.chosen.send_replace(Some(mode));
+                    ControlResponse::success(request_id, serde_json::json!({"mode": mode.as_str()}))
+                }
+                Err(why) => ControlResponse::refused(request_id, why),
+            },
+            (subtype, _) => ControlResponse::unsupported(request_id, subtype),
+        };
+        wire::raw::to_line(&response).unwrap_or_default()
     }
 }
 
@@ -184,14 +280,11 @@ struct StopTask {
     task_id: String,
 }
 
-#[derive(Deserialize)]
-struct Subtype {
+/// The fields of the requests that are understood.
+#[derive(Default, Deserialize)]
+struct Requested {
     #[serde(default)]
     subtype: String,
-}
-
-/// Every request is answered, the unknown ones with the error form.
-fn answer(request_id: &str, request: &str) -> String {
-    let subtype = serde_json::from_str::<Subtype>(request).map(|s| s.subtype).unwrap_or_default();
-    wire::raw::to_line(&ControlResponse::unsupported(request_id, &subtype)).unwrap_or_default()
+    #[serde(default)]
+    mode: Option<String>,
 }

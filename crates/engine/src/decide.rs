@@ -1,6 +1,7 @@
 //! What a turn does next: one pure function over plain facts. Retries, fallbacks, overflow and limits are facts it
 //! sees, never nested loops or thrown values. Every way out of a turn is an [`EndReason`].
 
+use crate::compact::Trigger;
 use std::time::Duration;
 
 /// How many times a cut-off answer is continued before the turn fails.
@@ -17,6 +18,10 @@ pub(crate) enum Last {
     CallsDone,
     /// A pause before a retry is over.
     Waited,
+    /// The history was summarised.
+    Compacted,
+    /// It could not be; the conversation is as it was.
+    NotCompacted(Trigger),
 }
 
 /// A response, whole or kept in part.
@@ -67,6 +72,19 @@ pub(crate) struct TurnFacts {
     pub structured: Structured,
     /// Responses in a row whose only calls had unreadable input.
     pub malformed_in_a_row: u32,
+    /// The next request would come too near to the end of the window.
+    pub crowded: bool,
+    pub relief: Relief,
+}
+
+/// What can be done about a conversation that no longer fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relief {
+    Compact,
+    /// Switched off, or failed too often.
+    None,
+    /// It fills up again right after being summarised.
+    Thrashing,
 }
 
 /// Where a turn that must end in structured output stands.
@@ -80,6 +98,7 @@ pub(crate) enum Structured {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Next {
     CallModel,
+    Compact(Trigger),
     RunCalls,
     Wait(Duration),
     /// Tell the model to go on (cut-off answer) and call it again.
@@ -98,23 +117,46 @@ pub(crate) enum EndReason {
     StructuredRetries,
     ApiError,
     PromptTooLong,
+    RapidRefill,
     MaxOutputTokens,
     MalformedCalls,
     Unrecorded,
     AbortedStreaming,
     AbortedTools,
+    /// A hook said `continue: false`, or refused the prompt.
+    HookStopped,
+    /// A Stop hook said `continue: false`.
+    StopHookPrevented,
 }
 
 pub(crate) fn decide(facts: &TurnFacts) -> Next {
     match &facts.last {
-        Last::Prompt | Last::Waited if facts.interrupted => Next::End(EndReason::AbortedStreaming),
-        Last::Prompt if facts.over_budget => Next::End(EndReason::Budget),
-        Last::Prompt | Last::Waited => Next::CallModel,
+        Last::Prompt | Last::Waited | Last::Compacted | Last::NotCompacted(_) if facts.interrupted => {
+            Next::End(EndReason::AbortedStreaming)
+        }
+        Last::Prompt | Last::Compacted if facts.over_budget => Next::End(EndReason::Budget),
+        Last::Prompt | Last::Waited => call_model(facts),
+        // Still crowded or not: what more a summary could do is known after the next request.
+        Last::Compacted | Last::NotCompacted(Trigger::Crowded) => Next::CallModel,
+        Last::NotCompacted(Trigger::Overflow | Trigger::Manual { .. }) => Next::End(EndReason::PromptTooLong),
         Last::Answered(answer) => after_answer(answer, facts),
         Last::Failed(Failure::Unrecorded) => Next::End(EndReason::Unrecorded),
         Last::Failed(_) if facts.interrupted => Next::End(EndReason::AbortedStreaming),
-        Last::Failed(failure) => after_failure(failure),
+        Last::Failed(failure) => after_failure(failure, facts),
         Last::CallsDone => after_calls(facts),
+    }
+}
+
+/// A request, or room for it first.
+fn call_model(facts: &TurnFacts) -> Next {
+    if facts.crowded { relieve(facts, Trigger::Crowded, Next::CallModel) } else { Next::CallModel }
+}
+
+fn relieve(facts: &TurnFacts, trigger: Trigger, otherwise: Next) -> Next {
+    match facts.relief {
+        Relief::Compact => Next::Compact(trigger),
+        Relief::None => otherwise,
+        Relief::Thrashing => Next::End(EndReason::RapidRefill),
     }
 }
 
@@ -129,9 +171,9 @@ fn after_answer(answer: &Answer, facts: &TurnFacts) -> Next {
         return Next::RunCalls;
     }
     match answer.stop {
-        Stop::PauseTurn => Next::CallModel,
+        Stop::PauseTurn => call_model(facts),
         Stop::MaxTokens => continue_or(facts, EndReason::MaxOutputTokens),
-        Stop::ContextExceeded => Next::End(EndReason::PromptTooLong),
+        Stop::ContextExceeded => overflow(facts),
         Stop::Refusal => Next::End(EndReason::Completed),
         Stop::EndTurn | Stop::ToolUse if answer.cut => continue_or(facts, EndReason::ApiError),
         Stop::EndTurn | Stop::ToolUse => finish_or_demand(facts),
@@ -150,11 +192,15 @@ fn finish_or_demand(facts: &TurnFacts) -> Next {
     }
 }
 
-fn after_failure(failure: &Failure) -> Next {
+fn overflow(facts: &TurnFacts) -> Next {
+    relieve(facts, Trigger::Overflow, Next::End(EndReason::PromptTooLong))
+}
+
+fn after_failure(failure: &Failure, facts: &TurnFacts) -> Next {
     match failure {
         Failure::Transient { delay } => Next::Wait(*delay),
         Failure::Adjusted | Failure::FallBack => Next::CallModel,
-        Failure::Overflow => Next::End(EndReason::PromptTooLong),
+        Failure::Overflow => overflow(facts),
         Failure::Fatal => Next::End(EndReason::ApiError),
         Failure::Unrecorded => Next::End(EndReason::Unrecorded),
     }
@@ -177,7 +223,7 @@ fn after_calls(facts: &TurnFacts) -> Next {
     if facts.malformed_in_a_row >= MAX_CONTINUATIONS {
         return Next::End(EndReason::MalformedCalls);
     }
-    limited(facts, Next::CallModel)
+    limited(facts, call_model(facts))
 }
 
 /// Another request only while the turn limit leaves room for it.
@@ -199,16 +245,25 @@ impl EndReason {
             Self::ApiError | Self::MaxOutputTokens => "api_error",
             Self::Unrecorded => "turn_setup_failed",
             Self::PromptTooLong => "prompt_too_long",
+            Self::RapidRefill => "rapid_refill_breaker",
             Self::MalformedCalls => "malformed_tool_use_exhausted",
             Self::AbortedStreaming => "aborted_streaming",
             Self::AbortedTools => "aborted_tools",
+            Self::HookStopped => "hook_stopped",
+            Self::StopHookPrevented => "stop_hook_prevented",
         }
     }
 
     /// `subtype` of the result.
     pub(crate) fn subtype(self) -> &'static str {
         match self {
-            Self::Completed | Self::ApiError | Self::PromptTooLong | Self::MaxOutputTokens => "success",
+            Self::Completed
+            | Self::ApiError
+            | Self::PromptTooLong
+            | Self::RapidRefill
+            | Self::MaxOutputTokens
+            | Self::HookStopped
+            | Self::StopHookPrevented => "success",
             Self::MaxTurns => "error_max_turns",
             Self::Budget => "error_max_budget_usd",
             Self::StructuredRetries => "error_max_structured_output_retries",
@@ -233,7 +288,33 @@ mod tests {
             continuations: 0,
             structured: Structured::NotAsked,
             malformed_in_a_row: 0,
+            crowded: false,
+            relief: Relief::Compact,
         }
+    }
+
+    #[test]
+    fn a_crowded_conversation_is_shortened_once_before_it_is_sent() {
+        let crowded = |last| TurnFacts { crowded: true, ..facts(last) };
+        assert_eq!(decide(&crowded(Last::Prompt)), Next::Compact(Trigger::Crowded));
+        assert_eq!(decide(&crowded(Last::CallsDone)), Next::Compact(Trigger::Crowded));
+        assert_eq!(decide(&crowded(Last::Compacted)), Next::CallModel);
+        assert_eq!(decide(&crowded(Last::NotCompacted(Trigger::Crowded))), Next::CallModel);
+        let off = TurnFacts { relief: Relief::None, ..crowded(Last::Prompt) };
+        assert_eq!(decide(&off), Next::CallModel);
+    }
+
+    #[test]
+    fn an_overflow_is_relieved_or_ends_the_turn() {
+        // [TST-106]
+        for last in [Last::Failed(Failure::Overflow), answered(Stop::ContextExceeded, 0)] {
+            let with = |relief| decide(&TurnFacts { relief, ..facts(last.clone()) });
+            assert_eq!(with(Relief::Compact), Next::Compact(Trigger::Overflow));
+            assert_eq!(with(Relief::None), Next::End(EndReason::PromptTooLong));
+            assert_eq!(with(Relief::Thrashing), Next::End(EndReason::RapidRefill));
+        }
+        let failed = Last::NotCompacted(Trigger::Overflow);
+        assert_eq!(decide(&facts(failed)), Next::End(EndReason::PromptTooLong));
     }
 
     fn answered(stop: Stop, calls: usize) -> Last {

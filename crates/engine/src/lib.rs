@@ -1,17 +1,26 @@
 //! The session: turn loop, context, calls and control. Frontends talk to it only through `Command` and `Event`.
 
 mod agents;
+mod ask;
+pub mod cage;
 mod calls;
 mod command;
+mod commands;
+mod compact;
 mod context;
 mod control;
 mod decide;
+pub mod facts;
+mod grants;
+mod history;
+pub mod hooks;
 mod host;
 mod ledger;
 mod link;
 mod lore;
 mod open;
 pub mod options;
+mod pressure;
 mod prompts;
 mod reload;
 mod result;

@@ -70,8 +70,8 @@ pub(crate) struct Lore {
     lazy: Lazy,
     /// What active skills grant and take away until the next prompt.
     grants: Vec<RuleText>,
-    /// What each skill last said, to say it only once.
-    said: BTreeMap<String, String>,
+    /// What each skill last said, to say it only once; the newest last.
+    said: Vec<(String, String)>,
 }
 
 /// What `Lore::new` is made of.
@@ -116,7 +116,7 @@ impl Lore {
             unsettled: true,
             lazy: parts.lazy,
             grants: Vec::new(),
-            said: BTreeMap::new(),
+            said: Vec::new(),
         }
     }
 
@@ -263,11 +263,51 @@ impl Lore {
 
     /// The text to add for an invocation: the whole of it, or a note that nothing changed.
     pub(crate) fn say(&mut self, invocation: &Invocation) -> String {
-        let before = self.said.insert(invocation.skill.name.clone(), invocation.text.clone());
+        let name = &invocation.skill.name;
+        let before = self.said.iter().position(|(said, _)| said == name).map(|at| self.said.remove(at).1);
+        self.said.push((name.clone(), invocation.text.clone()));
         if before.as_ref() == Some(&invocation.text) {
-            return prompts::skill_again(&invocation.skill.name);
+            return prompts::skill_again(name);
         }
         invocation.text.clone()
+    }
+
+    /// The conversation was summarised: what was told beside it is gone, and instructions that come with files come again.
+    pub(crate) fn begin_anew(&mut self, lazy: Lazy) {
+        self.lazy = lazy;
+        self.told.clear();
+    }
+
+    /// What skills said before a summary, the newest first, within limits. The others may be said again in full.
+    pub(crate) fn said_again(&mut self) -> Vec<String> {
+        let mut left = SAID_IN_ALL;
+        let mut again = Vec::new();
+        for (name, text) in std::mem::take(&mut self.said).into_iter().rev() {
+            let text = cut(&text, SAID_EACH.min(left));
+            if text.is_empty() {
+                continue;
+            }
+            left -= text.len();
+            again.push((name, text));
+        }
+        let texts = again.iter().map(|(_, text)| text.clone()).collect();
+        self.said = again.into_iter().rev().collect();
+        texts
+    }
+}
+
+/// 5,000 and 25,000 tokens, in bytes.
+const SAID_EACH: usize = 5_000 * 13 / 4;
+const SAID_IN_ALL: usize = 5 * SAID_EACH;
+
+fn cut(text: &str, most: usize) -> String {
+    text[..text.floor_char_boundary(most)].to_owned()
+}
+
+impl Lore {
+    /// What skills grant and take away now.
+    pub(crate) fn grants(&self) -> &[RuleText] {
+        &self.grants
     }
 }
 
@@ -275,27 +315,20 @@ impl Io {
     /// A new prompt ends what skills granted.
     pub(crate) fn end_grants(&mut self) {
         if !std::mem::take(&mut self.lore.grants).is_empty() {
-            self.policy = Arc::new(self.watch.policy(self.mode));
+            self.renew_policy();
         }
     }
 
     /// What a skill grants and takes away holds from now on.
-    pub(crate) fn grant(&mut self, rules: Vec<RuleText>) {
+    pub(crate) fn grant_skill(&mut self, rules: Vec<RuleText>) {
         if !rules.is_empty() {
-            self.policy = Arc::new(with_rules(&self.policy, &rules));
             self.lore.grants.extend(rules);
-        }
-    }
-
-    /// Settings were read again: what skills grant still holds.
-    pub(crate) fn regrant(&mut self) {
-        if !self.lore.grants.is_empty() {
-            self.policy = Arc::new(with_rules(&self.policy, &self.lore.grants));
+            self.renew_policy();
         }
     }
 }
 
-fn with_rules(policy: &Policy, rules: &[RuleText]) -> Policy {
+pub(crate) fn with_rules(policy: &Policy, rules: &[RuleText]) -> Policy {
     let (policy, warnings) = policy.with_rules(rules, &sys::real::path);
     for warning in warnings {
         tracing::warn!(?warning, "a rule of a skill cannot work as written");

@@ -2,6 +2,7 @@
 //! nothing is sent before the first prompt.
 
 mod agent;
+mod allowed;
 mod cassette;
 mod conversation;
 mod lore;
@@ -10,19 +11,26 @@ mod toolbox;
 
 use crate::agents::recover::{self, Owed};
 use crate::agents::{Agents, Spawner};
+use crate::ask::{Asker, QUESTION_QUEUE, Question};
+use crate::cage::{Confinement, Grounds};
 use crate::command::{COMMAND_QUEUE, Commands, EVENT_QUEUE, Event, Events};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
-use crate::control::Control;
+use crate::control::{Control, Lanes, ModeChoice};
+use crate::grants::{Bypass, ModeOf};
+use crate::hooks::{self, EnvFiles, HookCallers, Hooking, Parts as HookParts, Reduced};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
-use crate::options::{Boot, Options, SettingSource, StartError, Thinking};
-use crate::reload::Watch;
+use crate::options::{BYPASS_ROOT, Boot, Options, SettingSource, StartError, Thinking, is_sandboxed};
+use crate::pressure::{Pressure, Wishes};
+use crate::reload::{Instructions, Watch};
 use crate::resume;
 use crate::scribe::Scribe;
-use crate::session::{HostFlags, InitFacts, Io, Session, StateFrames};
+use crate::session::{HostFlags, InitFacts, Io, Session, Start, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
+use ::hooks::Surroundings;
+use allowed::Allowed;
 use config::agents::Definition;
 use config::roots::Roots;
 use config::trust::Approval;
@@ -31,7 +39,7 @@ use conversation::Conversation;
 use model::catalog::{Catalog, Served};
 use model::request::Choice;
 use model::{Fragment, Identity, Transport};
-use permission::Place;
+use permission::{Known, Place};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::registry::{Facts as LiveFacts, LiveRecord};
@@ -40,6 +48,7 @@ use sys::Env;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tools::Workspace;
+use tools::masking::Masking;
 use tools::state::{SessionFacts, ToolState};
 use wire::entry::Tail;
 use wire::mode::PermissionMode;
@@ -87,6 +96,8 @@ struct Opening {
     layout: Layout,
     conversation: Conversation,
     mode: PermissionMode,
+    /// `auto` was asked for.
+    lacks_auto: bool,
     catalog: Arc<Catalog>,
     model: String,
     credential: Result<Credential, NoCredential>,
@@ -96,6 +107,7 @@ struct Opening {
     agent: Option<Definition>,
     /// Said about it before anything else.
     agent_notice: Option<String>,
+    confinement: Option<Arc<Confinement>>,
 }
 
 impl Opening {
@@ -107,18 +119,23 @@ impl Opening {
         let options = boot.options;
         let selection = selection(&options);
         config::state::check(&boot.env).map_err(|e| StartError::new(format!("Error: {e}")))?;
-        let loaded = Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
+        let mut loaded =
+            Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
         let env = loaded.env.clone();
         let layout = Layout::new(&boot.env);
         let conversation = Conversation::choose(&options, &layout, &cwd)?;
         let roots = agent::roots(&options, &cwd, &env, &selection, &loaded);
         let main = agent::main(&options, &loaded, &conversation, roots.as_ref())?;
-        let mode = mode(&options, &loaded, &conversation, main.definition.as_ref(), &env)?;
+        let wanted = mode(&options, &loaded, &conversation, main.definition.as_ref(), &env)?;
+        // There is no classifier to decide in our place: people are asked.
+        let mode = if wanted == PermissionMode::Auto { PermissionMode::Default } else { wanted };
         let catalog = Arc::new(Catalog::default());
-        let model = main_model(&options, &loaded, &conversation, main.definition.as_ref(), (&catalog, &env));
-        let wanted = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
-        let credential = config::credentials::resolve(&env, &loaded, wanted);
-        Ok(Self {
+        let (model, notice) =
+            main_model(&options, &loaded, &conversation, main.definition.as_ref(), (&catalog, &env));
+        loaded.notices.extend(notice);
+        let wanted_credential = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
+        let credential = config::credentials::resolve(&env, &loaded, wanted_credential);
+        let mut opening = Self {
             options,
             env,
             base_env: boot.env,
@@ -129,19 +146,60 @@ impl Opening {
             layout,
             conversation,
             mode,
+            lacks_auto: wanted == PermissionMode::Auto,
             catalog,
             model,
             credential,
             roots,
             agent: main.definition,
             agent_notice: main.notice,
-        })
+            confinement: None,
+        };
+        opening.confinement = opening.confine()?;
+        Ok(opening)
+    }
+
+    /// The sandbox, when settings ask for one. One that is required and cannot be applied ends the start.
+    fn confine(&self) -> Result<Option<Arc<Confinement>>, StartError> {
+        if self.loaded.settings.sandbox.enabled != Some(true) {
+            return Ok(None);
+        }
+        let tasks = self.layout.create_tasks_dir(&self.cwd, &self.conversation.session_id);
+        let tasks = tasks.map_err(|e| StartError::new(format!("Error: {e}")))?;
+        let grounds = Grounds {
+            cwd: self.cwd.clone(),
+            additional: self
+                .options
+                .add_dirs
+                .iter()
+                .map(|dir| self.cwd.join(dir))
+                .chain(self.loaded.additional_directories.iter().cloned())
+                .collect(),
+            env: self.env.clone(),
+            base_env: self.base_env.clone(),
+            scratch: tasks.parent().unwrap_or(&tasks).to_path_buf(),
+        };
+        let confinement = Confinement::forced(&self.loaded, grounds);
+        match confinement.unavailable() {
+            Some(why) if confinement.is_required() => Err(StartError::new(format!(
+                "Error: {why} sandbox.failIfUnavailable is set, so nothing is run. See `gimlet sandbox status`."
+            ))),
+            Some(_) | None => Ok(Some(Arc::new(confinement))),
+        }
     }
 
     fn notices(&self) -> Vec<String> {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
         all.extend(self.agent_notice.clone());
+        if self.lacks_auto {
+            all.push(
+                "Warning: permission mode auto is not available: there is no classifier. The mode is default".into(),
+            );
+        }
+        if let Some(why) = self.confinement.as_ref().and_then(|confinement| confinement.unavailable()) {
+            all.push(format!("Warning: {why} Commands run without it and are asked about as usual."));
+        }
         if !self.catalog.lookup(&self.model).known {
             let model = wire::raw::to_line(&self.model).unwrap_or_default();
             all.push(format!("[claude-code:unrecognized_model] {{\"model\":{model}}}"));
@@ -155,14 +213,20 @@ impl Opening {
         events: mpsc::Sender<Event>,
     ) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
+        let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
+        let (catalogue, limits) = hooks::catalogue(&self.loaded, reduced);
+        let env_files = self.env_files(&catalogue);
         let host = Host::new(events, session_id.clone());
         self.adopt_trust();
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
+        let (questions, posed) = mpsc::channel(QUESTION_QUEUE);
+        let (chosen, chosen_mode) = tokio::sync::watch::channel(None);
+        let modes = ModeChoice { chosen, bypass: self.bypass() };
         let structured = self.structured()?;
         let owed = self.owed();
         let restored = self.conversation.loaded.as_mut().map(resume::restore);
-        let mut memory = self.memory();
+        let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
         let style = self.style(&roots);
@@ -172,7 +236,9 @@ impl Opening {
         let mut registry = toolbox::registry(&self, &policy, structured.clone(), &lore);
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
-        let state = Arc::new(self.tool_state());
+        let side = Arc::new(Side::new(Arc::clone(&identity), self.small_model()));
+        let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits);
+        let state = Arc::new(self.tool_state(env_files.as_ref()));
         let ledger = Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served());
         let kit = agent::kit(&self, &registry, agent::Shared {
             host: &host,
@@ -181,6 +247,7 @@ impl Opening {
             ledger: &ledger,
             files: &files,
             teaching,
+            watch: &watch,
         });
         let agents = Arc::new(Agents::new(kit, self.roots.clone(), self.options.agents.clone()));
         let spawner = Spawner::new(agents, None, 0, CancellationToken::new());
@@ -188,11 +255,17 @@ impl Opening {
         let registry = Arc::new(registry);
         let io = Io {
             scribe: self.scribe(),
-            link: self.link(transport),
-            side: Arc::new(Side::new(Arc::clone(&identity), self.small_model())),
+            link: self.link(transport, Arc::clone(&state)),
+            side,
             mode: self.mode,
             state,
-            directories: self.workspace(),
+            hooks: self.hooking(catalogue, callers, host.clone(), env_files),
+            directories: self.workspace(&watch),
+            chosen_mode,
+            bypass: self.bypass(),
+            asker: self.asker(questions),
+            mode_of: ModeOf::Session,
+            grants_seen: 0,
             ledger,
             denials: Vec::new(),
             concurrency: self.concurrency(),
@@ -215,10 +288,11 @@ impl Opening {
         let system = prompt::system(&self, style.as_ref());
         let context = self.context(identity, Told { restored, files, tools, system });
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
-        let mut start = self.conversation.start(self.options.name, self.mode);
-        start.agent = agent;
-        start.owed = owed;
-        let control = Control::new(commands, host).over(Arc::clone(&io.spawner.agents));
+        let (setup, only_hooks) = (self.options.setup, self.options.init_only);
+        let conversation = self.conversation.start(self.options.name, self.mode);
+        let start = Start { setup, only_hooks, agent, owed, ..conversation };
+        let lanes = Lanes { commands, questions: posed };
+        let control = Control::new(lanes, host, modes).over(Arc::clone(&io.spawner.agents));
         Ok(Session { control, context, io, start })
     }
 
@@ -252,21 +326,32 @@ impl Opening {
         let place = Place {
             cwd: self.cwd.clone(),
             home: self.env.home(),
-            roots: [self.cwd.clone()].into_iter().chain(self.additional()).collect(),
+            roots: vec![self.cwd.clone()],
             readable: vec![
                 self.session_dir().join("tool-results"),
                 store::agents::folder(&self.session_dir()),
                 self.tasks_dir(),
             ],
             plan_file: None,
+            remotes: Some(sys::git::remotes(&self.cwd)),
         };
+        let root = sys::git::root(&self.cwd);
+        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
         Watch {
+            instructions: Instructions::All,
+            notes: self.layout.project_dir(&root).join("memory"),
             cwd: self.cwd.clone(),
             env: self.base_env.clone(),
             selection: self.selection.clone(),
             loaded: self.loaded.clone(),
             given: rules,
+            granted: Vec::new(),
+            given_directories: self.options.add_dirs.iter().map(|dir| self.cwd.join(dir)).collect(),
+            granted_directories: Vec::new(),
             place,
+            notices: Vec::new(),
+            confinement: self.confinement.clone(),
+            reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
         }
     }
 
@@ -275,11 +360,26 @@ impl Opening {
         given.chain(self.loaded.additional_directories.iter().cloned()).collect()
     }
 
-    fn workspace(&self) -> Workspace {
+    /// Bypass can be switched to later only when the launch said so.
+    fn bypass(&self) -> Bypass {
+        let launched = self.options.allow_bypass || self.mode == PermissionMode::BypassPermissions;
+        if launched && !self.loaded.bypass_disabled { Bypass::Available } else { Bypass::Closed }
+    }
+
+    /// A host can be asked only when it both reads our lines and can write its own.
+    fn asker(&self, questions: mpsc::Sender<Question>) -> Asker {
+        match self.options.permission_prompt_tool.as_deref() {
+            Some("stdio") if self.options.multi_turn => Asker::Host(questions),
+            Some("stdio") | None => Asker::Nobody,
+            Some(tool) => Asker::Missing(tool.to_owned()),
+        }
+    }
+
+    fn workspace(&self, watch: &Watch) -> Workspace {
         Workspace {
             cwd: self.cwd.clone(),
             project: self.cwd.clone(),
-            additional: self.additional(),
+            additional: watch.additional(),
             home: self.env.home(),
         }
     }
@@ -292,12 +392,46 @@ impl Opening {
         self.layout.tasks_dir(&self.cwd, &self.conversation.session_id)
     }
 
-    fn tool_state(&self) -> ToolState {
+    /// Only when there is a hook that may write to one.
+    fn env_files(&self, catalogue: &::hooks::Catalogue) -> Option<EnvFiles> {
+        let wanted = catalogue.iter().any(|entry| entry.event.facts().env_file);
+        let (home, id) = (self.layout.home(), &self.conversation.session_id);
+        wanted.then(|| EnvFiles::create(home, id, self.env.non_empty("CLAUDE_ENV_FILE"))).flatten()
+    }
+
+    fn hooking(
+        &self,
+        catalogue: ::hooks::Catalogue,
+        callers: HookCallers,
+        host: Host,
+        env_files: Option<EnvFiles>,
+    ) -> Hooking {
+        let effort = self.options.effort.clone().or_else(|| self.default_effort());
+        let mut marks = vec![
+            ("CLAUDECODE", "1".to_owned()),
+            ("CLAUDE_CODE_CHILD_SESSION", "1".to_owned()),
+            ("CLAUDE_CODE_SESSION_ID", self.conversation.session_id.clone()),
+            ("CLAUDE_PID", sys::pid().to_string()),
+        ];
+        marks.extend(effort.map(|effort| ("CLAUDE_EFFORT", effort)));
+        let around = Surroundings::new(&self.env, &self.cwd, config::environment::SECRET_VARIABLES, &marks);
+        let all_events = self.options.hook_events;
+        Hooking::new(HookParts { catalogue, around, callers, host, all_events, env_files, cwd: self.cwd.clone() })
+    }
+
+    fn default_effort(&self) -> Option<String> {
+        self.catalog.lookup(&self.model).default_effort.map(|e| e.name().to_owned())
+    }
+
+    fn tool_state(&self, env_files: Option<&EnvFiles>) -> ToolState {
         let facts = self.catalog.lookup(&self.model);
         let effort = facts.default_effort.map(|e| e.name().to_owned());
         let session = SessionFacts {
             session_id: self.conversation.session_id.clone(),
-            env: self.env.clone(),
+            env: match env_files {
+                Some(files) => self.env.with([("CLAUDE_ENV_FILE", files.entry())]),
+                None => self.env.clone(),
+            },
             session_dir: self.session_dir(),
             tasks_dir: self.tasks_dir(),
             config_home: self.layout.home().to_path_buf(),
@@ -307,7 +441,19 @@ impl Opening {
             documents: facts.known,
             agent_id: None,
         };
-        ToolState::new(session, self.cwd.clone())
+        ToolState { masking: Arc::new(self.masking()), ..ToolState::new(session, self.cwd.clone()) }
+    }
+
+    fn masking(&self) -> Masking {
+        if self.loaded.settings.mask_secrets == Some(false) {
+            return Masking::off();
+        }
+        let env = self.base_env.clone();
+        let stored = move || {
+            let known = |(name, value): (String, config::Secret)| Known { name, value: value.reveal().into() };
+            config::vault::secrets(&env).into_iter().map(known).collect()
+        };
+        Masking::with_stored(self.env.clone(), Box::new(stored))
     }
 
     fn structured(&self) -> Result<Option<Arc<StructuredOutput>>, StartError> {
@@ -317,14 +463,17 @@ impl Opening {
     }
 
     fn scribe(&self) -> Scribe {
-        let path = self.layout.transcript(&self.cwd, &self.conversation.session_id);
-        let path = self.conversation.path.clone().unwrap_or(path);
         let persist = self.persist();
-        let transcript = Transcript::open(path, persist);
+        let transcript = Transcript::open(self.transcript_path(), persist);
         if let Some(loaded) = &self.conversation.loaded {
             transcript.remember(&loaded.sticky);
         }
         Scribe::new(transcript, persist, self.tail(), self.conversation.leaf())
+    }
+
+    fn transcript_path(&self) -> PathBuf {
+        let new = || self.layout.transcript(&self.cwd, &self.conversation.session_id);
+        self.conversation.path.clone().unwrap_or_else(new)
     }
 
     fn persist(&self) -> Persist {
@@ -340,6 +489,14 @@ impl Opening {
             session_id: self.conversation.session_id.clone(),
             version: wire::version::COMPAT,
             git_branch: recorded_branch(&self.cwd),
+        }
+    }
+
+    fn wishes(&self) -> Wishes {
+        Wishes {
+            enabled: self.loaded.settings.auto_compact_enabled,
+            setting: self.loaded.settings.auto_compact_window,
+            flag: self.options.compact_window,
         }
     }
 
@@ -379,8 +536,8 @@ impl Opening {
         self.fallbacks(named)
     }
 
-    fn link(&self, transport: Transport) -> Link {
-        Link::new(self.env.clone(), self.cwd.clone(), transport, self.credential.clone())
+    fn link(&self, transport: Transport, state: Arc<ToolState>) -> Link {
+        Link::new(self.env.clone(), self.cwd.clone(), transport, self.credential.clone(), state)
     }
 
     fn served(&self) -> Served {
@@ -438,7 +595,8 @@ impl Opening {
             restored.map_or((Vec::new(), None, false), |r| (r.history, r.told_date, r.context_told));
         Context::new(Parts {
             catalog: Arc::clone(&self.catalog),
-            history,
+            history: history.into(),
+            pressure: Pressure::new(self.wishes(), &self.env, self.served()),
             models: Models::new(self.model.clone(), self.fallback_chain()),
             settings: self.request_settings(identity),
             tools,
@@ -452,12 +610,13 @@ impl Opening {
         })
     }
 
-    /// At most three distinct ones, none of them the main model.
+    /// At most three distinct ones that may be used, none of them the main model.
     fn fallbacks(&self, named: Vec<String>) -> Vec<String> {
         let mut chain: Vec<String> = Vec::new();
         for name in named {
             let id = self.catalog.resolve(&name, &self.env);
-            if id != self.model && !chain.contains(&id) && chain.len() < 3 {
+            let permitted = Allowed::of(&self.loaded.settings, &self.catalog).is_none_or(|list| list.permits(&id));
+            if permitted && id != self.model && !chain.contains(&id) && chain.len() < 3 {
                 chain.push(id);
             }
         }
@@ -519,26 +678,21 @@ fn mode(
             "Error: bypassPermissions mode is disabled by settings (permissions.disableBypassPermissionsMode)",
         ));
     }
-    if sys::is_root() && !env.is_on("IS_SANDBOX") {
-        return Err(StartError {
-            message:
-                "Error: bypassPermissions mode cannot be used as root: a mistake could destroy the machine. Run as \
-                      another user, or set IS_SANDBOX=1 inside a sandbox or container."
-                    .into(),
-            reason: Some("bypass_root"),
-        });
+    if sys::is_root() && !is_sandboxed(env) {
+        return Err(StartError { message: BYPASS_ROOT.into(), reason: Some("bypass_root") });
     }
     Ok(mode)
 }
 
 /// `--model`, `ANTHROPIC_MODEL`, the resumed conversation's, the agent's, settings, `ANTHROPIC_DEFAULT_MODEL`, the default.
+/// Then what `availableModels` makes of it, with a notice when that is another one.
 fn main_model(
     options: &Options,
     loaded: &Loaded,
     conversation: &Conversation,
     agent: Option<&Definition>,
     (catalog, env): (&Catalog, &Env),
-) -> String {
+) -> (String, Option<String>) {
     let launched = options.model.as_deref().or_else(|| env.non_empty("ANTHROPIC_MODEL"));
     let resumed = conversation.loaded.as_ref().and_then(|l| l.model.as_deref());
     let name = launched
@@ -547,5 +701,9 @@ fn main_model(
         .or(loaded.settings.model.as_deref())
         .or_else(|| env.non_empty("ANTHROPIC_DEFAULT_MODEL"))
         .unwrap_or("default");
-    catalog.resolve(name, env)
+    let id = catalog.resolve(name, env);
+    match Allowed::of(&loaded.settings, catalog) {
+        Some(allowed) => allowed.settle(name, id, &catalog.resolve("default", env)),
+        None => (id, None),
+    }
 }

@@ -23,6 +23,8 @@ pub struct Options {
     pub thinking_display: Option<String>,
     pub betas: Vec<String>,
     pub task_budget: Option<u64>,
+    /// `--autocompact`: the part of the context window to use.
+    pub compact_window: Option<u64>,
     /// `Some("")` means: no system prompt text at all.
     pub system_prompt: Option<String>,
     pub append_system_prompt: Option<String>,
@@ -67,6 +69,12 @@ pub struct Options {
     pub partial_messages: bool,
     /// Echo prompts with `isReplay`.
     pub replay_user_messages: bool,
+    /// `--include-hook-events`: tell every run of a hook.
+    pub hook_events: bool,
+    /// `--init`, `--maintenance`: which Setup hooks run first.
+    pub setup: Option<&'static str>,
+    /// `--init-only`: run the hooks of a start, then end.
+    pub init_only: bool,
     /// stream-json input: the process serves several turns.
     pub multi_turn: bool,
     /// Told to the API and written in transcripts; from `CLAUDE_CODE_ENTRYPOINT` or the mode.
@@ -83,6 +91,7 @@ impl Default for Options {
             thinking_display: None,
             betas: Vec::new(),
             task_budget: None,
+            compact_window: None,
             system_prompt: None,
             append_system_prompt: None,
             agent: None,
@@ -114,6 +123,9 @@ impl Default for Options {
             replay: None,
             partial_messages: false,
             replay_user_messages: false,
+            hook_events: false,
+            setup: None,
+            init_only: false,
             multi_turn: false,
             entrypoint: "sdk-cli".into(),
         }
@@ -156,6 +168,18 @@ pub enum SessionChoice {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fork {
     pub id: Option<String>,
+}
+
+/// Why bypass mode is refused to root.
+pub const BYPASS_ROOT: &str =
+    "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons";
+
+/// Whether root may use bypass mode here: `IS_SANDBOX` says so, or, when it says nothing, the marks of a container do.
+pub fn is_sandboxed(env: &Env) -> bool {
+    match env.non_empty("IS_SANDBOX") {
+        Some(_) => env.is_on("IS_SANDBOX"),
+        None => sys::is_contained(),
+    }
 }
 
 /// Why no session could be opened. The message is for the user; the reason, when there is one, for hosts.

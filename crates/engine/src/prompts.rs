@@ -15,6 +15,50 @@ pub(crate) const CONTINUE: &str =
 pub(crate) const DEMAND_OUTPUT: &str =
     "The task is not finished: call the StructuredOutput tool now, with your answer in the required shape.";
 
+/// Asks for the summary that takes the place of the conversation.
+pub(crate) const COMPACT: &str = include_str!("prompts/compact.md");
+
+/// Opens the message that stands for a summarised conversation.
+pub(crate) const CONTINUED: &str = "The earlier part of this conversation was summarised to make room. This is the hand-over you wrote; it stands for \
+     everything before it.";
+
+/// Closes it.
+pub(crate) const GO_ON: &str =
+    "\nGo on from here without asking the user to repeat anything and without mentioning the summary, unless they ask.";
+
+/// The user's words may be a whole file: what no hand-over should carry is cut, and says so.
+pub(crate) fn bounded(words: &str) -> std::borrow::Cow<'_, str> {
+    const KEPT: usize = 20_000;
+    match words.char_indices().nth(KEPT) {
+        None => words.into(),
+        Some((at, _)) => format!("{} […cut: {} more bytes]", &words[..at], words.len() - at).into(),
+    }
+}
+
+/// Stands before a command's lines, so that they are not taken for a request.
+pub(crate) const COMMAND_CAVEAT: &str = "<local-command-caveat>The next messages come from a command the user ran in gimlet. They ask for nothing: do not \
+     answer them unless the user refers to them.</local-command-caveat>";
+
+/// A command as readers of transcripts know it.
+pub(crate) fn command(name: &str, arguments: &str) -> String {
+    format!(
+        "<command-name>/{name}</command-name>\n<command-message>{name}</command-message>\n\
+         <command-args>{arguments}</command-args>"
+    )
+}
+
+/// A file the model had read, as it is after a compaction.
+pub(crate) fn recent_file(path: &str, content: &str) -> String {
+    format!(
+        "<system-reminder>\n{path} was read before the conversation was summarised. Its content now:\n\n{content}\n</system-reminder>"
+    )
+}
+
+/// Lists that live outside the conversation.
+pub(crate) fn unfinished(what: &str, lines: &[String]) -> String {
+    format!("<system-reminder>\n{what}:\n{}\n</system-reminder>", lines.join("\n"))
+}
+
 /// Facts about the machine, fixed for the life of the session.
 pub(crate) struct Environment<'a> {
     pub cwd: &'a str,
@@ -134,6 +178,25 @@ pub(crate) fn without_guidance() -> String {
 
 pub(crate) fn date_change(date: &str) -> String {
     format!("<system-reminder>\nThe date is now {date}.\n</system-reminder>")
+}
+
+/// What a hook wants the model to know.
+pub(crate) fn hook_context(hook: &str, text: &str) -> String {
+    format!("<system-reminder>\n{hook} hook additional context: {text}\n</system-reminder>")
+}
+
+/// What a hook objects to.
+pub(crate) fn hook_feedback(hook: &str, text: &str) -> String {
+    format!("<system-reminder>\n{hook} hook feedback: {text}\n</system-reminder>")
+}
+
+/// Stop hooks keep the turn going.
+pub(crate) fn stop_feedback(reasons: &[&str]) -> String {
+    let mut text = String::from("Stop hook feedback:");
+    for reason in reasons {
+        write!(text, "\n- {reason}").ok();
+    }
+    text
 }
 
 /// A background task has ended. Readers match the tags.

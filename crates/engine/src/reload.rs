@@ -1,12 +1,25 @@
 //! Settings that change while a session runs. Noticed by stat before calls run: what refuses applies to the next call, what
 //! grants anything waits, because the session itself may have written it.
 
-use config::{Loaded, Project, Selection};
+use crate::cage::Confinement;
+use config::memory::Memory;
+use config::{Author, Loaded, MemoryScope, Project, Selection};
 use permission::{Place, Policy};
 use std::path::PathBuf;
+use std::sync::Arc;
 use sys::Env;
 use wire::mode::PermissionMode;
 use wire::settings::RuleText;
+
+/// What of the instruction files is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instructions {
+    All,
+    /// To agents: the notes of earlier sessions are the main thread's.
+    WithoutNotes,
+    /// To agents whose definition wants none.
+    None,
+}
 
 #[derive(Clone)]
 pub(crate) struct Watch {
@@ -17,34 +30,121 @@ pub(crate) struct Watch {
     pub loaded: Loaded,
     /// Rules of the command line.
     pub given: Vec<RuleText>,
+    /// Rules the host granted while the session runs, saved or not.
+    pub granted: Vec<RuleText>,
+    /// `--add-dir`: no change of settings takes them away.
+    pub given_directories: Vec<PathBuf>,
+    pub granted_directories: Vec<PathBuf>,
+    /// Without the additional directories.
     pub place: Place,
+    /// What the user has to be told about changes.
+    pub notices: Vec<String>,
+    /// Where the session keeps notes of its own.
+    pub notes: PathBuf,
+    pub instructions: Instructions,
+    /// `None` when there is no sandbox.
+    pub confinement: Option<Arc<Confinement>>,
+    /// What the command line leaves of hooks.
+    pub reduced: crate::hooks::Reduced,
 }
 
 impl Watch {
     pub(crate) fn policy(&self, mode: PermissionMode) -> Policy {
-        let rules: Vec<RuleText> = self.loaded.rules.iter().chain(&self.given).cloned().collect();
-        let (policy, warnings) = Policy::new(mode, &rules, self.place.clone(), &sys::real::path);
+        let mut place = self.place.clone();
+        place.roots.extend(self.additional());
+        let (policy, warnings) = Policy::new(mode, &self.rules(), place, &sys::real::path);
         for warning in warnings {
             tracing::warn!(?warning, "a permission rule cannot work as written");
         }
         policy
     }
 
-    /// The new policy, when a settings file changed. A few stat calls otherwise.
-    pub(crate) fn refresh(&mut self, mode: PermissionMode) -> Option<Policy> {
-        let changed = Project::refresh(&self.loaded, &self.cwd, &self.env, &self.selection)?;
-        match changed {
-            Ok(loaded) => {
-                for waiting in &loaded.pending {
-                    tracing::warn!("settings changed while the session runs; {waiting} applies from the next session");
-                }
-                self.loaded = loaded;
-                Some(self.policy(mode))
+    /// All rules in force.
+    pub(crate) fn rules(&self) -> Vec<RuleText> {
+        self.loaded.rules.iter().chain(&self.given).chain(&self.granted).cloned().collect()
+    }
+
+    /// Instruction files as they are on disk now.
+    pub(crate) fn memory(&self) -> Memory {
+        if self.instructions == Instructions::None {
+            return Memory::default();
+        }
+        let mut memory = config::memory::load(&config::memory::Query {
+            cwd: &self.cwd,
+            env: &self.loaded.env,
+            selection: &self.selection,
+            loaded: &self.loaded,
+            added: &self.given_directories,
+            notes: Some(&self.notes),
+        });
+        if self.instructions == Instructions::WithoutNotes {
+            memory.files.retain(|file| file.scope != MemoryScope::Auto);
+        }
+        for left_out in &memory.skipped {
+            tracing::warn!(file = %left_out.path.display(), reason = left_out.reason, "instructions left out");
+        }
+        for finding in &memory.findings {
+            tracing::warn!("{finding}");
+        }
+        memory
+    }
+
+    /// The directories besides the starting one.
+    pub(crate) fn additional(&self) -> Vec<PathBuf> {
+        let mut all = self.given_directories.clone();
+        for dir in self.loaded.additional_directories.iter().chain(&self.granted_directories) {
+            if !all.contains(dir) {
+                all.push(dir.clone());
             }
+        }
+        all
+    }
+
+    /// Takes rules of files and grants out of force.
+    pub(crate) fn forget(&mut self, gone: impl Fn(&RuleText) -> bool) {
+        self.loaded.rules.retain(|rule| !gone(rule));
+        self.granted.retain(|rule| !gone(rule));
+    }
+
+    /// What the settings files say now, when one of them changed. A few stat calls otherwise.
+    pub(crate) fn changed(&mut self, author: Author) -> Option<Loaded> {
+        let place = (self.cwd.as_path(), &self.env, &self.selection);
+        match Project::refresh_by(&self.loaded, place, author)? {
+            Ok(loaded) => Some(loaded),
             Err(error) => {
-                tracing::warn!(%error, "settings changed and cannot be read; the old ones stay in force");
+                self.notices
+                    .push(format!("Warning: settings changed and cannot be read; the old ones stay in force: {error}"));
                 None
             }
         }
+    }
+
+    /// The new settings are in force, as far as they may be; what has to wait is told.
+    pub(crate) fn adopt(&mut self, loaded: Loaded) {
+        let told = &self.loaded.pending;
+        // What the host granted is in force already; its line in the file is the record of it.
+        let granted = |waiting: &String| {
+            self.granted.iter().any(|rule| *waiting == format!("allow rule {}", rule.text))
+                || self
+                    .granted_directories
+                    .iter()
+                    .any(|dir| *waiting == format!("additional directory {}", dir.display()))
+        };
+        let new: Vec<&str> =
+            loaded.pending.iter().filter(|w| !told.contains(w) && !granted(w)).map(String::as_str).collect();
+        if !new.is_empty() {
+            self.notices.push(format!(
+                "Warning: settings changed while the session runs. Not in force until you start another session: \
+                 {}. `gimlet config explain` shows what changed; remove it there if you did not want it.",
+                new.join(", ")
+            ));
+        }
+        self.confinement = self.confinement.as_ref().map(|known| Arc::new(known.tightened(&loaded)));
+        self.loaded = loaded;
+    }
+
+    /// What the user was not told yet.
+    pub(crate) fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
     }
 }

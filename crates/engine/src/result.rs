@@ -1,6 +1,7 @@
 //! What opens and closes a turn towards the host: `system/init`, the synthetic error message, and the result. The
 //! transcript is complete on disk before a result is told.
 
+use crate::context::Context;
 use crate::decide::EndReason;
 use crate::scribe::{ApiErrorLine, AssistantLine};
 use crate::session::{Io, Session};
@@ -15,8 +16,7 @@ use wire::usage::Usage;
 /// What every fresh result and init says: there is no fast mode.
 const FAST_MODE: &str = "off";
 
-pub(crate) fn init(session: &Session) -> Init {
-    let io = &session.io;
+pub(crate) fn init(context: &Context, io: &Io) -> Init {
     let (slash_commands, skills) = io.lore.names();
     Init {
         kind: "system",
@@ -25,7 +25,7 @@ pub(crate) fn init(session: &Session) -> Init {
         session_id: io.host.session_id.clone(),
         tools: io.registry.specs().map(|s| wire::names::listed(&s.name).to_owned()).collect(),
         mcp_servers: Vec::new(),
-        model: session.context.model().to_owned(),
+        model: context.model().to_owned(),
         permission_mode: io.mode.as_str(),
         slash_commands,
         api_key_source: io.facts.api_key_source,
@@ -88,6 +88,7 @@ fn default_error(reason: EndReason) -> TurnError {
             "max_output_tokens",
         ),
         EndReason::PromptTooLong => (PROMPT_TOO_LONG, "invalid_request"),
+        EndReason::RapidRefill => (RAPID_REFILL, "invalid_request"),
         _ => ("API Error: the connection broke several times in the middle of the answer.", "unknown"),
     };
     TurnError { text: text.into(), category, status: None }
@@ -97,6 +98,11 @@ fn default_error(reason: EndReason) -> TurnError {
 pub(crate) const PROMPT_TOO_LONG: &str = "Prompt is too long: the conversation no longer fits the model's context window. Start a new session, resume an \
      earlier point with --resume-session-at, or choose a model with a larger window (for example --model 'sonnet[1m]'). \
      Nothing was lost: the session can still be resumed.";
+
+/// Summarising does not help: what is added right after fills the window again.
+const RAPID_REFILL: &str = "The conversation filled the context window again right after it was summarised, three times in a row, so the turn \
+     was stopped. A single message, file or tool result is probably too large: ask for smaller pieces, or choose a model \
+     with a larger window. Nothing was lost: the session can still be resumed.";
 
 fn synthetic_message(text: &str) -> Box<RawValue> {
     let value = serde_json::json!({
@@ -183,7 +189,7 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
         terminal_reason: Some(reason.terminal()),
         startup_failure_reason: None,
         user_message_uuid: turn.prompt_uuid,
-        local_command: None,
+        local_command: turn.local_command.map(str::to_owned),
         origin: turn.origin,
         queued_turn_count: session.control.backlog(),
         result_index: io.results,
@@ -194,7 +200,14 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
 
 /// An interrupt is what the user wanted, not an error.
 fn is_error(reason: EndReason) -> bool {
-    !matches!(reason, EndReason::Completed | EndReason::AbortedStreaming | EndReason::AbortedTools)
+    !matches!(
+        reason,
+        EndReason::Completed
+            | EndReason::AbortedStreaming
+            | EndReason::AbortedTools
+            | EndReason::HookStopped
+            | EndReason::StopHookPrevented
+    )
 }
 
 fn explain(turn: &Turn, reason: EndReason) -> String {
@@ -209,8 +222,11 @@ fn explain(turn: &Turn, reason: EndReason) -> String {
         EndReason::MalformedCalls => "The model sent unreadable tool calls several times in a row".into(),
         EndReason::AbortedStreaming | EndReason::AbortedTools => "Interrupted by the user".into(),
         EndReason::Completed
+        | EndReason::HookStopped
+        | EndReason::StopHookPrevented
         | EndReason::ApiError
         | EndReason::PromptTooLong
+        | EndReason::RapidRefill
         | EndReason::MaxOutputTokens
         | EndReason::Unrecorded => turn.error.as_ref().map(|e| e.text.clone()).unwrap_or_default(),
     }

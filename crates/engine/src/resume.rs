@@ -11,7 +11,8 @@ use wire::entry::Replacement;
 
 /// What a resumed session starts with.
 pub(crate) struct Restored {
-    pub history: Vec<Turn>,
+    /// Each turn with its line.
+    pub history: Vec<(Turn, String)>,
     /// The date the model was last told.
     pub told_date: Option<String>,
     pub context_told: bool,
@@ -26,14 +27,20 @@ pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
     let Loaded { entries, replacements, .. } = loaded;
     for entry in entries {
         match entry.kind {
-            EntryKind::User => restored.history.extend(user(entry, replacements)),
-            EntryKind::Assistant => restored.history.extend(assistant(entry)),
+            EntryKind::User => restored.extend(entry, user(entry, replacements)),
+            EntryKind::Assistant => restored.extend(entry, assistant(entry)),
             EntryKind::Attachment => attachment(entry, &mut restored),
             EntryKind::System => {}
         }
         entry.body = None;
     }
     restored
+}
+
+impl Restored {
+    fn extend(&mut self, entry: &LoadedEntry, turn: Option<Turn>) {
+        self.history.extend(turn.map(|turn| (turn, entry.uuid.to_string())));
+    }
 }
 
 fn raw(text: &str) -> Option<&RawValue> {
@@ -79,6 +86,8 @@ struct Attached<'a> {
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(default)]
+    hook_name: Option<String>,
+    #[serde(default)]
     new_date: Option<String>,
     #[serde(default)]
     path: Option<String>,
@@ -93,14 +102,24 @@ struct Attached<'a> {
 fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
     let Some(body) = entry.body.as_deref().and_then(raw) else { return };
     let Ok(attached) = serde_json::from_str::<Attached<'_>>(body.get()) else { return };
+    if let ("hook_additional_context" | "hook_blocking_error", Some(content)) =
+        (attached.kind.as_str(), attached.content)
+    {
+        let say = if attached.kind == "hook_blocking_error" { prompts::hook_feedback } else { prompts::hook_context };
+        let hook = attached.hook_name.unwrap_or_default();
+        for text in texts(content) {
+            restored.extend(entry, Some(Turn::user_text(&say(&hook, &text))));
+        }
+        return;
+    }
     if let Some(text) = attached.content.and_then(|content| serde_json::from_str::<String>(content.get()).ok()) {
         match (attached.kind.as_str(), &attached.path, &attached.filename) {
-            ("skill_listing", ..) => return listing(&text, restored),
+            ("skill_listing", ..) => return listing(entry, &text, restored),
             ("nested_memory", Some(path), _) => {
-                return restored.history.push(Turn::user_text(&prompts::nested_memory(path, &text)));
+                return restored.extend(entry, Some(Turn::user_text(&prompts::nested_memory(path, &text))));
             }
             ("file", _, Some(path)) => {
-                return restored.history.push(Turn::user_text(&prompts::attached_file(path, &text)));
+                return restored.extend(entry, Some(Turn::user_text(&prompts::attached_file(path, &text))));
             }
             _ => {}
         }
@@ -110,19 +129,23 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
             let Ok(text) = serde_json::from_str::<String>(content.get()) else { return };
             restored.context_told = true;
             restored.told_date = date_in(&text).or(restored.told_date.take());
-            restored.history.push(Turn::user_text(&text));
+            restored.extend(entry, Some(Turn::user_text(&text)));
+        }
+        (kind, Some(content), ..) if kind.starts_with("x_") => {
+            let text = serde_json::from_str::<String>(content.get()).ok();
+            restored.extend(entry, text.map(|text| Turn::user_text(&text)));
         }
         ("date_change", _, Some(date), _) => {
-            restored.history.push(Turn::user_text(&prompts::date_change(&date)));
+            restored.extend(entry, Some(Turn::user_text(&prompts::date_change(&date))));
             restored.told_date = Some(date);
         }
-        ("queued_command", .., Some(prompt)) => restored.history.push(Turn::from_content(Role::User, prompt)),
+        ("queued_command", .., Some(prompt)) => restored.extend(entry, Some(Turn::from_content(Role::User, prompt))),
         _ => {}
     }
 }
 
-fn listing(text: &str, restored: &mut Restored) {
-    restored.history.push(Turn::user_text(&prompts::reminder(text)));
+fn listing(entry: &LoadedEntry, text: &str, restored: &mut Restored) {
+    restored.extend(entry, Some(Turn::user_text(&prompts::reminder(text))));
     let gone: Vec<&str> =
         text.lines().filter_map(|l| l.strip_prefix(prompts::SKILLS_GONE)).flat_map(|l| l.split(", ")).collect();
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("- ")).collect();
@@ -130,6 +153,12 @@ fn listing(text: &str, restored: &mut Restored) {
     let fresh: Vec<String> = lines.iter().map(|line| name(line)).collect();
     restored.told_skills.retain(|line| !fresh.contains(&name(line)) && !gone.contains(&name(line).as_str()));
     restored.told_skills.extend(lines.into_iter().map(str::to_owned));
+}
+
+/// A string, or a list of them.
+fn texts(content: &RawValue) -> Vec<String> {
+    let one = serde_json::from_str::<String>(content.get()).map(|text| vec![text]);
+    one.or_else(|_| serde_json::from_str(content.get())).unwrap_or_default()
 }
 
 fn date_in(context: &str) -> Option<String> {

@@ -15,6 +15,8 @@ pub(crate) struct Scribe {
     agent_id: Option<String>,
     leaf: Option<String>,
     prompt_id: Option<String>,
+    /// The id of a prompt that is not written yet.
+    announced: bool,
     /// The failure the user was last told of.
     told: Option<Failure>,
 }
@@ -46,6 +48,8 @@ pub(crate) enum PromptSource {
     Notice,
     /// Written by us and shown (the interrupt marker).
     Marker,
+    /// A command that ran here, and what it printed.
+    Local,
 }
 
 /// The result of one call.
@@ -77,9 +81,18 @@ fn notice_origin() -> Box<RawValue> {
     RawValue::from_string(r#"{"kind":"task-notification"}"#.into()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
+/// What a compaction writes.
+pub(crate) struct BoundaryLine {
+    pub metadata: serde_json::Value,
+    pub summary: Box<RawValue>,
+    pub summary_uuid: String,
+    /// The last kept message; `None`: nothing was kept.
+    pub leaf: Option<String>,
+}
+
 impl Scribe {
     pub(crate) fn new(transcript: Transcript, persist: Persist, tail: Tail, leaf: Option<String>) -> Self {
-        Self { transcript, persist, tail, agent_id: None, leaf, prompt_id: None, told: None }
+        Self { transcript, persist, tail, agent_id: None, leaf, prompt_id: None, announced: false, told: None }
     }
 
     /// Every line is a side chain of the session, marked with the agent that wrote it.
@@ -89,6 +102,17 @@ impl Scribe {
 
     pub(crate) fn leaf(&self) -> Option<&str> {
         self.leaf.as_deref()
+    }
+
+    /// The id of the prompt that is served.
+    pub(crate) fn prompt_id(&self) -> Option<&str> {
+        self.prompt_id.as_deref()
+    }
+
+    /// Names the next prompt before it is written: hooks are told of it first.
+    pub(crate) fn announce_prompt(&mut self) {
+        self.prompt_id = Some(id::uuid());
+        self.announced = true;
     }
 
     /// Starts this session's file with the history of another.
@@ -105,7 +129,8 @@ impl Scribe {
 
     pub(crate) fn user(&mut self, line: UserLine<'_>) -> Result<Written, StoreError> {
         let is_prompt = *line.source == PromptSource::Host;
-        if is_prompt || *line.source == PromptSource::Task {
+        let opens_group = is_prompt || *line.source == PromptSource::Task;
+        if opens_group && !std::mem::take(&mut self.announced) {
             self.prompt_id = Some(id::uuid());
         }
         let entry = UserEntry {
@@ -189,7 +214,46 @@ impl Scribe {
         self.push(&entries)
     }
 
-    pub(crate) fn attachment(&mut self, attachment: Box<RawValue>) -> Result<(), StoreError> {
+    /// The transcript's file, when there is one.
+    pub(crate) fn file(&self) -> Option<&std::path::Path> {
+        matches!(self.persist, Persist::Yes).then(|| self.transcript.path())
+    }
+
+    /// The end of what is sent so far, and the summary that stands for it. What follows continues the kept messages.
+    pub(crate) fn boundary(&mut self, line: BoundaryLine) -> Result<Written, StoreError> {
+        let mut fields = serde_json::Map::new();
+        fields.insert("content".into(), "Conversation compacted".into());
+        fields.insert("isMeta".into(), false.into());
+        fields.insert("level".into(), "info".into());
+        fields.insert("compactMetadata".into(), line.metadata);
+        let boundary = SystemEntry {
+            parent_uuid: None,
+            logical_parent_uuid: self.leaf.clone(),
+            is_sidechain: self.agent_id.is_some(),
+            agent_id: self.agent_id.clone(),
+            kind: "system",
+            subtype: "compact_boundary",
+            fields,
+            uuid: id::uuid(),
+            timestamp: clock::now_iso(),
+            tail: self.tail.clone(),
+        };
+        let summary = UserEntry {
+            parent_uuid: Some(boundary.uuid.clone()),
+            is_compact_summary: true,
+            is_visible_in_transcript_only: true,
+            ..self.blank_user(line.summary, Some(line.summary_uuid))
+        };
+        let written = Written { uuid: summary.uuid.clone(), timestamp: summary.timestamp.clone() };
+        self.push(&[Entry::System(Box::new(boundary)), Entry::User(Box::new(summary))])?;
+        if line.leaf.is_some() {
+            self.leaf = line.leaf;
+        }
+        Ok(written)
+    }
+
+    /// Returns the line's uuid.
+    pub(crate) fn attachment(&mut self, attachment: Box<RawValue>) -> Result<String, StoreError> {
         let entry = AttachmentEntry {
             parent_uuid: self.leaf.clone(),
             is_sidechain: self.agent_id.is_some(),
@@ -200,7 +264,9 @@ impl Scribe {
             timestamp: clock::now_iso(),
             tail: self.tail.clone(),
         };
-        self.push(&[Entry::Attachment(Box::new(entry))])
+        let uuid = entry.uuid.clone();
+        self.push(&[Entry::Attachment(Box::new(entry))])?;
+        Ok(uuid)
     }
 
     pub(crate) fn system(

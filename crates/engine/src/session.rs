@@ -3,9 +3,13 @@
 use crate::agents::recover::Owed;
 use crate::agents::{Fence, Spawner};
 use crate::calls;
+use crate::ask::Asker;
 use crate::command::{Event, Prompt};
+use crate::commands;
 use crate::context::Context;
 use crate::control::{Control, Wake};
+use crate::grants::{Bypass, ModeOf};
+use crate::hooks::{Moment, PromptSays};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::lore::invoke::Attached;
@@ -24,6 +28,7 @@ use std::time::Duration;
 use store::StoreError;
 use store::registry::{LiveRecord, Status as LiveStatus};
 use sys::Env;
+use tokio_util::sync::CancellationToken;
 use tools::state::ToolState;
 use tools::tasks::TaskEvent;
 use tools::{Registry, Workspace};
@@ -47,6 +52,16 @@ pub(crate) struct Session {
 pub(crate) struct Start {
     /// The conversation to copy into the new file.
     pub fork_of: Option<store::Loaded>,
+    /// How the session came to be, as SessionStart hooks are told.
+    pub source: &'static str,
+    /// Which Setup hooks run first.
+    pub setup: Option<&'static str>,
+    /// `--init-only`
+    pub only_hooks: bool,
+    /// What SessionStart hooks want the model to know.
+    pub contexts: Vec<crate::hooks::Beside>,
+    /// A SessionStart hook said `continue: false`.
+    pub refused: Option<String>,
     /// `--name`
     pub name: Option<String>,
     /// The mode, when it is not the one the resumed conversation was left in.
@@ -57,16 +72,38 @@ pub(crate) struct Start {
     pub owed: Owed,
 }
 
+/// What wakes an idle session besides its host.
+enum News {
+    Task(tools::tasks::TaskEvent),
+    Hook(crate::hooks::Beside),
+}
+
+/// What became of what opened a turn.
+pub(crate) enum Opened {
+    /// The skills it named are still to be loaded.
+    Accepted(Option<Plan>),
+    /// Hooks refused the prompt, for this reason.
+    Refused(String),
+}
+
 /// Everything a phase needs to act.
 pub(crate) struct Io {
     pub env: Env,
     pub host: Host,
+    pub hooks: crate::hooks::Hooking,
     pub scribe: Scribe,
     pub link: crate::link::Link,
     pub side: Arc<Side>,
     pub policy: Arc<Policy>,
     pub watch: crate::reload::Watch,
     pub mode: PermissionMode,
+    /// What the host chose with `set_permission_mode`.
+    pub chosen_mode: tokio::sync::watch::Receiver<Option<PermissionMode>>,
+    pub bypass: Bypass,
+    pub mode_of: ModeOf,
+    /// How many of the session's grants are in force here.
+    pub grants_seen: usize,
+    pub asker: Asker,
     pub registry: Arc<Registry>,
     pub state: Arc<ToolState>,
     pub directories: Workspace,
@@ -117,17 +154,26 @@ impl Session {
     /// Serves turns until the host has no more, then closes the session.
     pub(crate) async fn serve(mut self) {
         let state = Arc::clone(&self.io.state);
+        self.start_hooks().await;
         loop {
-            match self.control.next_wake(state.tasks.next_event(None)).await {
-                Wake::Prompt(prompt) if prompt.query => {
-                    turn::run(&mut self, Opener::Prompt(prompt)).await;
+            let hooks = &mut self.io.hooks;
+            let news = async {
+                tokio::select! {
+                    event = state.tasks.next_event(None) => News::Task(event),
+                    beside = hooks.next_wake() => News::Hook(beside),
                 }
+            };
+            match self.control.next_wake(news).await {
+                Wake::Prompt(prompt) if prompt.query => self.accept(prompt).await,
                 Wake::Prompt(prompt) => {
                     if let Err(error) = self.record_prompt(&prompt) {
                         tracing::warn!(%error, "a prompt could not be recorded");
                     }
                 }
-                Wake::Event(event) => {
+                Wake::Event(News::Hook(beside)) => {
+                    turn::run(&mut self, Opener::Hook(beside)).await;
+                }
+                Wake::Event(News::Task(event)) => {
                     self.hear(event).await;
                 }
                 Wake::Closed => break,
@@ -169,48 +215,103 @@ impl Session {
         }
     }
 
-    /// Accepts what opens a turn: records it, tells the host that the turn begins.
-    pub(crate) async fn open_turn(&mut self, opener: &Opener) -> Result<Option<Plan>, StoreError> {
+    /// A prompt is a command of ours or opens a turn.
+    async fn accept(&mut self, prompt: Prompt) {
+        match commands::built_in(&plain_text(&prompt.content)) {
+            Some(command) => commands::run(self, command, prompt).await,
+            None => {
+                turn::run(self, Opener::Prompt(prompt)).await;
+            }
+        }
+    }
+
+    /// Accepts what opens a turn: records it, tells the host that the turn begins. A prompt that hooks refuse is not
+    /// recorded; the text says why.
+    pub(crate) async fn open_turn(&mut self, opener: &Opener, token: &CancellationToken) -> Result<Opened, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
+        self.io.adopt_mode().await;
+        self.look(Moment::Quiet, token).await;
         self.io.lore.refresh().await;
         let mut plan = None;
+        let mut texts = Vec::new();
         match opener {
             Opener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.take_task(prompt).await?,
             Opener::Prompt(prompt) => {
+                match self.submit_hooks(&plain_text(&prompt.content), token).await {
+                    PromptSays::GoOn(said) => texts = said,
+                    PromptSays::Blocked(why) => {
+                        self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                        return self.refuse_prompt(why).await;
+                    }
+                }
                 self.io.end_grants();
                 plan = slash::plan(&self.io.lore.skills(), &prompt.content);
                 let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
-                self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
                 let written = recorded?;
                 if self.io.flags.replay_user_messages {
                     self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
                 }
             }
             Opener::Notice(text) => {
-                self.io.host.send(Message::Init(Box::new(result::init(self)))).await;
+                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
                 self.inject(text, PromptSource::Notice).await?;
+            }
+            Opener::Hook(beside) => {
+                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                self.place(vec![beside.clone()])?;
             }
         }
         self.add_session_context()?;
-        Ok(plan)
+        let started = std::mem::take(&mut self.start.contexts);
+        self.place(started.into_iter().chain(texts).collect())?;
+        Ok(Opened::Accepted(plan))
+    }
+
+    /// Tells the host that a turn begins.
+    pub(crate) async fn announce(&self) {
+        self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+    }
+
+    /// Notices changed settings, a moved shell and watched files, and tells the hooks that care.
+    pub(crate) async fn look(&mut self, moment: Moment, token: &CancellationToken) {
+        let Self { control, io, .. } = self;
+        let look = async {
+            io.refresh_settings(moment, token).await;
+            io.look_around(token).await;
+        };
+        // Told to stop meanwhile: the turn notices by itself.
+        control.during(look).await;
+    }
+
+    /// The model never sees it; the user hears why.
+    async fn refuse_prompt(&mut self, why: String) -> Result<Opened, StoreError> {
+        self.io.host.system(SystemBody::Informational { content: why.clone(), level: "warning" }).await;
+        let fields = serde_json::json!({"content": why, "level": "warning", "isMeta": false});
+        // A fork's file begins with its history, which comes with the first prompt that is accepted.
+        if let (serde_json::Value::Object(fields), None) = (fields, &self.start.fork_of) {
+            self.io.scribe.system("informational", fields)?;
+        }
+        Ok(Opened::Refused(why))
     }
 
     /// Before the first line of this process: the copied history of a fork, a changed mode, the name.
-    fn begin(&mut self) -> Result<(), StoreError> {
-        let start = std::mem::take(&mut self.start);
+    pub(crate) fn begin(&mut self) -> Result<(), StoreError> {
+        let (fork_of, new_mode) = (self.start.fork_of.take(), self.start.new_mode.take());
         let session_id = self.io.host.session_id.clone();
-        if let Some(source) = start.fork_of {
+        if let Some(source) = fork_of {
             self.io.scribe.fork(&source, &session_id)?;
         }
-        self.settle_owed(start.owed)?;
-        if let Some(agent_setting) = start.agent {
+        let owed = std::mem::take(&mut self.start.owed);
+        self.settle_owed(owed)?;
+        if let Some(agent_setting) = self.start.agent.take() {
             self.io.scribe.meta(MetaEntry::AgentSetting { agent_setting, session_id: session_id.clone() })?;
         }
-        if let Some(mode) = start.new_mode {
+        if let Some(mode) = new_mode {
             let permission_mode = mode.as_str().to_owned();
             self.io.scribe.meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
         }
-        if let Some(custom_title) = start.name {
+        if let Some(custom_title) = self.start.name.take() {
             self.io.scribe.meta(MetaEntry::CustomTitle { custom_title, session_id })?;
         }
         Ok(())
@@ -222,7 +323,8 @@ impl Session {
         for result in owed.results {
             result.settle(&session_dir);
             let block = calls::record_owed(&mut self.io, result)?;
-            self.context.push_results(block.into_iter().collect());
+            let (blocks, lines) = block.into_iter().unzip();
+            self.context.push_results(blocks, lines);
         }
         self.io.owed.extend(owed.notices);
         Ok(())
@@ -235,7 +337,7 @@ impl Session {
         let message = user_message(&prompt.content);
         let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &PromptSource::Task };
         let written = self.io.scribe.user(line)?;
-        self.context.push_prompt(&prompt.content);
+        self.context.push_prompt(&prompt.content, written.uuid.clone());
         let user = User { is_replay: false, ..echo(prompt, &written, &self.io.host) };
         self.io.host.send(Message::User(Box::new(user))).await;
         Ok(())
@@ -245,10 +347,7 @@ impl Session {
         if let Some(record) = &mut self.io.live {
             record.set_status(live);
         }
-        if let Some(frames) = self.io.flags.session_state {
-            let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
-            self.io.host.system(body).await;
-        }
+        self.io.tell_state(state).await;
     }
 
     fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
@@ -272,16 +371,25 @@ impl Session {
             source: &PromptSource::Host,
         };
         let written = self.io.scribe.user(line)?;
-        self.context.push_prompt(content);
+        self.context.push_prompt(content, written.uuid.clone());
         self.context.last_prompt = plain_text(&prompt.content);
         Ok(written)
     }
 
     /// Date and instructions stand beside the first prompt; a new day is told when it comes.
-    fn add_session_context(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn add_session_context(&mut self) -> Result<(), StoreError> {
+        let is_first = !self.context.is_context_told();
         let Some(attachment) = self.context.due_attachment() else { return Ok(()) };
-        self.io.scribe.attachment(attachment.line)?;
-        self.context.push_text(&attachment.text);
+        if is_first {
+            self.tell_instructions();
+        }
+        self.attach(attachment)
+    }
+
+    /// Records what stands beside the conversation and sends it from now on.
+    pub(crate) fn attach(&mut self, attachment: Attachment) -> Result<(), StoreError> {
+        let uuid = self.io.scribe.attachment(attachment.line)?;
+        self.context.push_text(&attachment.text, uuid);
         Ok(())
     }
 
@@ -292,7 +400,7 @@ impl Session {
         let message = user_message(&content);
         let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &source };
         let written = self.io.scribe.user(line)?;
-        self.context.push_text(text);
+        self.context.push_text(text, written.uuid.clone());
         if source == PromptSource::Marker {
             self.io.host.send(Message::User(Box::new(synthetic(message, written, &self.io.host)))).await;
         }
@@ -306,6 +414,10 @@ impl Session {
 
     /// Background tasks that ended since the last request are told to the host and to the model.
     pub(crate) async fn deliver_notices(&mut self) {
+        let texts = self.io.hooks.take_later().await;
+        if let Err(error) = self.place(texts) {
+            tracing::warn!(%error, "what a hook said could not be recorded");
+        }
         let mut notices = std::mem::take(&mut self.io.owed);
         notices.extend(tasks::settled(&mut self.io).await);
         for notice in notices {
@@ -329,11 +441,26 @@ impl Session {
                 self.io.host.event(Event::Fault(format!("Error: {rest}"))).await;
             }
         }
+        self.end_hooks().await;
+        self.io.hooks.end().await;
         self.io.state.shutdown().await;
+        if let Some(files) = &self.io.hooks.env_files {
+            files.remove();
+        }
         self.io.live = None;
         if let Err(error) = self.io.scribe.transcript().close().await {
             tracing::warn!(%error, "the transcript could not be closed");
             result::tell_lost_writes(&self.io, &error).await;
+        }
+    }
+}
+
+impl Io {
+    /// `idle`, `running` or `requires_action`, for hosts that asked to be told.
+    pub(crate) async fn tell_state(&self, state: &'static str) {
+        if let Some(frames) = self.flags.session_state {
+            let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
+            self.host.system(body).await;
         }
     }
 }
@@ -344,8 +471,13 @@ pub(crate) fn user_message(content: &RawValue) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
+/// `{"role":"user","content":"…"}`
+pub(crate) fn text_message(text: &str) -> Box<RawValue> {
+    wire::raw::to_raw(text).map_or_else(|_| RawValue::NULL.to_owned(), |content| user_message(&content))
+}
+
 /// The text of a prompt, for titles and queues.
-fn plain_text(content: &RawValue) -> String {
+pub(crate) fn plain_text(content: &RawValue) -> String {
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
         return text;
     }
@@ -399,7 +531,12 @@ pub(crate) struct Attachment {
 
 impl Attachment {
     pub(crate) fn session_context(text: String) -> Option<Self> {
-        let line = wire::raw::to_raw(&serde_json::json!({"type": "x_session_context", "content": text})).ok()?;
+        Self::note("x_session_context", text)
+    }
+
+    /// A text of our own kind: `kind` begins with `x_`.
+    pub(crate) fn note(kind: &str, text: String) -> Option<Self> {
+        let line = wire::raw::to_raw(&serde_json::json!({"type": kind, "content": text})).ok()?;
         Some(Self { line, text })
     }
 

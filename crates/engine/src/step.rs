@@ -51,7 +51,7 @@ pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> 
         Err(error) => return Ok(too_large(turn, error)),
     };
     if io.flags.partial_messages {
-        io.host.system(SystemBody::Status { status: Some("requesting"), permission_mode: None }).await;
+        io.host.system(SystemBody::requesting()).await;
     }
     let sent_at = Instant::now();
     let mut reception = Reception::new(context.effort());
@@ -128,6 +128,7 @@ async fn keep(
     io.ledger.main(&catalog::counted_as(context.model(), &model), &reception.assembly.usage);
     io.host.count(&reception.assembly.usage);
     let stop = stop_of(reception.assembly.stop_reason.as_deref());
+    let tokens = reception.assembly.usage.total_input() + reception.assembly.usage.output_tokens;
     turn.stop_reason.clone_from(&reception.assembly.stop_reason);
     let text = reception.text();
     if !text.is_empty() {
@@ -138,7 +139,9 @@ async fn keep(
         return Ok(refused(context, turn));
     }
     let calls = turn.calls.len();
-    context.push_assistant(&model, reception.into_blocks());
+    let lines = reception.line_uuids();
+    context.push_assistant(&model, reception.into_blocks(), lines);
+    context.note_answer(tokens);
     Ok(Last::Answered(Answer { stop, calls, cut: cut == Cut::Yes }))
 }
 

@@ -4,17 +4,19 @@
 use crate::agents;
 use crate::calls::{self, Report, ToolUse};
 use crate::command::Prompt;
+use crate::compact::{self, Trigger};
 use crate::decide::{Answer, EndReason, Failure, Last, Next, Structured, TurnFacts, decide};
+use crate::hooks::{Moment, StopSays, StopState};
 use crate::lore;
 use crate::prompts;
 use crate::result;
 use crate::scribe::PromptSource;
-use crate::session::Session;
+use crate::session::{Opened, Session};
 use crate::step;
 use std::time::Instant;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
-use wire::sdk::Origin;
+use wire::sdk::{Origin, SystemBody};
 
 const MARKER_STREAM: &str = "[Request interrupted by user]";
 const MARKER_TOOLS: &str = "[Request interrupted by user for tool use]";
@@ -24,6 +26,8 @@ pub(crate) enum Opener {
     Prompt(Prompt),
     /// A background task ended while the session was idle.
     Notice(String),
+    /// A hook beside the session wants the model's attention.
+    Hook(crate::hooks::Beside),
 }
 
 /// What a turn has gathered for its decisions and its result.
@@ -43,8 +47,14 @@ pub(crate) struct Turn {
     pub prompt_uuid: Option<String>,
     pub origin: Option<Origin>,
     pub attempts: step::Attempts,
+    /// The command this turn carried out instead of asking the model.
+    pub local_command: Option<&'static str>,
     /// A typed command could not be loaded; nothing was sent.
     pub command_failed: bool,
+    /// How often Stop hooks kept the turn going without a call in between.
+    pub stop_continued: u32,
+    /// They did so at least once.
+    pub stop_active: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -66,11 +76,7 @@ pub(crate) struct Ended {
 }
 
 impl Turn {
-    fn new(session: &mut Session, opener: &Opener) -> Self {
-        let (prompt_uuid, origin) = match opener {
-            Opener::Prompt(prompt) => (prompt.uuid.clone(), None),
-            Opener::Notice(_) => (None, Some(Origin { kind: "task-notification" })),
-        };
+    pub(crate) fn new(session: &mut Session, prompt_uuid: Option<String>) -> Self {
         let structured = match &session.io.structured {
             Some(_) => Structured::Missing { retries_left: session.context.output_retries + 1 },
             None => Structured::NotAsked,
@@ -85,6 +91,8 @@ impl Turn {
                 continuations: 0,
                 structured,
                 malformed_in_a_row: 0,
+                crowded: false,
+                relief: session.context.relief(),
             },
             started: Instant::now(),
             token: session.control.begin_turn(),
@@ -94,9 +102,12 @@ impl Turn {
             ttft_ms: None,
             error: None,
             prompt_uuid,
-            origin,
+            origin: None,
             attempts: step::Attempts::new(&session.io.env),
+            local_command: None,
             command_failed: false,
+            stop_continued: 0,
+            stop_active: false,
         }
     }
 
@@ -129,11 +140,25 @@ impl Turn {
 
 /// Runs a turn. The host has its result when this returns.
 pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
-    let mut turn = Turn::new(session, &opener);
+    let (prompt_uuid, origin) = match &opener {
+        Opener::Prompt(prompt) => (prompt.uuid.clone(), None),
+        Opener::Notice(_) => (None, Some(Origin { kind: "task-notification" })),
+        Opener::Hook(_) => (None, None),
+    };
+    let mut turn = Turn { origin, ..Turn::new(session, prompt_uuid) };
     session.io.ledger.start_turn();
     session.io.denials.clear();
-    let opened = session.open_turn(&opener).await;
-    match session.load_typed(opened, &turn.token).await {
+    session.io.hooks.stop = None;
+    let token = turn.token.clone();
+    let opened = match session.open_turn(&opener, &token).await {
+        Ok(Opened::Accepted(plan)) => session.load_typed(plan, &token).await,
+        Ok(Opened::Refused(why)) => {
+            turn.text = why;
+            return finish(session, turn, EndReason::HookStopped).await;
+        }
+        Err(error) => Err(error),
+    };
+    match opened {
         Ok(Ok(())) => {}
         Ok(Err(why)) => {
             turn.text = why;
@@ -144,17 +169,20 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
     }
     loop {
         turn.facts.interrupted = session.control.is_interrupted();
+        turn.facts.crowded = session.context.is_crowded();
+        turn.facts.relief = session.context.relief();
         if session.control.is_shut_down() {
             abandon(session).await;
             return Ended { reason: None, text: turn.text, error: None };
         }
+        if let Some(reason) = session.io.hooks.stop.take().filter(|_| !turn.facts.interrupted) {
+            return stopped(session, turn, reason).await;
+        }
         match decide(&turn.facts) {
             Next::CallModel => call_model(session, &mut turn).await,
+            Next::Compact(trigger) => compact(session, &mut turn, trigger).await,
             Next::RunCalls => {
-                if let Some(policy) = session.io.watch.refresh(session.io.mode) {
-                    session.io.policy = std::sync::Arc::new(policy);
-                    session.io.regrant();
-                }
+                session.look(Moment::Quiet, &token).await;
                 run_calls(session, &mut turn).await;
             }
             Next::Wait(delay) => wait(session, &mut turn, delay).await,
@@ -166,8 +194,11 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
                 turn.spend_output_retry();
                 nudge(session, &mut turn, prompts::DEMAND_OUTPUT).await;
             }
-            // No hooks yet: the barrier they need is the one `finish` makes.
-            Next::StopHooks => return finish(session, turn, EndReason::Completed).await,
+            Next::StopHooks => {
+                if let Some(reason) = stop(session, &mut turn).await {
+                    return finish(session, turn, reason).await;
+                }
+            }
             Next::End(reason) => return finish(session, turn, reason).await,
         }
     }
@@ -192,6 +223,16 @@ async fn call_model(session: &mut Session, turn: &mut Turn) {
     }
 }
 
+async fn compact(session: &mut Session, turn: &mut Turn, trigger: Trigger) {
+    turn.facts.last = match session.compact(&trigger, &turn.token).await {
+        Ok(Some(compact::Outcome::Done(_))) => Last::Compacted,
+        Ok(Some(compact::Outcome::Interrupted | compact::Outcome::Failed(_))) => Last::NotCompacted(trigger),
+        Ok(None) => return,
+        Err(error) => return turn.unrecorded(&error),
+    };
+    turn.facts.over_budget = session.is_over_budget();
+}
+
 async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let uses = std::mem::take(&mut turn.calls);
     let token = turn.token.clone();
@@ -211,15 +252,58 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
             let delivered = io.structured.as_ref().is_some_and(|s| s.is_delivered());
             turn.after_calls(&report, delivered);
             let touched = lore::touched(touching, &report.results, &io.workspace());
-            context.push_results(report.results);
+            context.push_results(report.results, report.lines);
             if let Err(error) = session.after_calls(&touched).await {
                 turn.unrecorded(&error);
             }
         }
         Some(Err(error)) => turn.unrecorded(&error),
-        None => {}
+        None => return,
+    }
+    if let Err(error) = session.place_beside() {
+        turn.unrecorded(&error);
     }
     turn.facts.over_budget = session.is_over_budget();
+    turn.stop_continued = 0;
+    session.look(Moment::AfterCalls, &token).await;
+}
+
+/// Asks the Stop hooks; the reason to end, or none when they keep the turn going.
+async fn stop(session: &mut Session, turn: &mut Turn) -> Option<EndReason> {
+    let state =
+        StopState { active: turn.stop_active, continued: turn.stop_continued, text: &turn.text, token: &turn.token };
+    match session.stop_hooks(state).await {
+        Ok(StopSays::End) => Some(EndReason::Completed),
+        Ok(StopSays::Prevented) => Some(EndReason::StopHookPrevented),
+        Ok(StopSays::GoOn(text)) => {
+            turn.stop_continued += 1;
+            turn.stop_active = true;
+            if turn.facts.max_turns.is_some_and(|max| turn.facts.steps >= max) {
+                return Some(EndReason::MaxTurns);
+            }
+            nudge(session, turn, &text).await;
+            None
+        }
+        Err(error) => {
+            turn.unrecorded(&error);
+            None
+        }
+    }
+}
+
+/// A hook said `continue: false`: the user hears why, and the conversation keeps it.
+async fn stopped(session: &mut Session, turn: Turn, reason: String) -> Ended {
+    let reason = if reason.is_empty() { "Execution stopped by a hook".to_owned() } else { reason };
+    let body = SystemBody::Informational { content: reason.clone(), level: "warning" };
+    session.io.host.system(body).await;
+    let mut turn = turn;
+    if let Err(error) = refuse_open(session, &mut turn, "Not run: a hook stopped the turn.").await {
+        tracing::warn!(%error, "the end of the turn could not be recorded");
+    }
+    if let Err(error) = session.inject(&format!("[Stopped by a hook: {reason}]"), PromptSource::Meta).await {
+        tracing::warn!(%error, "the end of the turn could not be recorded");
+    }
+    finish(session, turn, EndReason::HookStopped).await
 }
 
 async fn wait(session: &mut Session, turn: &mut Turn, delay: std::time::Duration) {
@@ -265,11 +349,21 @@ async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Re
             session.inject(MARKER_STREAM, PromptSource::Marker).await
         }
         EndReason::AbortedTools => session.inject(MARKER_TOOLS, PromptSource::Marker).await,
-        EndReason::ApiError | EndReason::PromptTooLong | EndReason::MaxOutputTokens => {
+        EndReason::ApiError | EndReason::PromptTooLong | EndReason::RapidRefill | EndReason::MaxOutputTokens => {
             refuse_open(session, turn, "Not run: the turn ended on an API error.").await?;
-            result::synthetic_error(session, turn, reason).await
+            if reason == EndReason::RapidRefill {
+                // What the API last said is not what the user can act on.
+                turn.error = None;
+            }
+            result::synthetic_error(session, turn, reason).await?;
+            if let Some(error) = turn.error.clone() {
+                session.stop_failure_hooks(error.category, &error.text).await;
+            }
+            Ok(())
         }
         EndReason::Completed
+        | EndReason::HookStopped
+        | EndReason::StopHookPrevented
         | EndReason::MaxTurns
         | EndReason::Budget
         | EndReason::StructuredRetries
@@ -284,7 +378,7 @@ async fn refuse_open(session: &mut Session, turn: &mut Turn, why: &str) -> Resul
         return Ok(());
     }
     let report = calls::refuse(open, &mut session.io, why).await?;
-    session.context.push_results(report.results);
+    session.context.push_results(report.results, report.lines);
     Ok(())
 }
 

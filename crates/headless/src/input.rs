@@ -34,6 +34,8 @@ pub(crate) enum Frame {
         request_id: String,
         request: Box<RawValue>,
     },
+    /// What the host says to a request of ours.
+    Answer(Box<RawValue>),
     /// A control request we can name but not read: answered with an error at once.
     Malformed {
         request_id: String,
@@ -68,6 +70,9 @@ fn frame(inbound: Inbound<'_>) -> Frame {
             Frame::Control { request_id, request: request.to_owned() }
         }
         ("control_request", Some(request_id), None) => Frame::Malformed { request_id },
+        ("control_response", _, _) => {
+            inbound.response.map_or(Frame::Nothing, |response| Frame::Answer(response.to_owned()))
+        }
         ("user", _, _) => {
             let content = inbound.message.and_then(content_of).filter(|c| !is_blank(c));
             content.map_or(Frame::Nothing, |content| {
@@ -133,6 +138,7 @@ pub(crate) fn pump(mut source: impl BufRead, commands: &Commands, side: Side) {
                 Command::Submit(prompt)
             }
             Ok(Frame::Control { request_id, request }) => Command::Control { request_id, request },
+            Ok(Frame::Answer(response)) => Command::Answer(response),
             Ok(Frame::Malformed { request_id }) => {
                 if let Some(reply) = malformed_reply(&request_id) {
                     side.replies.blocking_send(reply).ok();

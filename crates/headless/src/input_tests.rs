@@ -3,7 +3,7 @@ use super::*;
 fn prompt(line: &str) -> Option<(String, Option<String>, bool)> {
     match read_frame(line.as_bytes()).unwrap() {
         Frame::Prompt(p) => Some((p.content.get().to_owned(), p.uuid, p.query)),
-        Frame::Control { .. } | Frame::Malformed { .. } | Frame::Nothing => None,
+        Frame::Control { .. } | Frame::Answer(_) | Frame::Malformed { .. } | Frame::Nothing => None,
     }
 }
 
@@ -31,7 +31,7 @@ fn blank_prompts_and_foreign_frames_are_nothing() {
         r#"{"subtype":"interrupt"}"#,
         r#"{"type":"keep_alive"}"#,
         r#"{"type":"novel","uuid":7}"#,
-        r#"{"type":"control_response","response":{"request_id":"x"}}"#,
+        r#"{"type":"control_response","request_id":"x"}"#,
         r#"{"type":"control_request"}"#,
     ] {
         assert!(matches!(read_frame(line.as_bytes()), Ok(Frame::Nothing)), "{line}");
@@ -43,6 +43,13 @@ fn blank_prompts_and_foreign_frames_are_nothing() {
 #[test]
 fn crlf_is_tolerated() {
     assert!(prompt("{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\r\n").is_some());
+}
+
+#[test]
+fn answers_are_handed_on_as_they_came() {
+    let line = br#"{"type":"control_response","response":{"subtype":"success","request_id":"x","response":{"a":1}}}"#;
+    let Ok(Frame::Answer(response)) = read_frame(line) else { panic!() };
+    assert_eq!(response.get(), r#"{"subtype":"success","request_id":"x","response":{"a":1}}"#);
 }
 
 #[test]

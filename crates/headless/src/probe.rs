@@ -11,7 +11,7 @@ pub fn check(line: &[u8]) {
             assert!(!is_blank(&prompt.content));
             compacts(prompt.content.get());
         }
-        Ok(Frame::Control { request, .. }) => assert!(text.contains(request.get())),
+        Ok(Frame::Control { request, .. } | Frame::Answer(request)) => assert!(text.contains(request.get())),
         Ok(Frame::Malformed { request_id }) => {
             let reply = malformed_reply(&request_id);
             assert!(reply.is_some_and(|r| !r.contains('\n') && serde_json::from_str::<serde_json::Value>(&r).is_ok()));

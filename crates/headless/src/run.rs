@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// How long a session may take to put itself away after it was told to stop.
-const GRACE: Duration = Duration::from_millis(900);
+const GRACE: Duration = Duration::from_millis(1_700);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -100,6 +100,9 @@ pub async fn run(job: Job) -> u8 {
 
 /// The prompt to submit before reading frames. The message of an error is ready to print.
 fn first_prompt(job: &Job) -> Result<Option<String>, String> {
+    if job.boot.options.init_only {
+        return Ok(None);
+    }
     match &job.input {
         Input::StreamJson { first } => Ok(first.clone().filter(|f| !f.trim().is_empty())),
         Input::Text { argument } => {

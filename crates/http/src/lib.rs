@@ -5,6 +5,7 @@
 mod body;
 mod client;
 mod error;
+pub mod filter;
 mod proxy;
 mod tls;
 

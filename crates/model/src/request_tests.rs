@@ -151,7 +151,7 @@ fn the_moving_marker_avoids_thinking() {
     assert_eq!(plan.marks, [Position { turn: 1, block: 0 }]);
 }
 
-// [TST-114]
+// [TST-114] [CLI-123]
 #[test]
 fn cache_lifetime_by_environment() {
     let ttl = |vars: &[(&str, &str)], hour| {

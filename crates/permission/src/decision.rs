@@ -40,6 +40,12 @@ pub enum Reason {
     SafetyCheck(&'static str),
     /// The command is not fully understood; the text says what stopped the analysis.
     NotUnderstood(&'static str),
+    /// The sandbox confines it.
+    Sandboxed,
+    /// It asks to leave the sandbox.
+    SandboxOverride,
+    /// A hook said so, for this reason.
+    Hook(String),
     /// Nothing allowed it.
     NoRule,
 }
@@ -52,7 +58,9 @@ impl Reason {
             Self::Mode(_) => "mode",
             Self::WorkingDirectory => "workingDir",
             Self::SafetyCheck(_) => "safetyCheck",
-            Self::ReadOnlyCommand | Self::Harmless | Self::NotUnderstood(_) | Self::NoRule => "other",
+            Self::SandboxOverride => "sandboxOverride",
+            Self::Hook(_) => "hook",
+            Self::ReadOnlyCommand | Self::Harmless | Self::Sandboxed | Self::NotUnderstood(_) | Self::NoRule => "other",
         }
     }
 
@@ -66,6 +74,10 @@ impl Reason {
             Self::Harmless => "the tool needs no permission".into(),
             Self::SafetyCheck(what) => (*what).into(),
             Self::NotUnderstood(what) => format!("the command cannot be judged safely: {what}"),
+            Self::Sandboxed => "the command runs in the sandbox".into(),
+            Self::SandboxOverride => "the command asks to run outside the sandbox".into(),
+            Self::Hook(reason) if reason.is_empty() => "a hook decided it".into(),
+            Self::Hook(reason) => reason.clone(),
             Self::NoRule => "no rule allows it".into(),
         }
     }

@@ -1,7 +1,7 @@
 //! Host patterns of `WebFetch(domain:…)`: hosts are compared whole, never as substrings.
 
 /// `*` = all; `*.x` = any depth of subdomain, not the apex; elsewhere `*` stays within one label.
-pub(crate) fn matches(pattern: &str, host: &str) -> bool {
+pub fn matches(pattern: &str, host: &str) -> bool {
     let pattern = clean(pattern);
     let host = clean(host);
     if pattern == "*" {

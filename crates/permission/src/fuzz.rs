@@ -39,6 +39,23 @@ fn shell(policy: &Policy, command: &str) -> &'static str {
     policy.decide(&request, &facts).as_str()
 }
 
+/// A denied command on a line of its own before any text is never allowed.
+pub fn denied_behind(text: &str) {
+    let policy = policy(Behaviour::Deny, &["Bash(evil:*)"]);
+    let decision = shell(&policy, &format!("evil x\n{text}"));
+    assert_eq!(decision, "deny", "{text:?}");
+}
+
+/// Whether a path may be read in a session without rules.
+pub fn path_without_rules(path: &str) -> bool {
+    let policy = policy(Behaviour::Allow, &[]);
+    let path = normalise(&PathBuf::from("/w").join(path));
+    let accesses = [Access::ReadPath(path.clone())];
+    let request = Request::new("Read", &accesses);
+    let facts = Facts::gather("/w".into(), policy.needs(&request, Path::new("/w")), Path::to_path_buf);
+    policy.decide(&request, &facts).is_allow() && !inside(&path, &[PathBuf::from("/w")])
+}
+
 /// A path rule and a path. Returns whether a read is allowed; what is outside needs a rule.
 pub fn path(rule: &str, path: &str) -> bool {
     let policy = policy(Behaviour::Allow, &[&format!("Read({rule})")]);

@@ -5,9 +5,13 @@
 
 pub mod access;
 pub mod decision;
+pub mod destruction;
 mod domain;
+mod exclusion;
 pub mod fuzz;
+mod glob;
 pub mod lint;
+pub mod mask;
 mod path;
 pub mod policy;
 pub mod rule;
@@ -17,7 +21,12 @@ pub mod suggest;
 
 pub use access::Access;
 pub use decision::{Decision, Reason, Refusal, Wish, visible};
+pub use domain::matches as host_matches;
+pub use exclusion::is_excluded;
+pub use mask::{Known, Mask};
 pub use policy::explain::{Explanation, Part};
-pub use policy::{Facts, Place, Policy, Request};
+pub use policy::{Facts, Held, Place, Policy, Request};
 pub use rule::{Rule, Warning};
+pub use sensitive::is_secret;
+pub use sensitive::{SECRET_PLACES, SecretPlaces};
 pub use suggest::Suggestion;

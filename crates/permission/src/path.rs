@@ -1,6 +1,6 @@
 //! Paths without a disk: lexical normalisation, containment by component, and gitignore-style rule patterns.
 
-use globset::{GlobBuilder, GlobMatcher};
+use crate::glob::PathGlob;
 use std::path::{Component, Path, PathBuf};
 use wire::settings::Behaviour;
 
@@ -59,7 +59,7 @@ pub(crate) struct Anchors<'a> {
 pub(crate) struct PathPattern {
     /// The directory matching starts from, in both spellings.
     anchors: Vec<PathBuf>,
-    globs: Vec<GlobMatcher>,
+    globs: Vec<PathGlob>,
 }
 
 impl PathPattern {
@@ -75,7 +75,7 @@ impl PathPattern {
         let anchor = normalise(&anchor);
         let mut globs = Vec::new();
         for text in shapes(rest, behaviour) {
-            globs.push(compile_glob(&text)?);
+            globs.push(PathGlob::parse(&text)?);
         }
         let real = (anchors.resolve)(&anchor);
         let anchors = if real == anchor { vec![anchor] } else { vec![anchor, real] };
@@ -84,7 +84,7 @@ impl PathPattern {
 
     pub(crate) fn matches(&self, path: &Path) -> bool {
         let below = |anchor: &PathBuf| path.strip_prefix(anchor).ok();
-        self.anchors.iter().filter_map(below).any(|relative| self.globs.iter().any(|glob| glob.is_match(relative)))
+        self.anchors.iter().filter_map(below).any(|relative| self.globs.iter().any(|glob| glob.matches(relative)))
     }
 }
 
@@ -120,15 +120,6 @@ fn shapes(rest: &str, behaviour: Behaviour) -> Vec<String> {
     let prefix = if anywhere { "**/" } else { "" };
     // A directory rule covers the directory itself: listing it tells what is in it.
     vec![format!("{prefix}{name}"), format!("{prefix}{name}/**")]
-}
-
-fn compile_glob(text: &str) -> Result<GlobMatcher, String> {
-    GlobBuilder::new(text)
-        .literal_separator(true)
-        .backslash_escape(true)
-        .build()
-        .map(|glob| glob.compile_matcher())
-        .map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

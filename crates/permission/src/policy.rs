@@ -1,6 +1,7 @@
 //! The decision: one order for every tool and mode. Refuses to guess: what is not resolved or not understood asks.
 
 mod command;
+mod concern;
 pub(crate) mod explain;
 mod suggesting;
 
@@ -10,10 +11,13 @@ use crate::path::{Spelled, inside, normalise};
 use crate::rule::{self, Input, Rule, Surroundings, Target, Warning};
 use crate::sensitive;
 use crate::shell::reading::Reading;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::{Behaviour, RuleText};
+
+/// Added to the question when a command wants out of the sandbox.
+const OUTSIDE: &str = " Warning: the command would run outside the sandbox, with all of your rights.";
 
 /// One call, as permission sees it.
 #[derive(Clone, Copy, Debug)]
@@ -23,17 +27,35 @@ pub struct Request<'a> {
     pub accesses: &'a [Access],
     /// The input as sent, for rules that speak of its fields. Without it such deny and ask rules cover the whole tool.
     pub input: Option<&'a str>,
+    pub held: Held,
+}
+
+/// What the operating system would hold a command to, whatever it tries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Held {
+    /// Nothing, or it does not count: the ordinary order applies.
+    #[default]
+    Not,
+    /// The sandbox, and commands in it need no leave.
+    Sandboxed,
+    /// It asks to leave the sandbox.
+    Escaping,
 }
 
 impl<'a> Request<'a> {
     pub fn new(tool: &'a str, accesses: &'a [Access]) -> Self {
-        Self { tool, accesses, input: None }
+        Self { tool, accesses, input: None, held: Held::Not }
     }
 
     /// `json` is the input object.
     #[must_use]
     pub fn with_input(self, json: &'a str) -> Self {
         Self { input: Some(json), ..self }
+    }
+
+    #[must_use]
+    pub fn held(self, held: Held) -> Self {
+        Self { held, ..self }
     }
 }
 
@@ -49,14 +71,22 @@ pub struct Place {
     pub readable: Vec<PathBuf>,
     /// The one file that may be written in plan mode.
     pub plan_file: Option<PathBuf>,
+    /// The git remotes at the start, by name; `None` when nobody looked.
+    pub remotes: Option<BTreeMap<String, String>>,
 }
 
 /// What the caller found out about the paths of a request.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Where the shell stands.
     pub cwd: PathBuf,
     real: BTreeMap<PathBuf, PathBuf>,
+    /// Files that have other names, perhaps elsewhere.
+    shared: BTreeSet<PathBuf>,
+    /// Git, run where the shell stands, uses the repository the session started in.
+    own_repository: bool,
+    /// The git remotes as they are now.
+    remotes: BTreeMap<String, String>,
 }
 
 impl Facts {
@@ -64,7 +94,34 @@ impl Facts {
     /// the nearest existing parent.
     pub fn gather(cwd: PathBuf, needs: Vec<PathBuf>, resolve: impl Fn(&Path) -> PathBuf) -> Self {
         let real = needs.into_iter().map(|path| (path.clone(), resolve(&path))).collect();
-        Self { cwd, real }
+        Self { cwd, real, ..Self::default() }
+    }
+
+    /// Marks the files that `is_shared` says have several names (hard links).
+    #[must_use]
+    pub fn sharing(mut self, is_shared: impl Fn(&Path) -> bool) -> Self {
+        self.shared = self.real.iter().filter(|(_, real)| is_shared(real)).map(|(path, _)| path.clone()).collect();
+        self
+    }
+
+    /// Where the shell stands, git uses the repository the session started in.
+    #[must_use]
+    pub fn in_own_repository(self) -> Self {
+        Self { own_repository: true, ..self }
+    }
+
+    #[must_use]
+    pub fn with_remotes(self, remotes: BTreeMap<String, String>) -> Self {
+        Self { remotes, ..self }
+    }
+
+    fn is_shared(&self, path: &Path) -> bool {
+        self.shared.contains(path)
+    }
+
+    /// Where a path of the request really is, if it was resolved.
+    pub fn real_location(&self, path: &Path) -> Option<&Path> {
+        self.real(path)
     }
 
     fn real(&self, path: &Path) -> Option<&Path> {
@@ -109,6 +166,11 @@ impl Policy {
         (Self { mode: self.mode, rules, place: self.place.clone() }, warnings)
     }
 
+    /// The directories of the session.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
     pub(crate) fn into_rules(self) -> Vec<Rule> {
         self.rules
     }
@@ -148,7 +210,17 @@ impl Policy {
 
     /// Decides the whole call: the strictest answer over its accesses. A call that declares nothing is judged by name.
     pub fn decide(&self, request: &Request<'_>, facts: &Facts) -> Decision {
-        let judge = |access| self.decide_access(&self.asked(request, access, facts));
+        self.decide_with(request, facts, Leave::None)
+    }
+
+    /// As `decide`, for a call that a hook allows: its word stands in for mode, allow rules and question, never for a deny
+    /// rule, an ask rule, plan mode or a safety check.
+    pub fn decide_allowed(&self, request: &Request<'_>, facts: &Facts) -> Decision {
+        self.decide_with(request, facts, Leave::Hook)
+    }
+
+    fn decide_with(&self, request: &Request<'_>, facts: &Facts, leave: Leave) -> Decision {
+        let judge = |access| self.decide_access(&self.asked(request, access, facts), leave);
         let decisions = request.accesses.iter().map(judge);
         decisions.reduce(Decision::stricter).unwrap_or_else(|| judge(&Access::Use))
     }
@@ -164,11 +236,17 @@ impl Policy {
             Access::Run(command) => Some(Reading::of(command)),
             Access::ReadPath(_) | Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
         };
-        Asked { tool: request.tool, access, facts, input, reading }
+        // Plan mode is about intent, which no sandbox judges.
+        let in_sandbox = self.mode != PermissionMode::Plan && matches!(access, Access::Run(_));
+        let held = match request.held {
+            Held::Sandboxed if !in_sandbox => Held::Not,
+            held => held,
+        };
+        Asked { tool: request.tool, access, facts, input, reading, held }
     }
 
     /// The order of the specification, for one access.
-    fn decide_access(&self, asked: &Asked<'_>) -> Decision {
+    fn decide_access(&self, asked: &Asked<'_>, leave: Leave) -> Decision {
         if let Some(rule) = self.forbidding(Behaviour::Deny, asked) {
             return denied_by_rule(asked, rule);
         }
@@ -183,6 +261,12 @@ impl Policy {
         if let Some(reason) = self.hard_check(asked) {
             return self.ask(asked, reason);
         }
+        if leave == Leave::Hook {
+            return Decision::Allow(Reason::Hook(String::new()));
+        }
+        if let Some(decision) = self.by_confinement(asked) {
+            return decision;
+        }
         if let Some(reason) = self.allowed_by_mode(asked) {
             return Decision::Allow(reason);
         }
@@ -192,10 +276,23 @@ impl Policy {
         self.by_default(asked)
     }
 
+    /// The sandbox stands in for a question; leaving it is always one.
+    fn by_confinement(&self, asked: &Asked<'_>) -> Option<Decision> {
+        match asked.held {
+            Held::Not => None,
+            Held::Sandboxed => Some(Decision::Allow(Reason::Sandboxed)),
+            Held::Escaping if self.mode == PermissionMode::BypassPermissions => None,
+            Held::Escaping => Some(self.ask(asked, Reason::SandboxOverride)),
+        }
+    }
+
     /// The first deny or ask rule that might speak of this access.
     fn forbidding(&self, behaviour: Behaviour, asked: &Asked<'_>) -> Option<&Rule> {
-        let of_tool =
-            |rule: &&Rule| rule.behaviour == behaviour && (rule.covers_tool(asked.tool) || asked.has_input_for(rule));
+        // Whoever wants to be asked about every command is served by the sandbox; who named commands still is.
+        let served = behaviour == Behaviour::Ask && asked.held == Held::Sandboxed;
+        let of_tool = |rule: &&Rule| {
+            rule.behaviour == behaviour && ((rule.covers_tool(asked.tool) && !served) || asked.has_input_for(rule))
+        };
         if let Some(rule) = self.rules.iter().find(of_tool) {
             return Some(rule);
         }
@@ -262,7 +359,15 @@ impl Policy {
         {
             return Some(Reason::SafetyCheck("a removal of a root, home or working directory"));
         }
-        if self.mode == PermissionMode::BypassPermissions {
+        if let Some(reading) = &asked.reading
+            && reading.hides_program
+            && self.restricts_commands()
+        {
+            return Some(Reason::SafetyCheck(
+                "rules forbid some commands, and which program this starts is known only when it runs",
+            ));
+        }
+        if self.mode == PermissionMode::BypassPermissions || asked.held == Held::Sandboxed {
             return None;
         }
         match asked.access {
@@ -284,7 +389,8 @@ impl Policy {
         let allowed = match self.mode {
             PermissionMode::BypassPermissions => true,
             PermissionMode::AcceptEdits => match asked.access {
-                Access::WritePath(path) => self.may_change(asked.facts.spelled(path)),
+                // A write to one name of a file may change it under another, outside.
+                Access::WritePath(path) => self.may_change(asked.facts.spelled(path)) && !asked.facts.is_shared(path),
                 Access::ReadPath(_) | Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => false,
             },
             PermissionMode::Default | PermissionMode::Plan | PermissionMode::Auto | PermissionMode::DontAsk => false,
@@ -338,9 +444,22 @@ impl Policy {
             | PermissionMode::AcceptEdits
             | PermissionMode::Plan
             | PermissionMode::Auto
-            | PermissionMode::BypassPermissions => Decision::Ask(asked.refusal(not_granted(asked.wish()), reason)),
+            | PermissionMode::BypassPermissions => {
+                let mut message = not_granted(asked.wish());
+                if reason == Reason::SandboxOverride {
+                    message.push_str(OUTSIDE);
+                }
+                Decision::Ask(asked.refusal(message, reason))
+            }
         }
     }
+}
+
+/// Leave that was given beforehand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leave {
+    None,
+    Hook,
 }
 
 /// One access of one call.
@@ -351,6 +470,7 @@ struct Asked<'a> {
     input: Option<Input>,
     /// Of a shell command.
     reading: Option<Reading>,
+    held: Held,
 }
 
 impl Asked<'_> {

@@ -31,6 +31,7 @@ fn policy(mode: PermissionMode, rules: &[(Behaviour, &str)]) -> Policy {
         roots: vec![CWD.into(), "/data/extra".into()],
         readable: vec!["/home/u/.claude/projects/p/s/tool-results".into()],
         plan_file: Some("/home/u/.claude/plans/plan.md".into()),
+        remotes: None,
     };
     Policy::new(mode, &rules, place, &resolve).0
 }
@@ -121,6 +122,7 @@ fn whatever_is_not_plainly_read_only_asks() {
 #[test]
 #[rustfmt::skip]
 fn allow_rules_cover_each_part_or_nothing() {
+    // [CLI-138] [CLI-141]
     // [CLI-136] SC-A01..A05 SC-A14..A18 SC-A36
     let echo = policy(Mode::Default, &[(Allow, "Bash(safe:*)"), (Allow, "Bash(git commit:*)"), (Allow, "Bash(npm test:*)")]);
     each(&echo, "allow", &[
@@ -131,7 +133,7 @@ fn allow_rules_cover_each_part_or_nothing() {
     each(&echo, "ask", &[
         "safe && evil", "safe; evil", "safe | evil", "safe |& evil", "safe & evil", "safe\nevil", "safe $(evil)", "safe `evil`",
         "safe <(evil)", "safe (evil)", "{ safe; evil; }", "(evil)", "safer", "safe > f", "safe $X", "LD_PRELOAD=x npm test", "X=1 safe",
-        "safe <<EOF\n$(evil)\nEOF", "safe <<EOF && evil\nhi\nEOF", "'safe' x", "eval safe", "sudo safe", "env safe", "command -v safe", "./safe",
+        "safe <<EOF\n$(evil)\nEOF", "safe <<EOF && evil\nhi\nEOF", "'safe' x", "eval safe", "sudo safe", "env safe", "./safe",
     ]);
     let lists = policy(Mode::Default, &[(Allow, "Bash(ls:*)")]);
     assert_eq!(bash(&lists, "lsof -i"), "ask");

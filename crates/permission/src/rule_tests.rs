@@ -46,3 +46,14 @@ fn deny_rules_may_be_broad() {
     }
     assert!(!compile_one(Behaviour::Deny, "mcp__s").0.unwrap().covers_tool("mcp__sx__t"));
 }
+
+#[test]
+fn a_rule_for_a_tool_that_does_not_exist_is_told() {
+    // [CLI-184]
+    for (text, warned) in
+        [("Stop Task", true), ("Bsh", true), ("Bash", false), ("some_tool", false), ("B*", false), ("WebSearch", false)]
+    {
+        let (_, warnings) = compile_one(Behaviour::Deny, text);
+        assert_eq!(!warnings.is_empty(), warned, "{text}: {warnings:?}");
+    }
+}

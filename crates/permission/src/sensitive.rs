@@ -51,7 +51,7 @@ const HARMLESS_ENV: &[&str] = &["example", "sample", "template", "dist", "defaul
 
 /// Private keys and credential files: a read needs a rule that speaks of the path. Called for every file of a search,
 /// so it does not allocate for ordinary names.
-pub(crate) fn is_secret(path: &Path) -> bool {
+pub fn is_secret(path: &Path) -> bool {
     let Some(name) = path.file_name() else { return false };
     let name = name.to_string_lossy();
     let public = ["known_hosts", "authorized_keys"];
@@ -64,6 +64,9 @@ pub(crate) fn is_secret(path: &Path) -> bool {
 fn is_secret_name(name: &str) -> bool {
     if let Some(kind) = name.get(..5).filter(|head| head.eq_ignore_ascii_case(".env.")).and(name.get(5..)) {
         return !kind.split('.').any(|part| one_of(part, HARMLESS_ENV));
+    }
+    if let Some(stem) = name.strip_suffix(".env").filter(|stem| !stem.is_empty()) {
+        return !stem.split(['.', '-', '_']).any(|part| one_of(part, HARMLESS_ENV));
     }
     one_of(name, SECRET_FILES) || extension(name).is_some_and(|extension| one_of(extension, SECRET_EXTENSIONS))
 }
@@ -106,6 +109,36 @@ fn folded(path: &Path) -> Vec<String> {
         .collect()
 }
 
+/// Where private keys and credentials are kept, as a plain table for whoever has to hide them from a process.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretPlaces {
+    /// Relative to the home directory; a folder stands for everything below it.
+    pub home: &'static [&'static str],
+    /// Glob patterns of file names, at any depth.
+    pub anywhere: &'static [&'static str],
+    /// Of the names in `anywhere`, those that hold none.
+    pub harmless: &'static [&'static str],
+}
+
+/// The same places that ask when a tool reads them.
+#[rustfmt::skip]
+pub const SECRET_PLACES: SecretPlaces = SecretPlaces {
+    home: &[
+        ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".config/gcloud", ".config/gh/hosts.yml",
+        ".docker/config.json", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".netrc", ".pgpass",
+        ".my.cnf", ".npmrc", ".pypirc", ".git-credentials", ".claude/.credentials.json", ".claude.json", ".vault-token",
+        ".terraformrc", ".terraform.d/credentials.tfrc.json", ".s3cfg", ".boto", ".dockercfg",
+    ],
+    anywhere: &[
+        ".env", ".env.*", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.ppk", "*.kdbx",
+        "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", ".netrc", "_netrc", ".pgpass",
+        ".git-credentials", ".credentials.json", ".htpasswd", "application_default_credentials.json", "wallet.dat",
+    ],
+    harmless: &[
+        ".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults", ".env.schema",
+    ],
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,18 +160,32 @@ mod tests {
     }
 
     #[test]
+    fn the_table_names_what_asks() {
+        for place in SECRET_PLACES.home {
+            assert!(is_secret(&Path::new("/home/u").join(place)), "{place}");
+        }
+        for name in SECRET_PLACES.anywhere {
+            let name = name.replace('*', "x");
+            assert!(is_secret(&Path::new("/w/deep").join(&name)), "{name}");
+        }
+        for name in SECRET_PLACES.harmless {
+            assert!(!is_secret(&Path::new("/w").join(name)), "{name}");
+        }
+    }
+
+    #[test]
     #[rustfmt::skip]
     fn secret_files() {
         for path in [
             ".ssh/id_rsa", ".ssh/config", "deploy/server.pem", "a/tls.key", ".netrc", ".aws/credentials", ".env",
             ".env.local", ".ENV", ".config/gcloud/x.json", ".docker/config.json", ".claude/.credentials.json", "id_ed25519",
-            ".cargo/credentials.toml", ".config/gh/hosts.yml", ".ssh",
+            ".cargo/credentials.toml", ".config/gh/hosts.yml", ".ssh", "prod.env", "deploy/docker.env",
         ] {
             assert!(is_secret(&Path::new("/w").join(path)), "{path}");
         }
         for path in [
             ".env.example", "src/env.rs", ".ssh/id_rsa.pub", "id_generator.rs", "config.json", "key.rs", "a.keys",
-            ".environment", "pem/readme.md", ".envoy",
+            ".environment", "pem/readme.md", ".envoy", "example.env", "docker.example.env",
         ] {
             assert!(!is_secret(&Path::new("/w").join(path)), "{path}");
         }

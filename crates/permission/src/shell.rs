@@ -2,10 +2,13 @@
 //! a second parser; and by a generous scanner that finds at least every program that might start. Deny, ask and the
 //! safety checks see the union, and what the readings do not agree on is asked about.
 
+mod braces;
+pub(crate) mod docker;
 mod expansion;
 pub(crate) mod files;
 pub(crate) mod git;
-mod grammar;
+pub(crate) mod grammar;
+pub(crate) mod little;
 pub(crate) mod pattern;
 pub(crate) mod reading;
 pub(crate) mod readonly;

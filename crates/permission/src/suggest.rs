@@ -112,6 +112,11 @@ fn is_plain(word: &str) -> bool {
         && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '@' | '+'))
 }
 
+/// Whether a rule may be written to a file: one line, and nothing in it that looks like a credential.
+pub fn may_be_saved(rule: &str) -> bool {
+    !rule.contains('\n') && !looks_secret(rule)
+}
+
 /// Whether the text may hold a key, a token or a password.
 pub(crate) fn looks_secret(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();

@@ -3,7 +3,7 @@
 use permission::{Access, Facts, Place, Policy, Request, fuzz};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 use wire::mode::PermissionMode as Mode;
 use wire::settings::{Behaviour, RuleText, Source};
@@ -98,6 +98,16 @@ fn script() -> impl Strategy<Value = String> {
     let program = (0_u8..10, 0_u8..6).prop_map(|(n, how)| respelled(&format!("p{n}"), how));
     let leaf = (program, prop::sample::select(vec!["", " a", " 'b c'", " \"d\"", " -x", " A=b", " 2>/dev/null"]))
         .prop_map(|(program, rest)| format!("{program}{rest}"));
+    // Names that exist only when the script runs: nobody can deny them, so they must be asked about.
+    let hidden = (0_u8..10, 0_u8..6).prop_map(|(n, how)| match how {
+        0 => format!("X=p{n}; $X"),
+        1 => format!("$(echo p{n})"),
+        2 => format!("{{p{n},a}}"),
+        3 => format!("X=p; ${{X}}{n}"),
+        4 => format!("echo p{n} | bash"),
+        _ => format!("\"$BIN\"/p[{n}]"),
+    });
+    let leaf = prop_oneof![6 => leaf, 1 => hidden];
     leaf.prop_recursive(3, 12, 3, |inner| {
         let two = (inner.clone(), inner.clone());
         prop_oneof![
@@ -119,6 +129,14 @@ fn script() -> impl Strategy<Value = String> {
             inner.clone().prop_map(|a| format!("f() {{ {a}; }}; f")),
             inner.clone().prop_map(|a| format!("p3 <<E\n$({a})\nE\n")),
             inner.clone().prop_map(|a| format!("p3 <<'E'\n$({a})\nE\n")),
+            inner.clone().prop_map(|a| format!("eval '{}'", a.replace('\'', "'\\''"))),
+            inner.clone().prop_map(|a| format!(
+                "bash -c \"{}\"",
+                a.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$").replace('`', "\\`")
+            )),
+            inner.clone().prop_map(|a| format!("{a} & wait")),
+            inner.clone().prop_map(|a| format!("while {a}; do break; done")),
+            inner.clone().prop_map(|a| format!("x=$({a}) p4")),
             inner.prop_map(|a| format!("[[ -n $({a}) ]]")),
         ]
     })
@@ -138,26 +156,36 @@ fn everything_bash_runs_was_judged() {
     let path = format!("{}:/usr/bin:/bin", bin.display());
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(120)
+        ..ProptestConfig::with_cases(250)
     });
+    let deadline = Instant::now() + std::time::Duration::from_secs(20);
     let counter = std::cell::Cell::new(0_u32);
     runner
         .run(&script(), |script| {
             // A process substitution may still write when its shell is gone: each case has its own log.
             counter.set(counter.get() + 1);
+            if Instant::now() > deadline {
+                return Ok(());
+            }
             let log = dir.path().join(format!("log{}", counter.get()));
             std::fs::write(&log, "").unwrap();
             #[expect(clippy::disallowed_methods, reason = "the oracle is a real shell with recorders on PATH")]
             let mut shell = std::process::Command::new("/bin/bash");
-            let status =
-                shell.arg("-c").arg(&script).env_clear().env("PATH", &path).env("LOG", &log).current_dir(dir.path());
+            let status = shell
+                .arg("-c")
+                .arg(&script)
+                .env_clear()
+                .env("PATH", &path)
+                .env("LOG", &log)
+                .env("BIN", &bin)
+                .current_dir(dir.path());
             let done = status.stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null()).output();
             prop_assert!(done.is_ok());
             let ran: BTreeSet<String> = std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
             for program in &ran {
                 // A deny rule for exactly that program must be hit in a mode that otherwise runs everything …
                 let denied = policy(Mode::BypassPermissions, &[(Behaviour::Deny, format!("Bash({program}:*)"))]);
-                prop_assert_eq!(bash(&denied, &script), "deny", "{:?} ran {}", &script, program);
+                prop_assert_ne!(bash(&denied, &script), "allow", "{:?} ran {}", &script, program);
                 // … and allowing everything else must not be enough.
                 let others = (0..10).map(|n| format!("p{n}")).filter(|name| name != program);
                 let rules: Vec<_> = others.map(|name| (Behaviour::Allow, format!("Bash({name}:*)"))).collect();
@@ -168,35 +196,22 @@ fn everything_bash_runs_was_judged() {
         .unwrap();
 }
 
-/// Prints what decisions cost; the numbers are for people, not for an assertion.
+/// Far above what it costs (see `cargo xtask bench`), so that only a change in kind fails here.
 #[test]
-fn decision_costs() {
-    let mut rules = Vec::new();
-    for n in 0..1000 {
-        let text = match n % 4 {
+fn a_thousand_rules_are_no_burden() {
+    // [CLI-189]
+    let rule = |n: usize| {
+        let text = match n % 3 {
             0 => format!("Bash(tool{n} run:*)"),
             1 => format!("Read(dir{n}/**)"),
-            2 => format!("Edit(//srv/{n}/*.rs)"),
             _ => format!("mcp__server{n}"),
         };
-        rules.push((if n % 3 == 0 { Behaviour::Deny } else { Behaviour::Allow }, text));
-    }
+        (if n.is_multiple_of(3) { Behaviour::Deny } else { Behaviour::Allow }, text)
+    };
+    let policy = policy(Mode::Default, &(0..1000).map(rule).collect::<Vec<_>>());
     let started = Instant::now();
-    policy(Mode::Default, &rules);
-    println!("start with 1,000 rules: {:?}", started.elapsed());
-    let policy = policy(Mode::Default, &rules[..200]);
-    let cases = [
-        ("file", "Read", Access::ReadPath(PathBuf::from("/w/src/main.rs"))),
-        ("command", "Bash", Access::Run("cd src && cargo test --workspace -- --nocapture 2>&1 | tail -40".into())),
-    ];
-    for (name, tool, access) in cases {
-        let accesses = [access];
-        let request = Request::new(tool, &accesses);
-        let started = Instant::now();
-        for _ in 0..100 {
-            let facts = Facts::gather("/w".into(), policy.needs(&request, Path::new("/w")), Path::to_path_buf);
-            policy.decide(&request, &facts);
-        }
-        println!("{name} decision with 200 rules: {:?}", started.elapsed() / 100);
+    for _ in 0..20 {
+        bash(&policy, "cd src && cargo test --workspace 2>&1 | tail -40");
     }
+    assert!(started.elapsed() < std::time::Duration::from_secs(4), "{:?}", started.elapsed());
 }

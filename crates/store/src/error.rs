@@ -25,6 +25,12 @@ pub enum StoreError {
         "no message with uuid {uuid} in this conversation; --resume-session-at takes the uuid of one of its entries"
     )]
     UnknownEntry { uuid: String },
+    #[error("no snapshot with ID {id}; see gimlet undo --list")]
+    NoSnapshot { id: String },
+    #[error("{} snapshots begin with {id}; give more of the ID", .count)]
+    ManySnapshots { id: String, count: usize },
+    #[error("nothing to undo here; gimlet undo --list --all shows what was saved elsewhere")]
+    NothingToUndo,
     #[error("Resume rejected by --resume-drops-turn: {reason}")]
     DropsTurn { reason: String },
 }

@@ -12,9 +12,11 @@ pub mod layout;
 pub mod list;
 pub mod registry;
 pub mod resume;
+pub mod snapshots;
 pub mod transcript;
 
 pub use error::{Failure, StoreError};
 pub use layout::Layout;
 pub use resume::{Loaded, LoadedEntry};
+pub use snapshots::Snapshots;
 pub use transcript::{Persist, Transcript};

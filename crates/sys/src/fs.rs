@@ -1,6 +1,7 @@
 //! Files that survive a crash: atomic replacement, whole-line appends, advisory locks and bounded reads. All of it
 //! blocks; call it from a blocking or writer thread.
 
+pub mod anchored;
 mod append;
 mod atomic;
 

@@ -1,10 +1,49 @@
-//! The two git facts we need at start, read from files: no child process.
+//! The git facts we need, read from files: no child process.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The directory that holds `.git`, walking up from `dir`.
 pub fn root(dir: &Path) -> Option<PathBuf> {
     dir.ancestors().find(|d| d.join(".git").exists()).map(Path::to_path_buf)
+}
+
+/// Whether git, run in `dir`, would use the repository of `top` and no other: neither a nested repository nor a bare one
+/// lies on the way up.
+pub fn shares_repository(dir: &Path, top: &Path) -> bool {
+    let nested = |dir: &Path| {
+        dir.join(".git").exists()
+            || (dir.join("HEAD").exists() && dir.join("objects").exists() && dir.join("refs").exists())
+    };
+    dir.starts_with(top) && !dir.ancestors().take_while(|part| *part != top).any(nested)
+}
+
+/// Where the repository of `dir` pushes to: the lines of each remote, by name, and under the empty name those that can
+/// redirect any of them.
+pub fn remotes(dir: &Path) -> BTreeMap<String, String> {
+    let Some(config) = root(dir).and_then(|root| git_dir(&root)).map(|dir| common_dir(&dir).join("config")) else {
+        return BTreeMap::new();
+    };
+    let text = std::fs::read_to_string(config).unwrap_or_default();
+    let mut found = BTreeMap::new();
+    let mut section: Option<String> = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            let header = header.split(']').next().unwrap_or_default();
+            let (kind, name) = header.split_once(' ').unwrap_or((header, ""));
+            section = match kind.to_ascii_lowercase().as_str() {
+                "remote" => Some(name.trim().trim_matches('"').to_owned()),
+                "url" | "branch" | "include" | "includeif" | "push" => Some(String::new()),
+                _ => None,
+            };
+        }
+        if let Some(section) = &section {
+            let lines: &mut String = found.entry(section.clone()).or_default();
+            lines.push_str(line);
+            lines.push('\n');
+        }
+    }
+    found
 }
 
 /// The main checkout of a linked worktree. A `.git` file alone proves nothing, since whoever made the folder wrote it: the
@@ -36,8 +75,14 @@ pub fn branch(dir: &Path) -> String {
     }
 }
 
+/// Where refs and objects lie: the git directory itself, or that of a linked worktree's main checkout.
+pub fn common_dir(git_dir: &Path) -> PathBuf {
+    let named = std::fs::read_to_string(git_dir.join("commondir")).ok();
+    named.map_or_else(|| git_dir.to_path_buf(), |text| git_dir.join(text.trim()))
+}
+
 /// `.git` itself, or where a worktree's `.git` file points.
-fn git_dir(root: &Path) -> Option<PathBuf> {
+pub fn git_dir(root: &Path) -> Option<PathBuf> {
     let dot_git = root.join(".git");
     if dot_git.is_dir() {
         return Some(dot_git);
@@ -49,6 +94,30 @@ fn git_dir(root: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nested_repositories_and_new_remotes_are_seen() {
+        // SC-B21 SC-G06
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path();
+        for inner in [".git", "src/deep", "nested/.git", "bare/objects", "bare/refs"] {
+            std::fs::create_dir_all(top.join(inner)).unwrap();
+        }
+        std::fs::write(top.join("bare/HEAD"), "").unwrap();
+        for (inner, shared) in
+            [("", true), ("src/deep", true), ("nested", false), ("bare", false), ("bare/refs", false)]
+        {
+            assert_eq!(shares_repository(&top.join(inner), top), shared, "{inner}");
+        }
+        assert!(!shares_repository(Path::new("/"), top));
+        std::fs::write(top.join(".git/config"), "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = a\n").unwrap();
+        let before = remotes(&top.join("src"));
+        assert_eq!(before.keys().collect::<Vec<_>>(), ["origin"]);
+        std::fs::write(top.join(".git/config"), "[remote \"origin\"]\n\turl = b\n[remote \"evil\"]\nurl = c\n")
+            .unwrap();
+        let after = remotes(top);
+        assert!(after.contains_key("evil") && after["origin"] != before["origin"]);
+    }
 
     #[test]
     fn branches_are_read_from_files() {

@@ -95,12 +95,12 @@ impl Keeper {
 
 #[cfg(target_os = "linux")]
 #[expect(clippy::unnecessary_wraps, reason = "other systems may not know their own path")]
-fn own_binary() -> Option<PathBuf> {
+pub(crate) fn own_binary() -> Option<PathBuf> {
     Some(PathBuf::from("/proc/self/exe"))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn own_binary() -> Option<PathBuf> {
+pub(crate) fn own_binary() -> Option<PathBuf> {
     std::env::current_exe().ok()
 }
 

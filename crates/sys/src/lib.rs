@@ -13,9 +13,10 @@ pub mod process;
 mod procfs;
 pub mod real;
 pub mod ring;
+pub mod sandbox;
 pub mod signal;
 pub mod terminal;
 
 pub use env::Env;
-pub use machine::{is_alive, is_root, is_tty, passwd_home, pid, proc_start, uid};
+pub use machine::{is_alive, is_contained, is_root, is_tty, passwd_home, pid, proc_start, uid};
 pub use ring::RingBuffer;

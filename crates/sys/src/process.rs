@@ -4,18 +4,21 @@
 //! Waiting for a child means its exit plus a short drain of its pipes: descendants may hold a pipe open for ever. Use
 //! [`drain`] (or [`run`] for the simple case); never read a child's pipe to its end without it.
 
+mod once;
 mod output;
 pub(crate) mod registry;
 pub(crate) mod tree;
 
 pub use crate::keeper::KeeperConfig;
-pub use output::{DRAIN, Drained, Finished, RunOptions, drain, run};
+pub use once::Once;
+pub use output::{DRAIN, Descendants, Drained, Finished, RunOptions, drain, run};
 
 use self::registry::{CHILD_VARIABLE, RUN_VARIABLE};
 use self::tree::{Leader, Tree};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -36,6 +39,8 @@ pub struct Spawn {
 pub enum Input {
     Null,
     Pipe,
+    /// Ours, with the terminal: the child then stays in our process group.
+    Inherit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +50,17 @@ pub enum Output {
     /// Two pipes.
     Split,
     Null,
+    /// Ours.
+    Inherit,
+}
+
+/// Whether a child can reach the terminal we run in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Terminal {
+    #[default]
+    Shared,
+    /// A session of its own, without a controlling terminal.
+    None,
 }
 
 /// How a child ended.
@@ -71,6 +87,16 @@ pub fn configure(config: KeeperConfig) {
     registry::lock().configure(config);
 }
 
+/// Whether something our children left behind still runs.
+pub fn has_strays() -> bool {
+    !tree::strays().is_empty()
+}
+
+/// A path that starts this same binary.
+pub fn own_binary() -> Option<PathBuf> {
+    crate::keeper::own_binary()
+}
+
 /// Ends everything this process started, synchronously: for exits that cannot wait for every handle to be dropped.
 pub fn kill_all() {
     tree::kill_everything();
@@ -78,8 +104,39 @@ pub fn kill_all() {
 
 /// Starts `spec`. Must be called inside the runtime.
 pub fn spawn(spec: Spawn) -> io::Result<Child> {
+    start(spec, Terminal::Shared, Prepare::Nothing)
+}
+
+/// As [`spawn`], with or without our terminal.
+pub fn spawn_in(spec: Spawn, terminal: Terminal) -> io::Result<Child> {
+    start(spec, terminal, Prepare::Nothing)
+}
+
+/// What happens in the child between fork and exec.
+pub(crate) enum Prepare {
+    Nothing,
+    /// These descriptors stay open; in this process they are closed.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux sandbox hands descriptors on"))]
+    Inherit(Vec<OwnedFd>),
+    /// Must neither allocate nor lock.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux sandbox restricts this way"))]
+    Restrict(Box<dyn FnMut() -> io::Result<()> + Send + Sync>),
+}
+
+pub(crate) fn spawn_prepared(spec: Spawn, prepare: Prepare) -> io::Result<Child> {
+    start(spec, Terminal::Shared, prepare)
+}
+
+fn start(spec: Spawn, terminal: Terminal, prepare: Prepare) -> io::Result<Child> {
     let outer = [RUN_VARIABLE, CHILD_VARIABLE].map(|name| outer_marker(&spec.env, name));
+    let is_ours = spec.stdin == Input::Inherit;
     let (mut command, pipes) = command(spec)?;
+    match terminal {
+        Terminal::Shared if is_ours => {}
+        Terminal::Shared => drop(command.process_group(0)),
+        Terminal::None => own_session(&mut command),
+    }
+    apply(&mut command, prepare);
     let mut registry = registry::lock();
     registry.prepare();
     let marker = registry.next_marker();
@@ -95,6 +152,24 @@ pub fn spawn(spec: Spawn) -> io::Result<Child> {
     Ok(Child { inner, tree, stdin, stdout: pipes.stdout, stderr: pipes.stderr, released: false })
 }
 
+fn apply(command: &mut tokio::process::Command, prepare: Prepare) {
+    let work: Box<dyn FnMut() -> io::Result<()> + Send + Sync> = match prepare {
+        Prepare::Nothing => return,
+        Prepare::Inherit(fds) => Box::new(move || fds.iter().try_for_each(keep_open)),
+        Prepare::Restrict(work) => work,
+    };
+    // SAFETY: the work only makes system calls on values that were ready before the fork; it allocates and locks nothing.
+    unsafe {
+        command.pre_exec(work);
+    }
+}
+
+fn keep_open(fd: &OwnedFd) -> io::Result<()> {
+    // SAFETY: fcntl on a descriptor we own, with integer arguments only.
+    let done = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 #[derive(Default)]
 struct Pipes {
     stdout: Option<pipe::Receiver>,
@@ -104,10 +179,11 @@ struct Pipes {
 #[expect(clippy::disallowed_methods, reason = "this is the one place children are spawned")]
 fn command(spec: Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
     let mut command = tokio::process::Command::new(&spec.program);
-    command.args(&spec.args).env_clear().envs(spec.env).current_dir(&spec.cwd).process_group(0);
+    command.args(&spec.args).env_clear().envs(spec.env).current_dir(&spec.cwd);
     command.stdin(match spec.stdin {
         Input::Null => Stdio::null(),
         Input::Pipe => Stdio::piped(),
+        Input::Inherit => Stdio::inherit(),
     });
     let mut pipes = Pipes::default();
     match spec.output {
@@ -127,8 +203,23 @@ fn command(spec: Spawn) -> io::Result<(tokio::process::Command, Pipes)> {
         Output::Null => {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
+        Output::Inherit => {
+            command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        }
     }
     Ok((command, pipes))
+}
+
+/// A new session is a new group as well; a group leader could not make one, so it takes the place of the group.
+fn own_session(command: &mut tokio::process::Command) {
+    let begin = || {
+        // SAFETY: setsid has no memory effects and is async-signal-safe.
+        if unsafe { libc::setsid() } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: the closure makes one async-signal-safe call and allocates nothing.
+    unsafe {
+        command.pre_exec(begin);
+    }
 }
 
 fn receiver(reader: io::PipeReader) -> io::Result<pipe::Receiver> {

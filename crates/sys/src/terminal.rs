@@ -6,9 +6,10 @@ use std::os::fd::AsRawFd;
 
 /// Asks on the controlling terminal and reads one line with echo off.
 pub fn read_secret(question: &str) -> io::Result<String> {
-    let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-    terminal.write_all(question.as_bytes())?;
+    let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    // Silent before the question: who answers at once must not be shown either.
     let quiet = Quiet::new(&terminal)?;
+    (&terminal).write_all(question.as_bytes())?;
     let mut line = String::new();
     let read = BufReader::new(&terminal).read_line(&mut line);
     drop(quiet);

@@ -106,10 +106,10 @@ impl BashCall {
                      or cannot be parsed do not go on in the background).",
                     seconds(timeout)
                 );
-                self.end(running, &why, Some(timeout)).await
+                self.end(cx, running, &why, Some(timeout)).await
             }
-            Pause::Cancelled => self.end(running, INTERRUPTED, None).await,
-            Pause::Excess => self.end(running, "[Terminated: the command printed more than 5 GB.]", None).await,
+            Pause::Cancelled => self.end(cx, running, INTERRUPTED, None).await,
+            Pause::Excess => self.end(cx, running, "[Terminated: the command printed more than 5 GB.]", None).await,
         })
     }
 
@@ -121,7 +121,10 @@ impl BashCall {
             () = cx.cancel.cancelled() => None,
         };
         let id = sys::id::base36(9);
-        let scratch = [facts.tasks_dir.join(format!(".{id}.cwd")), facts.tasks_dir.join(format!(".{id}.sh"))];
+        let cage = cx.cage.as_deref();
+        // The command must be able to report its directory, and to nothing else beside it.
+        let dir = cage.and_then(|cage| cage.temp.as_ref()).unwrap_or(&facts.tasks_dir);
+        let scratch = [dir.join(format!(".{id}.cwd")), dir.join(format!(".{id}.sh"))];
         let tracked = spill::create_private(&scratch[0]).is_ok();
         let launch = Launch {
             program: shell.program(facts),
@@ -131,10 +134,12 @@ impl BashCall {
             env_file: facts.env.non_empty("CLAUDE_ENV_FILE"),
             prefix: facts.env.non_empty("CLAUDE_CODE_SHELL_PREFIX"),
             cwd_file: tracked.then_some(&scratch[0]),
+            cage,
         };
-        let capture = Capture::new(limits(&facts.env), spill::new_path(&facts.session_dir));
+        let capture = Capture::new(limits(&facts.env), spill::new_path(&facts.session_dir))
+            .masked(cx.state.masking.mask().stream());
         match launch.start(&self.command, &scratch[1]) {
-            Ok(child) => Ok(Running::new(child, capture, scratch.to_vec())),
+            Ok((child, confined)) => Ok(Running::new(child, capture, scratch.to_vec()).confined(confined)),
             Err(error) => {
                 remove_scratch(scratch.to_vec()).await;
                 let shell = shell.program(facts).path.display();
@@ -148,8 +153,10 @@ impl BashCall {
             cx.state.tasks.read_on(pipe);
         }
         let moved = directory::settle(cx, std::mem::take(&mut running.scratch)).await;
-        let notices: Vec<String> = moved.or(reset).into_iter().collect();
-        let report = Finished { command: &self.command, unsandboxed: self.unsandboxed, code, notices: &notices };
+        let mut notices: Vec<String> = moved.or(reset).into_iter().collect();
+        notices.extend(self.violations(cx, &mut running, code).await);
+        let unsandboxed = self.left_out(cx);
+        let report = Finished { command: &self.command, unsandboxed, code, notices: &notices };
         let outcome = report.outcome(&mut running.capture).await;
         if code == 0 && !running.capture.is_long() {
             note_shown(cx, &self.command, running.capture.head()).await;
@@ -157,14 +164,29 @@ impl BashCall {
         outcome
     }
 
-    async fn end(&self, mut running: Running, why: &str, timeout: Option<Duration>) -> Outcome {
+    /// What the sandbox kept the command from doing.
+    async fn violations(&self, cx: &CallCx, running: &mut Running, code: i32) -> Option<String> {
+        let (cage, confined) = (cx.cage.as_deref()?, running.take_confined()?);
+        let mut found = confined.finish().await;
+        if code != 0 {
+            found.extend(crate::cage::suspected(&report::excerpt(&running.capture)));
+        }
+        cage.report(&self.command, found)
+    }
+
+    /// Whether the command ran outside a sandbox because it asked to.
+    fn left_out(&self, cx: &CallCx) -> bool {
+        self.unsandboxed && cx.cage.is_none()
+    }
+
+    async fn end(&self, cx: &CallCx, mut running: Running, why: &str, timeout: Option<Duration>) -> Outcome {
         if let Err(error) = running.kill().await {
             tracing::debug!(%error, "a command could not be ended cleanly");
         }
         remove_scratch(std::mem::take(&mut running.scratch)).await;
         let result = Structured {
             timed_out_after_ms: timeout.map(millis),
-            dangerously_disable_sandbox: self.unsandboxed,
+            dangerously_disable_sandbox: self.left_out(cx),
             ..Structured::default()
         };
         report::ended(&mut running.capture, why, result).await
@@ -193,7 +215,7 @@ impl BashCall {
             background_task_id: Some(task.id),
             timed_out_after_ms: Some(millis(timeout)),
             background_cwd_hint: hint,
-            dangerously_disable_sandbox: self.unsandboxed,
+            dangerously_disable_sandbox: self.left_out(cx),
             ..Structured::default()
         }
         .outcome(Content::Text(text), false)
@@ -209,7 +231,7 @@ impl BashCall {
         );
         Structured {
             background_task_id: Some(task.id),
-            dangerously_disable_sandbox: self.unsandboxed,
+            dangerously_disable_sandbox: self.left_out(cx),
             ..Structured::default()
         }
         .outcome(Content::Text(text), false)

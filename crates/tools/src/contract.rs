@@ -108,6 +108,8 @@ pub struct CallCx {
     /// Model calls for WebFetch and WebSearch.
     pub model: Arc<dyn SideModel>,
     pub may_read: MayRead,
+    /// The sandbox a command must run in.
+    pub cage: Option<Arc<crate::cage::Cage>>,
 }
 
 /// Whether rules let the model see this path; search results leave the others out.
@@ -120,6 +122,8 @@ pub enum Met {
     Named,
     /// On a walk that follows no links, as a file that is none itself: only its folder needs to be looked at.
     Walked,
+    /// About to be changed: it must still lead where it led when the change was allowed.
+    Changed,
 }
 
 /// What a call came to. There is no Rust error: failures are outcomes the model reads.

@@ -1,6 +1,6 @@
 //! Calls that change one file: they name the path, run alone, off the async thread, and to their end.
 
-use crate::contract::{Call, CallCx, Outcome, Sharing, Workspace};
+use crate::contract::{Call, CallCx, Met, Outcome, Sharing, Workspace};
 use crate::file_work;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -29,6 +29,9 @@ impl<T: FileChange> Call for Changing<T> {
     fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
         file_work::to_the_end(move || {
             let path = cx.workspace.absolute(self.0.path());
+            if !(cx.may_read)(&path, Met::Changed) {
+                return file_work::moved(&path);
+            }
             self.0.change(&cx, &path).unwrap_or_else(|refused| refused)
         })
         .boxed()

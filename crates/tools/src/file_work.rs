@@ -51,6 +51,11 @@ pub(crate) fn denied(path: &Path) -> Outcome {
     Outcome::invalid(format!("{} is covered by a rule that denies reading it.", path.display()))
 }
 
+/// A link was put in the way after the change was allowed.
+pub(crate) fn moved(path: &Path) -> Outcome {
+    Outcome::invalid(format!("{} leads elsewhere since the change was allowed. Nothing was written.", path.display()))
+}
+
 pub(crate) fn io_failed(doing: &str, path: &Path, error: &io::Error) -> Outcome {
     Outcome::failed(format!("Cannot {doing} {}: {error}", path.display()))
 }

@@ -3,6 +3,7 @@
 
 pub mod bash;
 pub mod builtin;
+pub mod cage;
 pub mod contract;
 pub mod edit;
 mod file_change;
@@ -10,6 +11,7 @@ mod file_work;
 pub mod glob;
 pub mod grep;
 pub mod input;
+pub mod masking;
 pub mod multi_edit;
 mod notebook;
 pub mod notebook_edit;

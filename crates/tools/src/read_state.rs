@@ -57,7 +57,14 @@ pub enum Standing {
 
 #[derive(Debug, Default)]
 pub struct ReadState {
-    seen: Mutex<HashMap<PathBuf, Seen>>,
+    seen: Mutex<Known>,
+}
+
+/// What was seen, each with the moment it was last looked at.
+#[derive(Debug, Default)]
+struct Known {
+    files: HashMap<PathBuf, (u64, Seen)>,
+    moment: u64,
 }
 
 impl ReadState {
@@ -74,16 +81,31 @@ impl ReadState {
     /// Seeing less of the same content than before takes nothing away.
     pub fn note(&self, path: &Path, seen: Seen) {
         let key = real(path);
-        let mut map = self.lock();
-        let coverage = match map.get(&key) {
-            Some(old) if old.fingerprint == seen.fingerprint => old.coverage.max(seen.coverage),
+        let mut known = self.lock();
+        known.moment += 1;
+        let moment = known.moment;
+        let coverage = match known.files.get(&key) {
+            Some((_, old)) if old.fingerprint == seen.fingerprint => old.coverage.max(seen.coverage),
             _ => seen.coverage,
         };
-        map.insert(key, Seen { coverage, ..seen });
+        known.files.insert(key, (moment, Seen { coverage, ..seen }));
+    }
+
+    /// The files looked at last, the newest first.
+    pub fn recent(&self, most: usize) -> Vec<PathBuf> {
+        let known = self.lock();
+        let mut files: Vec<_> = known.files.iter().map(|(path, (moment, _))| (*moment, path)).collect();
+        files.sort_unstable_by(|a, b| b.cmp(a));
+        files.into_iter().take(most).map(|(_, path)| path.clone()).collect()
+    }
+
+    /// The conversation no longer holds the others.
+    pub fn forget_all_but(&self, kept: &[PathBuf]) {
+        self.lock().files.retain(|path, _| kept.contains(path));
     }
 
     pub fn get(&self, path: &Path) -> Option<Seen> {
-        self.lock().get(&real(path)).copied()
+        self.lock().files.get(&real(path)).map(|(_, seen)| *seen)
     }
 
     /// Compares with the file as it is: its bytes and its metadata.
@@ -98,12 +120,12 @@ impl ReadState {
 
     /// We changed the file ourselves: what was known of it stays known.
     pub fn rewritten(&self, path: &Path, content: &[u8]) {
-        if let Some(seen) = self.lock().get_mut(&real(path)) {
+        if let Some((_, seen)) = self.lock().files.get_mut(&real(path)) {
             seen.fingerprint = Fingerprint::of(content);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Seen>> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,7 @@
 //! What tools remember within one session. Each part guards itself; no lock is held across an await.
 
 use crate::bash::shell::Shell;
+use crate::masking::Masking;
 use crate::read_state::ReadState;
 use crate::tasks::Tasks;
 use std::path::PathBuf;
@@ -35,6 +36,8 @@ pub struct ToolState {
     pub facts: SessionFacts,
     /// The shell's directory; persists between Bash calls.
     pub cwd: Mutex<PathBuf>,
+    /// What is hidden in results.
+    pub masking: Arc<Masking>,
     /// What the model has seen of which file.
     pub reads: ReadState,
     /// Background tasks.
@@ -50,6 +53,7 @@ pub struct ToolState {
 impl ToolState {
     pub fn new(facts: SessionFacts, cwd: PathBuf) -> Self {
         Self {
+            masking: Arc::new(Masking::new(facts.env.clone())),
             facts,
             cwd: Mutex::new(cwd),
             reads: ReadState::default(),
@@ -61,14 +65,15 @@ impl ToolState {
         }
     }
 
-    /// For an agent of the same session: what it has read and done is its own; background tasks, the shell's snapshot
-    /// and fetched pages are shared.
+    /// For an agent of the same session: what it has read and done is its own; background tasks, the shell's
+    /// snapshot, fetched pages and what is hidden are shared.
     #[must_use]
     pub fn for_agent(&self, facts: SessionFacts, cwd: PathBuf) -> Self {
         Self {
             tasks: Arc::clone(&self.tasks),
             shell: Arc::clone(&self.shell),
             web: Arc::clone(&self.web),
+            masking: Arc::clone(&self.masking),
             ..Self::new(facts, cwd)
         }
     }

@@ -310,6 +310,11 @@ impl Tasks {
         all
     }
 
+    /// How many have ended.
+    pub fn ended(&self) -> usize {
+        self.all().iter().filter(|task| task.status != TaskStatus::Running).count()
+    }
+
     /// Waits until the task has settled, at most `patience`; returns how it stands then.
     pub async fn wait(&self, id: &str, patience: Duration) -> Option<Task> {
         let mut changed = self.shared.changed.subscribe();

@@ -183,7 +183,7 @@ impl WebFetchCall {
 
     async fn ask(&self, page: &str, cx: &CallCx) -> Result<String, String> {
         // A page must not be able to close its own wrapper.
-        let page = page.replace("</page>", "</ page>");
+        let page = cx.state.masking.mask().text(page).replace("</page>", "</ page>");
         let request = SideRequest {
             purpose: SidePurpose::Small,
             system: Some(SYSTEM.to_owned()),

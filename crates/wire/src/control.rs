@@ -1,5 +1,6 @@
 //! The control envelope. Requests a build does not know are answered with the error form, never ignored.
 
+use crate::settings::{Behaviour, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -12,6 +13,9 @@ pub struct Inbound<'a> {
     pub request_id: Option<String>,
     #[serde(borrow, default)]
     pub request: Option<&'a RawValue>,
+    /// Of a `control_response`.
+    #[serde(borrow, default)]
+    pub response: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub message: Option<&'a RawValue>,
     #[serde(default)]
@@ -44,6 +48,17 @@ pub enum ResponseBody<'a> {
 }
 
 impl<'a> ControlResponse<'a> {
+    /// A request that cannot be met as it is.
+    pub fn refused(request_id: &'a str, error: String) -> Self {
+        let response = ResponseBody::Error { request_id, error, error_code: None };
+        Self { kind: "control_response", response }
+    }
+
+    pub fn success(request_id: &'a str, response: serde_json::Value) -> Self {
+        let response = ResponseBody::Success { request_id, response: Some(response) };
+        Self { kind: "control_response", response }
+    }
+
     pub fn unsupported(request_id: &'a str, subtype: &str) -> Self {
         Self {
             kind: "control_response",
@@ -52,6 +67,130 @@ impl<'a> ControlResponse<'a> {
                 error: format!("Unsupported control request: {subtype}"),
                 error_code: Some("unsupported_request"),
             },
+        }
+    }
+}
+
+/// A request of ours to the host.
+#[derive(Debug, Serialize)]
+pub struct ControlRequest<'a, R> {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub request_id: &'a str,
+    pub request: R,
+}
+
+impl<'a, R> ControlRequest<'a, R> {
+    pub fn new(request_id: &'a str, request: R) -> Self {
+        Self { kind: "control_request", request_id, request }
+    }
+}
+
+/// Withdraws a request of ours; whatever answer still comes is ignored.
+#[derive(Debug, Serialize)]
+pub struct ControlCancel<'a> {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub request_id: &'a str,
+}
+
+impl<'a> ControlCancel<'a> {
+    pub fn new(request_id: &'a str) -> Self {
+        Self { kind: "control_cancel_request", request_id }
+    }
+}
+
+/// `can_use_tool`: may this call run?
+#[derive(Debug, Serialize)]
+pub struct CanUseTool<'a> {
+    pub subtype: &'static str,
+    pub tool_name: &'a str,
+    pub display_name: &'a str,
+    pub input: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub permission_suggestions: Vec<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision_reason_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matched_ask_rule: Option<MatchedRule>,
+    pub tool_use_id: &'a str,
+    /// The agent that asks; absent for the main thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct MatchedRule {
+    pub source: &'static str,
+    pub tool_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule_content: Option<String>,
+}
+
+/// The `response` object of a `control_response`.
+#[derive(Debug, Deserialize)]
+pub struct Answer<'a> {
+    pub request_id: String,
+    #[serde(default)]
+    pub subtype: String,
+    #[serde(borrow, default)]
+    pub response: Option<&'a RawValue>,
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+/// What a host says to `can_use_tool`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionAnswer<'a> {
+    pub behavior: String,
+    #[serde(borrow, default)]
+    pub updated_input: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub updated_permissions: Option<Vec<&'a RawValue>>,
+    #[serde(default)]
+    pub message: Option<String>,
+    #[serde(default)]
+    pub interrupt: Option<bool>,
+}
+
+/// One change to rules, mode or directories. Read leniently: what is missing or null is absent.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionUpdate {
+    #[serde(rename = "type")]
+    pub kind: String,
+    #[serde(default)]
+    pub rules: Option<Vec<UpdatedRule>>,
+    #[serde(default)]
+    pub behavior: Option<Behaviour>,
+    #[serde(default)]
+    pub mode: Option<String>,
+    #[serde(default)]
+    pub directories: Option<Vec<String>>,
+    #[serde(default)]
+    pub destination: Option<Source>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UpdatedRule {
+    pub tool_name: String,
+    #[serde(default)]
+    pub rule_content: Option<String>,
+}
+
+impl UpdatedRule {
+    /// As settings files have it.
+    pub fn text(&self) -> String {
+        match &self.rule_content {
+            Some(content) => format!("{}({content})", self.tool_name),
+            None => self.tool_name.clone(),
         }
     }
 }

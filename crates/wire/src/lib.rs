@@ -7,6 +7,7 @@
 pub mod block;
 pub mod control;
 pub mod entry;
+pub mod hooks;
 pub mod mode;
 pub mod names;
 pub mod raw;

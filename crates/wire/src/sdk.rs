@@ -200,8 +200,20 @@ pub struct System {
 pub enum SystemBody {
     Status {
         status: Option<&'static str>,
+        /// Stands beside `compacting` when no one asked for it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        compact_output_chars: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        compact_result: Option<CompactResult>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        compact_error: Option<String>,
         #[serde(rename = "permissionMode", skip_serializing_if = "Option::is_none")]
         permission_mode: Option<&'static str>,
+    },
+    CompactBoundary {
+        compact_metadata: serde_json::Value,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        logical_parent_uuid: Option<String>,
     },
     ApiRetry {
         attempt: u32,
@@ -242,6 +254,22 @@ pub enum SystemBody {
         content: String,
         level: &'static str,
     },
+    HookStarted {
+        hook_id: String,
+        hook_name: String,
+        hook_event: &'static str,
+    },
+    HookResponse {
+        hook_id: String,
+        hook_name: String,
+        hook_event: &'static str,
+        output: String,
+        stdout: String,
+        stderr: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        outcome: &'static str,
+    },
     SessionStateChanged {
         state: &'static str,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -252,6 +280,51 @@ pub enum SystemBody {
         lost: Vec<&'static str>,
         transcript_session_ids: Vec<String>,
     },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CompactResult {
+    Success,
+    Failed,
+}
+
+impl SystemBody {
+    /// A request is on its way.
+    pub fn requesting() -> Self {
+        Self::status(Some("requesting"), None)
+    }
+
+    /// A compaction begins; `characters` of its summary are there when it began by itself.
+    pub fn compacting(characters: Option<u64>) -> Self {
+        Self::status(Some("compacting"), characters)
+    }
+
+    /// A compaction is over.
+    pub fn compacted(result: CompactResult, error: Option<String>) -> Self {
+        Self::Status {
+            status: None,
+            compact_output_chars: None,
+            compact_result: Some(result),
+            compact_error: error,
+            permission_mode: None,
+        }
+    }
+
+    /// The permission mode is another one now.
+    pub fn mode(name: &'static str) -> Self {
+        Self::Status {
+            status: None,
+            compact_output_chars: None,
+            compact_result: None,
+            compact_error: None,
+            permission_mode: Some(name),
+        }
+    }
+
+    fn status(status: Option<&'static str>, compact_output_chars: Option<u64>) -> Self {
+        Self::Status { status, compact_output_chars, compact_result: None, compact_error: None, permission_mode: None }
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]

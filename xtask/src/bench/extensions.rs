@@ -14,7 +14,11 @@ const AGENTS: usize = 200;
 const HOOKS: usize = 100;
 
 pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
-    bench.server.script(&[reply::text(["Hello."])]);
+    let hello = [reply::text(["Hello."])];
+    let first_request = || {
+        bench.server.script(&hello);
+        bench.to_first_request(&TURN)
+    };
     let (empty, kept) = (bench.place.config(), bench.place.config().with_extension("full"));
     fill(&kept)?;
     let swap = |full: bool| -> Result<()> {
@@ -30,11 +34,11 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     };
     let with = || -> Result<Duration> {
         swap(true)?;
-        let first = bench.to_first_request(&TURN);
+        let first = first_request();
         swap(false)?;
         first
     };
-    let (full, without) = medians(bench.times(), with, || bench.to_first_request(&TURN))?;
+    let (full, without) = medians(bench.times(), with, first_request)?;
     fs::remove_dir_all(&kept)?;
     Ok(vec![
         Row::new("1,000 skills, 200 agents, 100 hooks: to first request", Amount::Time(full))

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use serde_json::Value;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
 use testkit::{Finished, Run, Sandbox};
 
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
@@ -51,4 +53,39 @@ pub(crate) fn of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
 
 pub(crate) fn session_of(lines: &[Value]) -> String {
     lines[0]["session_id"].as_str().unwrap().to_owned()
+}
+
+/// Runs the binary on a real terminal, made by `script`, typing each answer when the text before it has appeared. What
+/// the terminal showed; `None` where there is no `script`, which is said.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a terminal is set up from outside"
+)]
+pub(crate) fn on_terminal(sandbox: &Sandbox, args: &str, answers: &[(&str, &str)]) -> Option<String> {
+    let program = "/usr/bin/script";
+    if !cfg!(target_os = "linux") || !std::path::Path::new(program).exists() {
+        eprintln!("not run: there is no `script` to make a terminal with");
+        return None;
+    }
+    let mut command = Command::new(program);
+    command.args(["-q", "-c", &format!("'{EXE}' {args}"), "/dev/null"]).current_dir(sandbox.project());
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", sandbox.home()).env("SHELL", "/bin/sh");
+    command.env("CLAUDE_CONFIG_DIR", sandbox.config_dir());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut typed, mut shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut text = Vec::new();
+    for (question, answer) in answers {
+        let mut byte = [0];
+        while !text.ends_with(question.as_bytes()) {
+            let read = shown.read(&mut byte).unwrap();
+            assert_eq!(read, 1, "{question:?} was not asked: {}", String::from_utf8_lossy(&text));
+            text.push(byte[0]);
+        }
+        typed.write_all(format!("{answer}\n").as_bytes()).unwrap();
+    }
+    shown.read_to_end(&mut text).unwrap();
+    child.wait().unwrap();
+    Some(String::from_utf8_lossy(&text).into_owned())
 }

@@ -6,16 +6,21 @@ use super::worktree::Worktree;
 use super::{AgentTool, Agents, Live, Refused, SendMessage, Spawner, send_message, tool, toolset};
 use crate::command::{COMMAND_QUEUE, Commands};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
-use crate::control::Control;
+use crate::control::{Control, Lanes, ModeChoice};
+use crate::grants::{Bypass, ModeOf};
+use crate::hooks::{Agent, Hooking, Seed};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::lore::{self, Lore, Teaching};
+use crate::pressure::{Pressure, Wishes};
 use crate::prompts::{self, Environment};
+use crate::reload::{Instructions, Watch};
 use crate::resume;
 use crate::scribe::Scribe;
 use crate::session::{HostFlags, InitFacts, Io, Session, Start};
 use crate::side::Side;
 use config::agents::{AgentMemory, Definition};
+use model::catalog::Served;
 use model::{Catalog, Fragment, Identity};
 use permission::Policy;
 use std::collections::BTreeSet;
@@ -23,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use store::{Persist, Transcript};
 use sys::Env;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tools::state::{SessionFacts, ToolState};
 use tools::{Registry, Workspace};
@@ -52,6 +57,11 @@ pub(crate) struct Kit {
     pub ledger: Ledger,
     pub request: RequestSettings,
     pub fallbacks: Vec<String>,
+    /// When its conversation is shortened.
+    pub wishes: Wishes,
+    pub served: Served,
+    /// The main thread's, as hooks are told of it.
+    pub transcript: PathBuf,
     pub teaching: Teaching,
     /// Where skills are declared; `None` when nothing of the disk counts.
     pub roots: Option<config::roots::Roots>,
@@ -121,6 +131,8 @@ pub(super) fn build(
             first.clone_from(&sheet.place);
         }
     }
+    let omits = sheet.definition.omit_claude_md;
+    watch.instructions = if omits { Instructions::None } else { Instructions::WithoutNotes };
     let policy = watch.policy(sheet.mode);
     let mut start = Start::default();
     let mut past = past;
@@ -143,7 +155,19 @@ pub(super) fn build(
     });
     let context = context(kit, sheet, &registry, Arc::clone(&identity), restored)?;
     let (commands, receiver) = mpsc::channel(COMMAND_QUEUE);
+    // A definition's own mode stays, whatever the host chooses for the session.
+    let mode_of = if sheet.mode == live.mode { live.mode_of } else { ModeOf::Definition };
+    let chosen_mode = match mode_of {
+        ModeOf::Session => live.chosen_mode,
+        ModeOf::Definition => watch::channel(None).1,
+    };
     let io = Io {
+        hooks: hooking(kit, sheet, live.hooks, &watch),
+        chosen_mode,
+        mode_of,
+        bypass: live.bypass,
+        asker: live.asker,
+        grants_seen: live.grants_seen,
         env: kit.env.clone(),
         scribe: scribe(kit, sheet, leaf),
         link: live.link,
@@ -168,8 +192,25 @@ pub(super) fn build(
         owed: Vec::new(),
         host: host.clone(),
     };
-    let control = Control::new(receiver, host).within(scope);
+    // It asks the root's host, and only the root's host chooses modes.
+    let lanes = Lanes { commands: receiver, questions: mpsc::channel(1).1 };
+    let modes = ModeChoice { chosen: watch::channel(None).0, bypass: Bypass::Closed };
+    let control = Control::new(lanes, host, modes).within(scope);
     Ok(Child { session: Session { control, context, io, start }, commands, voice })
+}
+
+/// The session's hooks and those of the definition, whose Stop is the agent's.
+fn hooking(kit: &Kit, sheet: &Sheet, seed: Seed, watch: &Watch) -> Hooking {
+    let definition = &sheet.definition;
+    let agent =
+        Agent { id: sheet.id.clone(), kind: definition.name.clone(), transcript: kit.transcript.clone() };
+    let declared = definition.hooks.as_ref().and_then(serde_json::Value::as_object);
+    let own = declared.map(|declared| {
+        let stop = |event: &str| if event == "Stop" { "SubagentStop".to_owned() } else { event.to_owned() };
+        let hooks = declared.iter().map(|(event, groups)| (stop(event), groups.clone())).collect();
+        hooks::Layer { origin: hooks::Origin::Agent { name: definition.name.clone() }, hooks }
+    });
+    seed.for_agent(agent, sheet.place.clone(), own, watch)
 }
 
 fn registry(names: &BTreeSet<String>, own: &Arc<Spawner>, policy: &Policy, lore: &Lore) -> Registry {
@@ -221,7 +262,8 @@ fn context(
     let fallbacks = kit.fallbacks.iter().filter(|name| **name != sheet.model).cloned().collect();
     Ok(Context::new(Parts {
         catalog: Arc::clone(&kit.catalog),
-        history,
+        history: history.into(),
+        pressure: Pressure::new(kit.wishes, &kit.env, kit.served),
         models: Models::new(sheet.model.clone(), fallbacks),
         settings: RequestSettings {
             effort: sheet.effort.clone().or_else(|| kit.request.effort.clone()),

@@ -26,8 +26,8 @@ pub(super) fn judge(ended: &Ended, max_turns: Option<u32>) -> Verdict {
     let text = ended.text.trim();
     let good = |report: String| Verdict { status: TaskStatus::Completed, report, is_error: false };
     match ended.reason {
-        Some(EndReason::Completed) if text.is_empty() => good("(The agent ended without a report.)".into()),
-        Some(EndReason::Completed | EndReason::StructuredRetries) => good(scan(text)),
+        Some(EndReason::Completed | EndReason::StopHookPrevented) if text.is_empty() => good("(The agent ended without a report.)".into()),
+        Some(EndReason::Completed | EndReason::StructuredRetries | EndReason::StopHookPrevented) => good(scan(text)),
         Some(EndReason::MaxTurns) => {
             let turns = max_turns.unwrap_or_default();
             good(with_note(
@@ -38,6 +38,7 @@ pub(super) fn judge(ended: &Ended, max_turns: Option<u32>) -> Verdict {
         Some(EndReason::Budget) => {
             good(with_note(text, "Budget limit reached: the agent was stopped before it was done."))
         }
+        Some(EndReason::HookStopped) => good(with_note(text, "A hook stopped the agent before it was done.")),
         Some(EndReason::AbortedStreaming | EndReason::AbortedTools) | None => Verdict {
             status: TaskStatus::Killed,
             report: with_note(text, "The agent was stopped before it was done."),
@@ -46,6 +47,7 @@ pub(super) fn judge(ended: &Ended, max_turns: Option<u32>) -> Verdict {
         Some(
             EndReason::ApiError
             | EndReason::PromptTooLong
+            | EndReason::RapidRefill
             | EndReason::MaxOutputTokens
             | EndReason::MalformedCalls
             | EndReason::Unrecorded,

@@ -29,6 +29,13 @@ pub(super) struct Running {
     pub(super) seat: Seat,
 }
 
+/// Whether the conversation begins now; one that is taken up again has what hooks said at its beginning.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum First {
+    Yes,
+    No,
+}
+
 /// How it ended.
 #[derive(Debug)]
 pub(super) struct Finished {
@@ -59,7 +66,7 @@ impl Running {
     }
 
     /// Before anything else is said of it.
-    pub(super) async fn announce(&self, prompt: &str) {
+    pub(super) async fn announce(&mut self, prompt: &str, first: First) {
         let started = TaskStarted {
             task_id: self.sheet.id.clone(),
             run_id: Some(self.voice.run_id().to_owned()),
@@ -73,6 +80,11 @@ impl Running {
             prompt: Some(prompt.to_owned()),
         };
         self.agents.kit.host.system(SystemBody::TaskStarted(Box::new(started))).await;
+        let scope = self.session.control.scope().clone();
+        let texts = self.session.io.subagent_start(&scope).await;
+        if first == First::Yes {
+            self.session.start.contexts = texts;
+        }
     }
 
     /// The row of the table of background tasks.
@@ -174,6 +186,7 @@ impl Running {
         for event in io.state.tasks.take_events(Some(id)) {
             tasks::tell(event, io).await;
         }
+        io.hooks.end().await;
         io.side.drain_usage(&mut io.ledger);
         if let Err(error) = io.scribe.transcript().close().await {
             tracing::warn!(%error, agent = id, "the agent's transcript could not be closed");

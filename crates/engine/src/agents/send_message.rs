@@ -2,7 +2,7 @@
 //! stopped stays stopped.
 
 use super::child::Sheet;
-use super::run::Running;
+use super::run::{First, Running};
 use super::tool::{self, Admitted, Candidate};
 use super::worktree::Worktree;
 use super::{Refused, Room, Spawner};
@@ -185,13 +185,13 @@ impl Message {
 
     async fn launch(
         &self,
-        running: Box<Running>,
+        mut running: Box<Running>,
         scope: &tokio_util::sync::CancellationToken,
         content: Box<RawValue>,
         cx: &CallCx,
     ) -> Outcome {
         super::run::write_sidecar(&self.spawner.agents, &running.sheet.id, running.sidecar.clone()).await;
-        running.announce(&self.message).await;
+        running.announce(&self.message, First::No).await;
         let task = tool::launch(running, scope, content, cx).await;
         let text = format!(
             "Agent {} had ended and goes on in the background with your message. You will be told when it has ended.\n\

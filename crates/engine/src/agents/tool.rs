@@ -1,7 +1,7 @@
 //! The Agent tool: starts an agent, and waits for it or does not.
 
 use super::child::{self, Sheet};
-use super::run::{self, Running};
+use super::run::{self, First, Running};
 use super::worktree::Worktree;
 use super::{DEFAULT_TYPE, Live, Refused, Room, Row, Spawner, builtin, report};
 use config::agents::{Definition, Isolation};
@@ -110,7 +110,7 @@ impl AgentCall {
         let sidecar = sidecar_of(&sheet);
         let candidate = Candidate { sheet, sidecar, scope: scope.clone(), room: Room::Needed, past: None };
         let running = admit(spawner, live, candidate);
-        let running = match running {
+        let mut running = match running {
             Admitted::Running(running) => running,
             Admitted::Refused(worktree, why) => {
                 if let Some(worktree) = worktree {
@@ -120,7 +120,7 @@ impl AgentCall {
             }
         };
         run::write_sidecar(&spawner.agents, &running.sheet.id, running.sidecar.clone()).await;
-        running.announce(&self.prompt).await;
+        running.announce(&self.prompt, First::Yes).await;
         if background { Ok(self.detach(running, &scope, &cx).await) } else { Ok(self.wait(running).await) }
     }
 

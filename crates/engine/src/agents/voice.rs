@@ -89,8 +89,12 @@ impl Voice {
                     | SystemBody::TaskNotification(_)
                     | SystemBody::BackgroundTasksChanged { .. }
                     | SystemBody::Informational { .. }
+                    | SystemBody::HookStarted { .. }
+                    | SystemBody::HookResponse { .. }
                     | SystemBody::SessionWritesLost { .. } => true,
+                    // A boundary is one of the main conversation for whoever reads the stream.
                     SystemBody::Status { .. }
+                    | SystemBody::CompactBoundary { .. }
                     | SystemBody::ApiRetry { .. }
                     | SystemBody::ThinkingTokens { .. }
                     | SystemBody::SessionStateChanged { .. } => false,

@@ -36,7 +36,7 @@ pub(super) async fn deliver(
         message,
         parent_tool_use_id: None,
         session_id: io.host.session_id.clone(),
-        uuid: written.uuid,
+        uuid: written.uuid.clone(),
         timestamp: written.timestamp,
         tool_use_result: Some(structured),
         is_replay: false,
@@ -44,22 +44,23 @@ pub(super) async fn deliver(
         agent: None,
     };
     io.host.send(Message::User(Box::new(user))).await;
+    report.lines.push(written.uuid);
     report.results.push(Arc::from(block));
     Ok(())
 }
 
-/// Only the line and the block.
+/// Only the line and the block; the block and the line's uuid.
 pub(super) fn record(
     io: &mut Io,
     tool_use_id: &str,
     assistant_uuid: &str,
     outcome: Outcome,
-) -> Result<Option<Arc<RawValue>>, StoreError> {
+) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
     let structured = outcome.structured.unwrap_or_else(|| failure(&outcome.content));
     let Ok(block) = tool_result(tool_use_id, &outcome.content, outcome.is_error) else { return Ok(None) };
     let line = ResultLine { message: message(&block), structured, assistant_uuid: assistant_uuid.to_owned() };
-    io.scribe.result(line)?;
-    Ok(Some(Arc::from(block)))
+    let written = io.scribe.result(line)?;
+    Ok(Some((Arc::from(block), written.uuid)))
 }
 
 fn message(block: &RawValue) -> Box<RawValue> {

@@ -1,17 +1,29 @@
-//! From a `tool_use` block to a call that may run: find the tool, read the input, ask permission. A prepared call never
-//! comes back here.
+//! From a `tool_use` block to a call that may run: find the tool, read the input, decide, ask the host where the decision
+//! is to ask. A prepared call never comes back here.
 
 use super::ToolUse;
+use crate::ask::{self, Asker, Matter, Reply, Then};
+use crate::cage::{self, Standing};
+use crate::command::Event;
+use crate::hooks::{Ruling, Word};
 use crate::session::Io;
-use permission::{Access, Decision, Facts, Refusal, Request};
+use futures_util::future::BoxFuture;
+use hooks::RequestDecision;
+use permission::{Decision, Facts, Held, Reason, Refusal, Request};
+use serde_json::value::RawValue;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
-use tools::{Call, CallCx, Met, Outcome, Workspace};
+use tools::cage::Cage;
+use tools::{Call, CallCx, Met, Outcome, Sharing, Workspace};
+use wire::hooks::EventName;
+use wire::mode::PermissionMode;
 use wire::sdk::{PermissionDenial, SystemBody};
 
 pub(super) enum Prepared {
     Ready(Box<dyn Call>, CallCx),
     Settled(Outcome),
+    /// The host was asked; `answered` goes on with its reply.
+    Asking(Box<Pending>, BoxFuture<'static, Reply>),
 }
 
 /// Pure: finds the tool and reads its input.
@@ -24,44 +36,293 @@ pub(super) fn parse(used: &ToolUse, io: &Io) -> Result<Box<dyn Call>, Outcome> {
             used.name
         )));
     }
+    read(used, &used.input, io)
+}
+
+fn read(used: &ToolUse, input: &RawValue, io: &Io) -> Result<Box<dyn Call>, Outcome> {
     let Some(tool) = io.registry.find(&used.name) else {
         return Err(Outcome::invalid(format!("No such tool available: {}", used.name)));
     };
-    tool.parse(&used.input).map_err(|e| Outcome::invalid(e.to_string()))
+    if let Some(refused) = io.state.masking.refusal(wire::names::canonical(&used.name), input) {
+        return Err(refused);
+    }
+    tool.parse(input).map_err(|e| Outcome::invalid(e.to_string()))
 }
 
 /// Decides; a refusal is told to the host before its result.
 pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, cancel: CancellationToken) -> Prepared {
-    let workspace = io.workspace();
-    let accesses = call.access(&workspace);
-    if let Some(why) = io.fence.as_ref().and_then(|fence| fence.refuses(&accesses)) {
-        return Prepared::Settled(Outcome::failed(why));
+    io.adopt_mode().await;
+    let mut draft = match Draft::new(used, call, used.input.clone(), cancel, io).await {
+        Ok(draft) => draft,
+        Err(outcome) => return Prepared::Settled(outcome),
+    };
+    let ruling = if io.hooks.listens(EventName::PreToolUse) {
+        let accesses = draft.call.access(&io.workspace());
+        io.before_call(used, accesses, &draft.cancel).await
+    } else {
+        Ruling::default()
+    };
+    if let Some(Word::Deny(message)) = &ruling.word {
+        return Prepared::Settled(refuse(used, by_hook(message), io).await);
     }
-    match judge(used, &accesses, &workspace, io) {
-        Decision::Allow(reason) => {
+    if draft.cancel.is_cancelled() {
+        return Prepared::Settled(Outcome::failed("Not run: the user interrupted the turn."));
+    }
+    if let Some(input) = ruling.input {
+        draft = match draft.rewritten(used, input, io).await {
+            Ok(draft) => draft,
+            Err(outcome) => return Prepared::Settled(outcome),
+        };
+    }
+    let (decision, facts) = match &ruling.word {
+        Some(Word::Allow) => judge(used, &draft, Leave::Hook, io),
+        Some(Word::Ask(_) | Word::Deny(_)) | None => judge(used, &draft, Leave::None, io),
+    };
+    match (decision, ruling.word) {
+        // What a hook wants asked is asked, whatever else would have let it pass.
+        (Decision::Allow(_), Some(Word::Ask(reason))) if io.mode == PermissionMode::DontAsk => Prepared::Settled(
+            refuse(used, by_hook(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await,
+        ),
+        (Decision::Allow(_), Some(Word::Ask(reason))) => ask(used, draft, by_hook(&reason), facts, io).await,
+        (Decision::Allow(reason), _) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
-            Prepared::Ready(call, call_cx(used, workspace, io, cancel))
+            ready(used, draft, facts, io)
         }
-        // Nobody is there to be asked: an ask is a refusal with the same words.
-        Decision::Ask(refusal) | Decision::Deny(refusal) => Prepared::Settled(refuse(used, refusal, io).await),
+        (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
+        (Decision::Ask(refusal), _) => ask(used, draft, refusal, facts, io).await,
     }
 }
 
-fn judge(used: &ToolUse, accesses: &[Access], workspace: &Workspace, io: &Io) -> Decision {
-    let name = wire::names::canonical(&used.name);
-    let request = Request::new(name, accesses).with_input(used.input.get());
-    let needs = io.policy.needs(&request, &workspace.cwd);
-    let facts = Facts::gather(workspace.cwd.clone(), needs, sys::real::path);
-    io.policy.decide(&request, &facts)
+fn by_hook(message: &str) -> Refusal {
+    Refusal { message: message.to_owned(), reason: Reason::Hook(message.to_owned()), path: None }
 }
 
-async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
-    tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "call denied");
+/// Whether a hook gave leave beforehand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leave {
+    None,
+    Hook,
+}
+
+/// A call that is not decided yet.
+struct Draft {
+    call: Box<dyn Call>,
+    /// As the model sent it, or as the host changed it.
+    input: Box<RawValue>,
+    cancel: CancellationToken,
+    held: Held,
+    /// Where a command is locked in.
+    cage: Option<Arc<Cage>>,
+}
+
+impl Draft {
+    async fn new(
+        used: &ToolUse,
+        call: Box<dyn Call>,
+        input: Box<RawValue>,
+        cancel: CancellationToken,
+        io: &Io,
+    ) -> Result<Self, Outcome> {
+        if let Some(why) = io.fence.as_ref().and_then(|fence| fence.refuses(&call.access(&io.workspace()))) {
+            return Err(Outcome::failed(why));
+        }
+        let (held, cage) = confine(used, &input, io)
+            .await
+            .map_err(|error| Outcome::failed(format!("The sandbox could not be set up: {error}")))?;
+        Ok(Self { call, input, cancel, held, cage })
+    }
+
+    /// The same call with another input, which must be readable like the first.
+    async fn rewritten(self, used: &ToolUse, input: Box<RawValue>, io: &Io) -> Result<Self, Outcome> {
+        let call = read(used, &input, io)?;
+        Self::new(used, call, input, self.cancel, io).await
+    }
+}
+
+/// Whether a command runs in the sandbox, in which one, and what that means for permission. Nothing without a sandbox.
+async fn confine(used: &ToolUse, input: &RawValue, io: &Io) -> std::io::Result<(Held, Option<Arc<Cage>>)> {
+    let outside = (Held::Not, None);
+    let Some(confinement) = io.watch.confinement.as_ref().filter(|_| wire::names::canonical(&used.name) == "Bash")
+    else {
+        return Ok(outside);
+    };
+    let Some((command, escaping)) = cage::bash_input(input.get()) else { return Ok(outside) };
+    match confinement.standing(&command, escaping) {
+        Standing::Outside(held) => Ok((held, None)),
+        Standing::Inside => {
+            let (making, rules, mode) = (Arc::clone(confinement), io.watch.rules(), io.mode);
+            let made = tokio::task::spawn_blocking(move || making.cage(&rules, mode)).await;
+            let made = made.map_err(std::io::Error::other)??;
+            for warning in &made.warnings {
+                tracing::warn!(warning, "sandbox");
+            }
+            Ok((confinement.held(&made), Some(Arc::new(made.cage))))
+        }
+    }
+}
+
+/// A call the host was asked about.
+pub(super) struct Pending {
+    draft: Draft,
+    /// What the question was about: where every path led when it was posed.
+    facts: Facts,
+}
+
+impl Pending {
+    pub(super) fn sharing(&self) -> Sharing {
+        self.draft.call.sharing()
+    }
+}
+
+/// Somebody must be asked: first the hooks that answer questions, then the host.
+async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
+    match hook_answer(used, &draft, &facts, io).await {
+        None => {}
+        Some(RequestDecision::Deny { message, interrupt }) => {
+            let message = message.unwrap_or_else(|| "Permission was refused by a hook.".into());
+            let outcome = refuse(used, by_hook(&message), io).await;
+            if interrupt {
+                io.hooks.stop.get_or_insert(message);
+            }
+            return Prepared::Settled(outcome);
+        }
+        Some(RequestDecision::Allow { updated_input, updated_permissions }) => {
+            let updates = updated_permissions.into_iter().filter_map(|update| serde_json::from_value(update).ok());
+            io.grant(updates.collect()).await;
+            if let Some(input) = updated_input.and_then(|input| wire::raw::to_raw(&input).ok()) {
+                draft = match draft.rewritten(used, input, io).await {
+                    Ok(draft) => draft,
+                    Err(outcome) => return Prepared::Settled(outcome),
+                };
+            }
+            // Rules that deny or ask, and safety checks, stay in force.
+            match judge(used, &draft, Leave::Hook, io) {
+                (Decision::Allow(_), facts) => return ready(used, draft, facts, io),
+                (Decision::Deny(refusal), _) => return Prepared::Settled(refuse(used, refusal, io).await),
+                (Decision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
+            }
+        }
+    }
+    ask_host(used, draft, refusal, facts, io).await
+}
+
+async fn hook_answer(used: &ToolUse, draft: &Draft, facts: &Facts, io: &mut Io) -> Option<RequestDecision> {
+    if !io.hooks.listens(EventName::PermissionRequest) {
+        return None;
+    }
+    let accesses = draft.call.access(&io.workspace());
+    let name = wire::names::canonical(&used.name);
+    let request = Request::new(name, &accesses).with_input(draft.input.get());
+    let suggestions = io.policy.suggest(&request, facts);
+    io.answer_by_hook(used, &draft.input, accesses, &suggestions, &draft.cancel).await
+}
+
+async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
+    let host = match &io.asker {
+        Asker::Host(host) => host,
+        Asker::Nobody => return Prepared::Settled(refuse(used, refusal, io).await),
+        Asker::Missing(tool) => {
+            let text = format!(
+                "Error: MCP tool {tool} (passed via --permission-prompt-tool) not found. Available MCP tools: none"
+            );
+            io.host.event(Event::Fault(text)).await;
+            return Prepared::Settled(refuse(used, refusal, io).await);
+        }
+    };
+    let name = wire::names::canonical(&used.name);
+    let accesses = draft.call.access(&io.workspace());
+    let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held);
+    let suggestions = if io.watch.loaded.managed_rules_only { Vec::new() } else { io.policy.suggest(&request, &facts) };
+    let matter = Matter {
+        tool: &used.name,
+        tool_use_id: &used.id,
+        input: &draft.input,
+        accesses: &accesses,
+        refusal: &refusal,
+        facts: &facts,
+        suggestions: &suggestions,
+        agent_id: io.host.agent_id(),
+    };
+    let reply = ask::pose(host, &matter, draft.cancel.clone());
+    tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "the host is asked");
+    let notice = io.notify_of_question(&used.name);
+    let reply = async move {
+        let reply = reply.await;
+        drop(notice);
+        reply
+    };
+    Prepared::Asking(Box::new(Pending { draft, facts }), Box::pin(reply))
+}
+
+/// What the host's answer comes to. Its leave covers what it was asked about: a rule that denies still does, and a path
+/// that leads elsewhere by now is asked about again.
+pub(super) async fn answered(
+    used: &ToolUse,
+    pending: Pending,
+    reply: Reply,
+    io: &mut Io,
+    turn: &CancellationToken,
+) -> Prepared {
+    let Pending { mut draft, facts } = pending;
+    let (input, updates) = match reply {
+        Reply::Allow { input, updates } => (input, updates),
+        Reply::Withdrawn => {
+            return Prepared::Settled(Outcome::failed("Not run: the user interrupted the turn."));
+        }
+        Reply::Deny { message, then } => {
+            if then == Then::EndTurn {
+                turn.cancel();
+            }
+            note_denial(used, io);
+            return Prepared::Settled(Outcome::failed(message));
+        }
+    };
+    if !updates.is_empty() {
+        io.grant(updates).await;
+    }
+    io.adopt_mode().await;
+    let is_changed = input.as_ref().is_some_and(|input| input.get() != draft.input.get());
+    if let Some(input) = input.filter(|_| is_changed) {
+        draft = match draft.rewritten(used, input, io).await {
+            Ok(draft) => draft,
+            Err(outcome) => return Prepared::Settled(outcome),
+        };
+    }
+    match judge(used, &draft, Leave::None, io) {
+        (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
+        (Decision::Ask(refusal), now) if !is_changed && now != facts => ask_host(used, draft, refusal, now, io).await,
+        (Decision::Ask(_) | Decision::Allow(_), now) => ready(used, draft, now, io),
+    }
+}
+
+fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Facts) {
+    let workspace = io.workspace();
+    let accesses = draft.call.access(&workspace);
+    let name = wire::names::canonical(&used.name);
+    let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held);
+    let facts = crate::facts::gather(&io.policy, &request, &workspace.cwd);
+    let decision = match leave {
+        Leave::None => io.policy.decide(&request, &facts),
+        Leave::Hook => io.policy.decide_allowed(&request, &facts),
+    };
+    (decision, facts)
+}
+
+fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &Io) -> Prepared {
+    Prepared::Ready(draft.call, CallCx { cage: draft.cage, ..call_cx(used, facts, io, draft.cancel) })
+}
+
+fn note_denial(used: &ToolUse, io: &mut Io) {
     io.denials.push(PermissionDenial {
         tool_name: used.name.clone(),
         tool_use_id: used.id.clone(),
         tool_input: used.input.clone(),
     });
+}
+
+async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
+    tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "call denied");
+    note_denial(used, io);
     let body = SystemBody::PermissionDenied {
         tool_name: used.name.clone(),
         tool_use_id: used.id.clone(),
@@ -74,7 +335,8 @@ async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
     Outcome::failed(refusal.message)
 }
 
-pub(super) fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: CancellationToken) -> CallCx {
+pub(super) fn call_cx(used: &ToolUse, facts: Facts, io: &Io, cancel: CancellationToken) -> CallCx {
+    let workspace = io.workspace();
     let policy = Arc::clone(&io.policy);
     let folders = sys::real::Folders::default();
     CallCx {
@@ -87,9 +349,12 @@ pub(super) fn call_cx(used: &ToolUse, workspace: Workspace, io: &Io, cancel: Can
             let real = match met {
                 Met::Named => sys::real::path(path),
                 Met::Walked => folders.file(path),
+                // What was decided is what is opened.
+                Met::Changed => return facts.real_location(path).is_none_or(|real| sys::real::path(path) == real),
             };
             !policy.hides(path, &real)
         }),
+        cage: None,
     }
 }
 

@@ -129,7 +129,7 @@ fn refusal(
 async fn call(tool: &dyn Tool, input: &serde_json::Value, scene: &Scene) -> Outcome {
     let Ok(raw) = wire::raw::to_raw(input) else { return Outcome::failed("its input could not be written") };
     match tool.parse(&raw) {
-        Ok(call) => call.run(scene.cx.clone()).await,
+        Ok(call) => tools::masking::run(call, scene.cx.clone()).await,
         Err(error) => Outcome::invalid(error.to_string()),
     }
 }

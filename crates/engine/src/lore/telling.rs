@@ -14,10 +14,10 @@ impl Session {
     /// Loads the skills that the prompt named. The inner error is why they were not loaded.
     pub(crate) async fn load_typed(
         &mut self,
-        opened: Result<Option<Plan>, StoreError>,
+        plan: Option<Plan>,
         token: &CancellationToken,
     ) -> Result<Result<(), String>, StoreError> {
-        let Some(plan) = opened? else { return Ok(Ok(())) };
+        let Some(plan) = plan else { return Ok(Ok(())) };
         let outcome = slash::load(self, plan, token).await?;
         if let Err(why) = &outcome {
             let text = format!("<local-command-stderr>{why}</local-command-stderr>");
@@ -37,7 +37,7 @@ impl Session {
                 let Some(attachment) = Attachment::file(&file) else { continue };
                 self.attach(attachment)?;
             }
-            self.io.grant(rules);
+            self.io.grant_skill(rules);
             let allowed = self.io.watch.loaded.settings.available_models.as_deref();
             self.context.choose_for_turn(skill.model.as_deref(), skill.effort.as_deref(), allowed);
         }
@@ -58,14 +58,8 @@ impl Session {
         let Ok(content) = wire::raw::to_raw(&content) else { return Ok(()) };
         let message = user_message(&content);
         let written = self.io.scribe.skill(message.clone(), tool_use_id)?;
-        self.context.push_text(text);
+        self.context.push_text(text, written.uuid.clone());
         self.io.host.send(Message::User(Box::new(synthetic(message, written, &self.io.host)))).await;
-        Ok(())
-    }
-
-    fn attach(&mut self, attachment: Attachment) -> Result<(), StoreError> {
-        self.io.scribe.attachment(attachment.line)?;
-        self.context.push_text(&attachment.text);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::lore::Teaching;
 use crate::options::{Options, StartError};
+use crate::reload::Watch;
 use config::agents::{Agents, Definition};
 use config::roots::Roots;
 use config::{Loaded, MemoryFile, MemoryScope, Selection};
@@ -83,6 +84,7 @@ pub(super) struct Shared<'a> {
     pub(super) ledger: &'a Ledger,
     pub(super) files: &'a [MemoryFile],
     pub(super) teaching: Teaching,
+    pub(super) watch: &'a Watch,
 }
 
 pub(super) fn kit(opening: &Opening, registry: &Registry, shared: Shared<'_>) -> Kit {
@@ -99,10 +101,13 @@ pub(super) fn kit(opening: &Opening, registry: &Registry, shared: Shared<'_>) ->
         persist: opening.persist(),
         session_dir: opening.session_dir(),
         state: Arc::clone(shared.state),
-        directories: opening.workspace(),
+        directories: opening.workspace(shared.watch),
         ledger: shared.ledger.for_agent(),
         request: opening.request_settings(Arc::clone(shared.identity)),
         fallbacks: opening.fallback_chain(),
+        wishes: opening.wishes(),
+        served: opening.served(),
+        transcript: opening.transcript_path(),
         teaching: shared.teaching,
         roots: opening.roots.clone(),
         memory: shared.files.iter().filter(|file| file.scope != MemoryScope::Auto).cloned().collect(),

@@ -41,8 +41,13 @@ impl Conversation {
     pub(super) fn start(self, name: Option<String>, mode: PermissionMode) -> Start {
         let recorded = self.loaded.as_ref().and_then(|l| l.permission_mode.as_deref());
         let new_mode = recorded.is_some_and(|r| r != mode.as_str()).then_some(mode);
+        let source = match (&self.loaded, self.is_fork) {
+            (None, _) => "startup",
+            (Some(_), true) => "fork",
+            (Some(_), false) => "resume",
+        };
         let fork_of = if self.is_fork { self.loaded } else { None };
-        Start { fork_of, name, new_mode, ..Start::default() }
+        Start { fork_of, source, name, new_mode, ..Start::default() }
     }
 }
 

@@ -1,35 +1,12 @@
-//! What a session is taught from the start: instruction files, where skills may be, the output style.
+//! What a session is taught from the start: where skills may be, the output style.
 
 use super::{DEFAULT_STYLE, Opening};
 use crate::lore::{self, Teaching};
-use config::memory::Memory;
 use config::roots::Roots;
 use config::styles::Style;
 use std::path::PathBuf;
 
 impl Opening {
-    /// Instruction files that hold from the start.
-    pub(super) fn memory(&self) -> Memory {
-        let root = sys::git::root(&self.cwd);
-        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
-        let notes = self.layout.project_dir(&root).join("memory");
-        let memory = config::memory::load(&config::memory::Query {
-            cwd: &self.cwd,
-            env: &self.env,
-            selection: &self.selection,
-            loaded: &self.loaded,
-            added: &self.options.add_dirs.iter().map(|d| self.cwd.join(d)).collect::<Vec<_>>(),
-            notes: Some(&notes),
-        });
-        for left_out in &memory.skipped {
-            tracing::warn!(file = %left_out.path.display(), reason = left_out.reason, "instructions left out");
-        }
-        for finding in &memory.findings {
-            tracing::warn!("{finding}");
-        }
-        memory
-    }
-
     pub(super) fn roots(&self) -> Roots {
         let added: Vec<PathBuf> = self.options.add_dirs.iter().map(|d| self.cwd.join(d)).collect();
         Roots::find(&self.cwd, &self.env, &self.selection, &self.loaded, &added)

@@ -192,6 +192,11 @@ impl Reception {
         self.blocks.iter().filter(|b| b.closed.kind == BlockKind::ToolUse).filter_map(call).collect()
     }
 
+    /// The transcript lines of the blocks.
+    pub(super) fn line_uuids(&self) -> Vec<String> {
+        self.blocks.iter().map(|b| b.uuid.clone()).collect()
+    }
+
     pub(super) fn into_blocks(self) -> Vec<Fragment> {
         self.blocks.into_iter().map(|b| Fragment::new(b.closed.block)).collect()
     }
@@ -216,6 +221,7 @@ fn call(received: &Received) -> Option<ToolUse> {
         input: input.to_owned(),
         assistant_uuid: received.uuid.clone(),
         malformed: received.closed.malformed.clone(),
+        batch: (1, 0),
     })
 }
 

@@ -10,7 +10,7 @@ use crate::shell::reading::Reading;
 use crate::shell::readonly::{self, Look};
 use crate::shell::script::{Join, Redirect, Unit, Word, join_raw};
 use crate::shell::suspects::Suspect;
-use crate::shell::{files, git, removal, wrapper};
+use crate::shell::{files, git, little, removal, wrapper};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::Behaviour;
@@ -24,7 +24,7 @@ impl Policy {
         let reading = Reading::of(command);
         let mut needs = vec![cwd.to_path_buf()];
         needs.extend(files::touched(&reading.suspects, cwd, home).into_iter().map(|file| file.path));
-        let mut walk = Walk::new(cwd, home);
+        let mut walk = Walk::new(cwd, home, Git::Elsewhere);
         for unit in reading.strict.iter().flatten() {
             needs.extend(unit.redirects.iter().filter_map(|redirect| walk.path(&redirect.word)));
             let paths = walk.step(unit).map(|parts| parts.paths).unwrap_or_default();
@@ -56,6 +56,10 @@ impl Policy {
             | Target::Parameter(_)
             | Target::Unjudged(_) => None,
         })
+    }
+
+    pub(super) fn restricts_commands(&self) -> bool {
+        [Behaviour::Deny, Behaviour::Ask].into_iter().any(|behaviour| self.command_rules(behaviour).next().is_some())
     }
 
     /// Path rules also speak of the files that well-known programs and redirections touch.
@@ -131,7 +135,7 @@ impl Policy {
 
     /// What grants each part, in order.
     pub(super) fn judge(&self, units: &[Unit], facts: &Facts, grants: Grants) -> Vec<Judged> {
-        let mut walk = Walk::new(&facts.cwd, self.place.home.as_deref());
+        let mut walk = Walk::new(&facts.cwd, self.place.home.as_deref(), self.git_at(facts));
         let judged = units.iter().map(|unit| {
             let redirects = unit.redirects.iter().all(|redirect| self.may_redirect(redirect, &walk, facts, grants));
             let reads = walk.step(unit).filter(|parts| self.may_look(parts, facts));
@@ -147,6 +151,12 @@ impl Policy {
         judged.collect()
     }
 
+    fn git_at(&self, facts: &Facts) -> Git {
+        let start = normalise(&self.place.cwd);
+        let here = facts.cwd == start || facts.real(&facts.cwd) == Some(start.as_path());
+        if here || facts.own_repository { Git::Own } else { Git::Elsewhere }
+    }
+
     /// A redirection is a read or a write of that file, whatever the command in front of it may do.
     fn may_redirect(&self, redirect: &Redirect, walk: &Walk<'_>, facts: &Facts, grants: Grants) -> bool {
         let Some(open) = walk.path(&redirect.word) else { return false };
@@ -160,26 +170,39 @@ impl Policy {
         let path = Spelled { given: &given, real: facts.real(&open) };
         let whole =
             |rule: &Rule| rule.behaviour == Behaviour::Allow && (rule.covers_tool("Edit") || rule.covers_tool("Write"));
-        let by_mode = self.mode == PermissionMode::AcceptEdits && self.may_change(path);
+        let by_mode = self.mode == PermissionMode::AcceptEdits && self.may_change(path) && !facts.is_shared(&open);
         let ordinary = !path.any(sensitive::is_protected) && !path.any(sensitive::is_secret);
         let named = || self.path_rule(Behaviour::Allow, Kind::Write, path).is_some() || self.rules.iter().any(whole);
         (by_mode && ordinary) || named()
     }
 
     fn unit_grant(&self, unit: &Unit, walk: &Walk<'_>, facts: &Facts) -> Option<Reason> {
-        if let Some(rule) = self.unit_rule(unit) {
+        if let Some(rule) = self.unit_rule(unit, facts) {
             return Some(because(rule));
         }
         let accepts = self.mode == PermissionMode::AcceptEdits && self.edits_in_scope(unit, walk, facts);
         accepts.then_some(Reason::Mode(self.mode))
     }
 
-    fn unit_rule(&self, unit: &Unit) -> Option<&Rule> {
+    /// Whether `git push` goes where it went when the session started.
+    fn pushes_home(&self, words: &[Word], facts: &Facts) -> bool {
+        let (Some(known), Some(target)) = (&self.place.remotes, git::push_target(words)) else { return true };
+        match target {
+            git::PushTarget::Default => *known == facts.remotes,
+            git::PushTarget::Named(name) => {
+                let same = |name: &str| known.get(name) == facts.remotes.get(name);
+                known.contains_key(name) && same(name) && same("")
+            }
+        }
+    }
+
+    fn unit_rule(&self, unit: &Unit, facts: &Facts) -> Option<&Rule> {
         let inner = wrapper::unwrap(&unit.words);
         let exact_only = wrapper::needs_exact_rule(&unit.words) || wrapper::needs_exact_rule(inner);
         let mut texts = vec![unit.text(), join_raw(inner)];
         texts.extend(git::without_directory(inner));
         let lossy = git::loses_work(inner);
+        let exact_only = exact_only || !self.pushes_home(inner, facts);
         let fits = |pattern: &CommandPattern| {
             let speaks_of_it = lossy.as_deref().is_none_or(|command| pattern.names(command));
             (pattern.is_exact() || (!exact_only && speaks_of_it)) && texts.iter().any(|text| pattern.matches(text))
@@ -194,7 +217,10 @@ impl Policy {
             let Some(open) = walk.path(word) else { return false };
             let given = normalise(&open);
             let path = Spelled { given: &given, real: facts.real(&open) };
-            self.may_change(path) && !path.any(sensitive::is_protected) && !path.any(sensitive::is_secret)
+            self.may_change(path)
+                && !facts.is_shared(&open)
+                && !path.any(sensitive::is_protected)
+                && !path.any(sensitive::is_secret)
         })
     }
 
@@ -234,7 +260,7 @@ pub(super) enum Grants {
 fn changes(words: &[Word]) -> Option<Vec<&Word>> {
     let (name, arguments) = words.split_first()?;
     if name.raw == "sed" {
-        return readonly::sed_in_place(arguments);
+        return little::sed_in_place(arguments);
     }
     let flags = match name.raw.as_str() {
         "mkdir" | "rmdir" => "pv",
@@ -278,11 +304,20 @@ struct Walk<'a> {
     start: &'a Path,
     /// The group in which a `cd` stood.
     moved: Option<u32>,
+    git: Git,
+}
+
+/// Which repository git would use where the shell stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Git {
+    Own,
+    /// One that may bring configuration of its own.
+    Elsewhere,
 }
 
 impl<'a> Walk<'a> {
-    fn new(cwd: &'a Path, home: Option<&'a Path>) -> Self {
-        Self { cwd: Some(cwd.to_path_buf()), home, start: cwd, moved: None }
+    fn new(cwd: &'a Path, home: Option<&'a Path>, git: Git) -> Self {
+        Self { cwd: Some(cwd.to_path_buf()), home, start: cwd, moved: None, git }
     }
 
     /// What the unit looks at when it only reads; moves along when it is a `cd`.
@@ -329,7 +364,7 @@ impl<'a> Walk<'a> {
                 // A repository elsewhere may bring configuration that runs programs.
                 Look::Repository => {
                     let here = self.cwd.as_deref().map(normalise);
-                    if here.as_deref() != Some(normalise(self.start).as_path()) {
+                    if self.git == Git::Elsewhere || here.as_deref() != Some(normalise(self.start).as_path()) {
                         return None;
                     }
                 }

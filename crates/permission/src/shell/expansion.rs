@@ -22,6 +22,7 @@ pub(super) fn word(reader: &mut Reader, raw: &str) -> Word {
     let mut out = Word { raw: raw.replace("\\\n", ""), ..Word::default() };
     if openers(raw) > MAX_IN_WORD {
         reader.refuse("a word has too many expansions");
+        reader.out.incomplete = true;
         out.text.push_str(raw);
         return out;
     }
@@ -31,9 +32,10 @@ pub(super) fn word(reader: &mut Reader, raw: &str) -> Word {
         }
     } else {
         reader.refuse("a word cannot be parsed");
+        reader.out.incomplete = true;
         out.text.push_str(raw);
     }
-    if out.raw.starts_with('=') {
+    if out.raw.starts_with('=') && !matches!(out.raw.as_str(), "=" | "==") {
         // zsh replaces `=name` by the path of that program.
         reader.refuse("a word starts with an equals sign");
     }
@@ -49,16 +51,17 @@ pub(super) fn walk(reader: &mut Reader, text: &str) {
 pub(super) fn document(reader: &mut Reader, text: &str) {
     if openers(text) > MAX_IN_WORD {
         reader.refuse("a here-document has too many expansions");
+        reader.out.incomplete = true;
         return;
     }
-    match word::parse_heredoc(text, &reader.options) {
-        Ok(pieces) => {
-            let mut ignored = Word::default();
-            for piece in &pieces {
-                add(reader, piece, &mut ignored, Quoting::Double);
-            }
+    if let Ok(pieces) = word::parse_heredoc(text, &reader.options) {
+        let mut ignored = Word::default();
+        for piece in &pieces {
+            add(reader, piece, &mut ignored, Quoting::Double);
         }
-        Err(_) => reader.refuse("a here-document cannot be parsed"),
+    } else {
+        reader.refuse("a here-document cannot be parsed");
+        reader.out.incomplete = true;
     }
     // The word grammar may see less than the shell does.
     if text.contains(['$', '`']) {
@@ -143,7 +146,8 @@ fn escape(text: &str, out: &mut Word) {
 
 /// Unquoted text: patterns are noted; braces, parentheses and stray quotes refuse.
 fn check_bare(reader: &mut Reader, text: &str, out: &mut Word) {
-    if text.contains(['*', '?', '[']) {
+    // `[` alone is a program.
+    if text.contains(['*', '?', '[']) && out.raw != "[" {
         out.glob = true;
     }
     if text.contains(['(', ')', '`', '\'', '"', '\\', '\n']) {

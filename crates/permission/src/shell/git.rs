@@ -25,6 +25,9 @@ const LOG: &[&str] = &[
     "find-renames=", "diff-algorithm=", "relative",
 ];
 
+const REV_LIST: &[&str] =
+    &["count", "all", "no-merges", "merges", "first-parent", "reverse", "since=", "until=", "max-count="];
+
 #[rustfmt::skip]
 const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
@@ -61,7 +64,18 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { name: "blame", long: &["porcelain", "show-email", "date="], short: "wLesMC0123456789", operands: true },
     Subcommand { name: "describe", long: &["tags", "all", "always", "long", "dirty"], short: "", operands: true },
     Subcommand { name: "merge-base", long: &["all", "is-ancestor", "fork-point"], short: "a", operands: true },
-    Subcommand { name: "rev-list", long: LOG, short: "n0123456789", operands: true },
+    Subcommand { name: "rev-list", long: REV_LIST, short: "n0123456789", operands: true },
+    Subcommand {
+        name: "grep",
+        long: &[
+            "line-number", "ignore-case", "word-regexp", "count", "files-with-matches", "name-only", "fixed-strings",
+            "extended-regexp", "perl-regexp", "no-color", "heading", "break", "show-function", "cached", "untracked",
+        ],
+        short: "niwclEFPepvhHzABC0123456789",
+        operands: true,
+    },
+    Subcommand { name: "cat-file", long: &[], short: "ptse", operands: true },
+    Subcommand { name: "show-ref", long: &["heads", "tags", "head", "verify", "quiet"], short: "dsq", operands: true },
     Subcommand { name: "reflog", long: &["all"], short: "n0123456789", operands: false },
 ];
 
@@ -112,6 +126,26 @@ pub(crate) fn loses_work(words: &[Word]) -> Option<String> {
     loses.then(|| format!("git {sub}"))
 }
 
+/// Where a push goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PushTarget<'a> {
+    /// Wherever the configuration says.
+    Default,
+    /// A remote by its name, or an address.
+    Named(&'a str),
+}
+
+/// The destination of `git push`; `None` for anything else.
+pub(crate) fn push_target(words: &[Word]) -> Option<PushTarget<'_>> {
+    let (git, arguments) = words.split_first()?;
+    let mut rest = arguments.iter().map(|word| word.text.as_str());
+    if git.text != "git" || !rest.any(|word| word == "push") {
+        return None;
+    }
+    // An option with a value of its own is taken for the destination: that asks once too often, never too seldom.
+    Some(rest.find(|word| !word.starts_with('-')).map_or(PushTarget::Default, PushTarget::Named))
+}
+
 /// The operands of a read-only git command, `None` when it may do more. `arguments` follow the word `git`.
 pub(super) fn operands(arguments: &[Word]) -> Option<Vec<&Word>> {
     let rest = match arguments {
@@ -119,7 +153,7 @@ pub(super) fn operands(arguments: &[Word]) -> Option<Vec<&Word>> {
         all => all,
     };
     let (name, rest) = rest.split_first()?;
-    if name.raw == "stash" {
+    if matches!(name.raw.as_str(), "stash" | "worktree") {
         return (rest.len() == 1 && rest[0].raw == "list").then(Vec::new);
     }
     let sub = SUBCOMMANDS.iter().find(|sub| sub.name == name.raw)?;
@@ -144,6 +178,8 @@ impl Subcommand {
     fn takes(&self, option: &str) -> bool {
         if let Some(long) = option.strip_prefix("--") {
             return match long.split_once('=') {
+                // Signatures are checked by a program the configuration names.
+                Some((_, value)) if value.contains("%G") => false,
                 Some((name, _)) => self.long.iter().any(|known| known.strip_suffix('=') == Some(name)),
                 None => self.long.contains(&long),
             };
@@ -151,7 +187,9 @@ impl Subcommand {
         let mut letters = option[1..].chars();
         let Some(first) = letters.next() else { return false };
         // `-n5`, `-Sneedle`, `-L1,5:f`: the rest of the word is the value. Anything else is a cluster of flags.
-        let valued = matches!(first, 'n' | 'S' | 'G' | 'L' | 'U' | 'M' | 'C') && self.short.contains(first);
+        let takes_value = !matches!(self.name, "grep" | "shortlog" | "show-ref" | "cat-file");
+        let valued =
+            takes_value && matches!(first, 'n' | 'S' | 'G' | 'L' | 'U' | 'M' | 'C') && self.short.contains(first);
         self.short.contains(first) && (valued || letters.all(|letter| self.short.contains(letter)))
     }
 }

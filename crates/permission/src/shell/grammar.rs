@@ -25,12 +25,29 @@ pub(crate) struct Parsed {
     pub(crate) data: Vec<String>,
     /// The first thing that is not plain.
     pub(crate) opaque: Option<Opaque>,
+    /// Some text inside was not read to its end: the suspects are not all there are.
+    pub(crate) incomplete: bool,
 }
 
 pub(crate) fn parse(text: &str) -> Result<Parsed, Opaque> {
-    let mut reader = Reader { out: Parsed::default(), options: ParserOptions::default(), depth: 0, scopes: 0 };
-    reader.program(text)?;
-    Ok(reader.out)
+    if has_huge_number(text) {
+        return Err("it has a number that is too long");
+    }
+    // The library gives up on some broken texts with a panic: no reason to take the session down with it.
+    let read = || {
+        let mut reader = Reader { out: Parsed::default(), options: ParserOptions::default(), depth: 0, scopes: 0 };
+        reader.program(text)?;
+        Ok(reader.out)
+    };
+    std::panic::catch_unwind(read).unwrap_or(Err("it cannot be parsed"))
+}
+
+/// `~99…9` and `{1..99…9}`: the word grammar reads these into machine numbers.
+fn has_huge_number(text: &str) -> bool {
+    let digits = |run: &&str| run.len() > 17;
+    let at = |run: &str| run.as_ptr() as usize - text.as_ptr() as usize;
+    let before = |run: &&str| text[..at(run)].ends_with(['~', '+', '-', '{', '.']);
+    text.split(|c: char| !c.is_ascii_digit()).filter(digits).any(|run| before(&run))
 }
 
 pub(super) struct Reader {
@@ -74,11 +91,13 @@ impl Reader {
     pub(super) fn nested(&mut self, text: &str) {
         self.refuse("it has a command substitution");
         if self.depth >= MAX_DEPTH {
+            self.out.incomplete = true;
             return;
         }
         self.depth += 1;
         // A broken inner text leaves its commands to the other readings.
         if self.program(text).is_err() {
+            self.out.incomplete = true;
             self.refuse("it cannot be parsed");
         }
         self.depth -= 1;

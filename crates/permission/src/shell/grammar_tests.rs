@@ -92,3 +92,14 @@ fn characters_beyond_ascii_are_safe() {
     }
     assert_eq!(texts("caf\u{e9} 'd\u{e9}j\u{e0}' && echo \u{fc}"), ["caf\u{e9} 'd\u{e9}j\u{e0}'", "echo \u{fc}"]);
 }
+
+#[test]
+fn texts_the_library_gives_up_on_are_only_opaque() {
+    // [CLI-188]
+    let nines = "9".repeat(30);
+    for text in [format!("ls ~{nines}"), format!("ls ~+{nines}"), format!("ls {{1..{nines}}}"), "echo $(cat <<E".into()]
+    {
+        assert!(super::super::reading::Reading::of(&text).strict.is_err(), "{text}");
+    }
+    assert!(super::super::reading::Reading::of(&format!("echo {nines}")).strict.is_ok());
+}

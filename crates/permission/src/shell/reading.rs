@@ -18,13 +18,15 @@ pub(crate) struct Reading {
     pub(crate) strict: Result<Vec<Unit>, Opaque>,
     pub(crate) suspects: Vec<Suspect>,
     spellings: Vec<String>,
+    /// The name of some program is known only when it runs.
+    pub(crate) hides_program: bool,
     /// Some part was too large to spell out: every deny and ask rule must be taken to match.
     overflow: bool,
 }
 
 impl Reading {
     pub(crate) fn of(command: &str) -> Self {
-        let (strict, suspects) = read(command);
+        let Read { strict, suspects, hides_program } = read(command);
         let mut spellings = Vec::new();
         let mut overflow = suspects::is_cut(&suspects);
         for suspect in &suspects {
@@ -32,7 +34,7 @@ impl Reading {
         }
         spellings.sort_unstable();
         spellings.dedup();
-        Self { whole: squeeze(command), strict, suspects, spellings, overflow }
+        Self { whole: squeeze(command), strict, suspects, spellings, hides_program, overflow }
     }
 
     /// Whether `test` says yes to any spelling of any command that might start.
@@ -41,9 +43,15 @@ impl Reading {
     }
 }
 
-fn read(command: &str) -> (Result<Vec<Unit>, Opaque>, Vec<Suspect>) {
+struct Read {
+    strict: Result<Vec<Unit>, Opaque>,
+    suspects: Vec<Suspect>,
+    hides_program: bool,
+}
+
+fn read(command: &str) -> Read {
     if command.len() > MAX_PARSED {
-        return (Err("it is too long"), suspects::find(command));
+        return Read { strict: Err("it is too long"), suspects: suspects::find(command), hides_program: false };
     }
     let parsed = grammar::parse(command);
     let opinion = second::read(command);
@@ -54,11 +62,18 @@ fn read(command: &str) -> (Result<Vec<Unit>, Opaque>, Vec<Suspect>) {
     if let Some(opinion) = &opinion {
         found.extend(opinion.suspects.iter().filter(|suspect| !found.contains(suspect)).cloned().collect::<Vec<_>>());
     }
+    // The scanner takes tests and patterns for programs: it is asked only where there is no grammar.
+    let hides_program = match &parsed {
+        Ok(parsed) if !parsed.incomplete => parsed.suspects.iter().any(Suspect::hides_program),
+        Ok(_) | Err(_) => found.iter().any(Suspect::hides_program),
+    };
     let strict = parsed.and_then(|parsed| {
         found.extend(parsed.suspects.iter().filter(|suspect| !found.contains(suspect)).cloned().collect::<Vec<_>>());
         strict(command, parsed, opinion.as_ref())
     });
-    (strict, found)
+    let braced: Vec<Suspect> = found.iter().filter_map(Suspect::braced).collect();
+    found.extend(braced);
+    Read { strict, suspects: found, hides_program }
 }
 
 fn strict(command: &str, parsed: grammar::Parsed, opinion: Option<&second::Opinion>) -> Result<Vec<Unit>, Opaque> {

@@ -1,8 +1,8 @@
 //! Programs that only read, with the options they may be given. The table is the whole knowledge: a program, option or
 //! form that is not in it makes the command ask. Options that follow links while searching are left out on purpose.
 
-use super::git;
 use super::script::Word;
+use super::{docker, git, little};
 
 /// What a read-only command would look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ struct Program {
     flags: &'static str,
     /// Short options with a value (in the same word or the next).
     valued: &'static str,
-    /// Long options; a trailing `=` means that the value must stand in the same word.
+    /// Long options; a trailing `=` means that a value must stand in the same word, a `:` that it may be the next one.
     long: &'static [&'static str],
 }
 
@@ -60,17 +60,23 @@ const fn program(
 const GREP: &[&str] = &[
     "ignore-case", "invert-match", "word-regexp", "line-regexp", "count", "line-number", "files-with-matches",
     "files-without-match", "only-matching", "quiet", "no-messages", "with-filename", "no-filename", "recursive",
-    "extended-regexp", "fixed-strings", "perl-regexp", "color=", "include=", "exclude=", "exclude-dir=", "max-count=",
-    "context=", "after-context=", "before-context=", "regexp=", "no-ignore-case",
+    "extended-regexp", "fixed-strings", "perl-regexp", "color=", "include:", "exclude:", "exclude-dir:", "max-count:",
+    "context=", "after-context=", "before-context=", "regexp:", "no-ignore-case",
 ];
 
 #[rustfmt::skip]
 const RG: &[&str] = &[
     "ignore-case", "smart-case", "case-sensitive", "invert-match", "word-regexp", "line-regexp", "count", "line-number",
     "no-line-number", "files-with-matches", "files-without-match", "only-matching", "quiet", "with-filename", "no-filename",
-    "fixed-strings", "multiline", "hidden", "no-ignore", "files", "no-heading", "heading", "color=", "glob=", "type=",
-    "type-not=", "max-count=", "max-depth=", "context=", "after-context=", "before-context=", "regexp=", "sort=",
-    "max-columns=", "trim", "stats", "json", "vimgrep", "column",
+    "fixed-strings", "multiline", "hidden", "no-ignore", "files", "no-heading", "heading", "color:", "glob:", "type:",
+    "type-not:", "max-count:", "max-depth:", "context:", "after-context:", "before-context:", "regexp:", "sort:",
+    "max-columns:", "trim", "stats", "json", "vimgrep", "column",
+];
+
+#[rustfmt::skip]
+const FD: &[&str] = &[
+    "hidden", "no-ignore", "ignore-case", "case-sensitive", "glob", "fixed-strings", "absolute-path", "full-path", "print0",
+    "extension:", "type:", "max-depth:", "min-depth:", "exclude:", "max-results:", "changed-within:", "changed-before:", "color:",
 ];
 
 use Operands::{Content, Names, OneFile, PatternThenContent, Text};
@@ -106,7 +112,10 @@ const PROGRAMS: &[Program] = &[
     program("uniq", OneFile, "cdDiuz", "fsw", &["count", "repeated", "unique", "ignore-case"]),
     program("tr", Text, "cCdst", "", &["delete", "squeeze-repeats", "complement"]),
     program("od", Content, "abcdfiloxsv", "AjNtw", &[]),
-    program("strings", Content, "af", "ntn", &[]),
+    program("strings", Content, "af", "nt", &[]),
+    program("xxd", OneFile, "bEeiup", "clsgo", &[]),
+    program("hexdump", Content, "bCcdovx", "ns", &[]),
+    program("pr", Content, "dFfmtT", "lwoh", &[]),
     program("md5sum", Content, "btz", "", &[]),
     program("sha1sum", Content, "btz", "", &[]),
     program("sha256sum", Content, "btz", "", &[]),
@@ -115,7 +124,7 @@ const PROGRAMS: &[Program] = &[
     program("fgrep", PatternThenContent, "abchHiIlLnoqrsvwx0123456789", "eABCm", GREP),
     program("rg", PatternThenContent, "aFHIilnNoPqSsUuvwxcp.0", "eABCgmtTjM", RG),
     program("stat", Names, "Lft", "c", &["format=", "printf=", "dereference", "file-system", "terse"]),
-    program("file", Names, "bihLkpz", "", &["brief", "mime", "mime-type", "mime-encoding", "dereference"]),
+    program("file", Names, "bihLkp", "", &["brief", "mime", "mime-type", "mime-encoding", "dereference"]),
     program("du", Names, "abchHklmsSx0", "d", &["all", "human-readable", "summarize", "max-depth=", "total", "apparent-size"]),
     program("df", Names, "ahHiklPT", "", &["human-readable", "total", "print-type"]),
     program("tree", Names, "adfhilpqrstuvACDFIJNQSUX", "LPI", &["dirsfirst", "noreport", "gitignore", "prune", "du", "si"]),
@@ -137,6 +146,14 @@ const PROGRAMS: &[Program] = &[
     program("seq", Text, "w", "fs", &[]),
     program("expr", Text, "", "", &[]),
     program("which", Text, "a", "", &["all"]),
+    program("type", Text, "afptP", "", &[]),
+    program("help", Text, "dms", "", &[]),
+    program("getconf", Text, "a", "", &[]),
+    program("tput", Text, "", "", &[]),
+    program("pgrep", Text, "cfilnox", "uUtPgG", &[]),
+    program("ss", Text, "046aehilmnopstuwx", "", &["listening", "numeric", "processes", "summary", "tcp", "udp", "all"]),
+    program("fd", PatternThenContent, "aFgHIips0", "dEet", FD),
+    program("fdfind", PatternThenContent, "aFgHIips0", "dEet", FD),
     program("tsort", Content, "", "", &[]),
     program("numfmt", Text, "", "", &["to=", "from=", "suffix=", "field=", "grouping"]),
     program("date", Operands::None, "uR", "", &["utc", "iso-8601", "iso-8601=", "rfc-3339=", "rfc-email"]),
@@ -154,8 +171,13 @@ pub(crate) fn looks(words: &[Word]) -> Option<Vec<Look<'_>>> {
         "cd" => enter(arguments),
         "git" => git_looks(arguments),
         "find" => find(arguments),
-        "sed" => sed(arguments),
-        "awk" => awk(arguments),
+        "sed" => little::sed(arguments),
+        "awk" => little::awk(arguments),
+        "jq" => little::jq(arguments),
+        "docker" | "podman" => docker::looks(arguments),
+        "man" => man(arguments),
+        "command" => resolved(arguments),
+        "node" | "python" | "python3" => version(arguments),
         "date" => date(arguments),
         "test" => test(arguments),
         "[" => test(arguments.split_last().filter(|(last, _)| last.raw == "]")?.1),
@@ -204,6 +226,10 @@ impl Program {
             // Text is printed, but an unquoted pattern prints file names.
             Operands::None | Text => Some(operands.iter().filter_map(|word| expanded(word)).collect()),
             Content | Names | OneFile | PatternThenContent => {
+                // GNU binutils read further arguments from `@file`.
+                if self.name == "strings" && operands.iter().any(|word| word.text.starts_with('@')) {
+                    return None;
+                }
                 let content = self.operands != Names;
                 // With write- or exec-capable options a file name could pose as an option.
                 if self.name == "sort" && operands.iter().any(|word| word.glob) {
@@ -227,9 +253,12 @@ impl Program {
         if let Some(long) = word.text.strip_prefix("--") {
             let name = long.split_once('=').map_or(long, |(name, _)| name);
             let inline = long.contains('=');
-            let known = |form: &&str| if inline { form.strip_suffix('=') == Some(name) } else { *form == name };
-            self.long.iter().find(|form| known(form))?;
-            return Some(Opt { letter: None, long: Some(name), needs_value: false });
+            let required = |form: &str| form.strip_suffix(':') == Some(name);
+            let known = |form: &&str| {
+                required(form) || if inline { form.strip_suffix('=') == Some(name) } else { *form == name }
+            };
+            let form = self.long.iter().find(|form| known(form))?;
+            return Some(Opt { letter: None, long: Some(name), needs_value: !inline && required(form) });
         }
         let mut recursive = None;
         for (at, letter) in word.text[1..].char_indices() {
@@ -267,6 +296,26 @@ fn echo<'a>(name: &str, arguments: &'a [Word]) -> Option<Vec<Look<'a>>> {
     let assigns =
         name == "printf" && arguments.first().is_some_and(|word| word.text.starts_with('-') && word.text != "--");
     (!assigns).then(|| arguments.iter().filter_map(expanded).collect())
+}
+
+/// A page by its name; anything else may be a file or choose a pager.
+fn man(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    let plain = |word: &Word| word.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+'));
+    let named = |word: &Word| !word.text.is_empty() && !word.text.starts_with('-') && plain(word);
+    (!arguments.is_empty() && arguments.len() < 3 && arguments.iter().all(named)).then(Vec::new)
+}
+
+/// `command -v`: where a name leads.
+fn resolved(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    let (flag, names) = arguments.split_first()?;
+    let asks = matches!(flag.raw.as_str(), "-v" | "-V") && !names.iter().any(|word| word.glob || word.tilde);
+    asks.then(Vec::new)
+}
+
+/// Interpreters that look at nothing of the project before they say who they are.
+fn version(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    let [flag] = arguments else { return None };
+    matches!(flag.raw.as_str(), "--version" | "-v" | "-V").then(Vec::new)
 }
 
 fn enter(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
@@ -322,67 +371,6 @@ fn find(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
     Some(looks)
 }
 
-/// Line selection and plain substitution only: scripts can write files and run programs.
-fn sed(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
-    let options =
-        arguments.iter().take_while(|word| matches!(word.raw.as_str(), "-n" | "-E" | "-r" | "-s" | "-u")).count();
-    let (script, files) = arguments[options..].split_first()?;
-    let mut harmless = script.text.split(';').map(str::trim).peekable();
-    let fits = harmless.peek().is_some() && harmless.all(|part| is_line_selection(part) || is_substitution(part));
-    if !fits || script.glob || files.iter().any(|word| word.text.starts_with('-') || word.glob) {
-        return None;
-    }
-    Some(files.iter().map(Look::Path).collect())
-}
-
-/// The files of a `sed -i` whose script only selects or substitutes.
-pub(crate) fn sed_in_place(arguments: &[Word]) -> Option<Vec<&Word>> {
-    let in_place = |word: &Word| {
-        let suffix = word.text.strip_prefix("--in-place").map(|rest| rest.strip_prefix('=').unwrap_or(rest));
-        suffix.or(word.text.strip_prefix("-i")).is_some_and(|suffix| !suffix.contains(['/', '*']))
-    };
-    let is_option = |word: &&Word| in_place(word) || matches!(word.raw.as_str(), "-n" | "-E" | "-r" | "-s" | "-u");
-    let options = arguments.iter().take_while(is_option).count();
-    if !arguments[..options].iter().any(in_place) {
-        return None;
-    }
-    let (script, files) = arguments[options..].split_first()?;
-    let fits = script.text.split(';').map(str::trim).all(|part| is_line_selection(part) || is_substitution(part));
-    let plain = !script.glob && files.iter().all(|word| !word.text.starts_with('-') && !word.glob);
-    (fits && plain && !files.is_empty()).then(|| files.iter().collect())
-}
-
-fn is_line_selection(script: &str) -> bool {
-    let Some(address) = script.strip_suffix(['p', 'd', 'q']) else { return false };
-    address.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '$' | '~' | '+' | ' '))
-}
-
-fn is_substitution(script: &str) -> bool {
-    let Some(body) = script.strip_prefix("s/") else { return false };
-    let mut parts = body.split('/');
-    let (Some(_), Some(_), Some(flags), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
-        return false;
-    };
-    !body.contains(['\\', '\n']) && flags.chars().all(|c| matches!(c, 'g' | 'p' | 'I' | 'i') || c.is_ascii_digit())
-}
-
-/// Field printing only: programs can write files and run others.
-fn awk(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
-    let mut rest = arguments;
-    while let [flag, after @ ..] = rest
-        && flag.raw.starts_with("-F")
-    {
-        rest = if flag.raw == "-F" { after.get(1..)? } else { after };
-    }
-    let (script, files) = rest.split_first()?;
-    let body = script.text.trim().strip_prefix('{')?.strip_suffix('}')?.trim().strip_prefix("print")?;
-    let fields = body.chars().all(|c| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | 'N' | 'R' | 'F'));
-    if !fields || files.iter().any(|word| word.text.starts_with('-') || word.text.contains('=') || word.glob) {
-        return None;
-    }
-    Some(files.iter().map(Look::Path).collect())
-}
-
 fn date(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
     let shown = |word: &Word| {
         let options = ["-u", "-R", "--utc", "--iso-8601", "-Iseconds", "-I"];
@@ -391,14 +379,18 @@ fn date(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
     arguments.iter().all(shown).then(Vec::new)
 }
 
-/// File tests only: `-v` and arithmetic comparisons evaluate their operands.
+/// Tests of files and texts; `-v` and arithmetic comparisons evaluate their operands.
 fn test(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    if arguments.iter().any(|word| word.glob || word.tilde) {
+        return None;
+    }
     match arguments {
-        [flag, path]
-            if matches!(flag.raw.as_str(), "-e" | "-f" | "-d" | "-r" | "-w" | "-x" | "-s" | "-L") && !path.glob =>
-        {
+        [not, rest @ ..] if not.raw == "!" && !rest.is_empty() => test(rest),
+        [flag, path] if matches!(flag.raw.as_str(), "-e" | "-f" | "-d" | "-r" | "-w" | "-x" | "-s" | "-L") => {
             Some(vec![Look::Path(path)])
         }
+        [flag, _] if matches!(flag.raw.as_str(), "-z" | "-n") => Some(Vec::new()),
+        [_, operator, _] if matches!(operator.raw.as_str(), "=" | "==" | "!=") => Some(Vec::new()),
         _ => None,
     }
 }

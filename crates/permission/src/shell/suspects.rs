@@ -1,6 +1,7 @@
 //! The generous reading: every program name that the shell might start, however it is wrapped, quoted or nested. It
 //! errs on the side of finding too much, so it must never be used to allow anything.
 
+use super::braces;
 use super::wrapper::{base_name, may_run_others};
 
 /// How deep substitutions and quoted scripts are followed.
@@ -43,10 +44,66 @@ impl Suspect {
         if starts.len() > MAX_STARTS || into.len() > MAX_SPELLINGS {
             return false;
         }
+        let runs_others = starts.len() > 1;
         for start in starts {
-            into.extend(spellings(&self.words[start..]));
+            let words = &self.words[start..];
+            into.extend(spellings(words));
+            // `alias l=curl`, `env --split-string='curl x'`: what follows the equals sign may run as well.
+            if let Some((_, value)) = words[0].split_once('=').filter(|(_, value)| runs_others && !value.is_empty()) {
+                let tail: Vec<String> = [value.to_owned()].into_iter().chain(words[1..].iter().cloned()).collect();
+                into.extend(spellings(&tail));
+            }
         }
         true
+    }
+
+    /// Whether the name of what runs is known only when it runs.
+    pub(crate) fn hides_program(&self) -> bool {
+        let mut words = self.words.iter().skip_while(|word| is_prelude(word)).map(String::as_str);
+        let Some(program) = words.next().map(base_name) else { return false };
+        if is_dynamic(program) {
+            return true;
+        }
+        let rest: Vec<&str> = words.collect();
+        // Text that is run is a script of its own.
+        let scripts = rest.iter().copied().filter(|word| is_script(word) || word.contains('='));
+        let joined = (program == "eval").then(|| rest.join(" "));
+        if may_run_others(program)
+            && scripts.chain(joined.as_deref()).any(|script| find(script).iter().any(Self::is_opaque_script))
+        {
+            return true;
+        }
+        if SHELLS.contains(&program) {
+            // Text from standard input, or from a variable.
+            let code = rest.iter().position(|word| word.starts_with('-') && word.contains('c'));
+            return match code {
+                Some(at) => rest.get(at + 1).is_some_and(|word| is_dynamic(word)),
+                None => rest.iter().all(|word| word.starts_with('-')),
+            };
+        }
+        let operand = |word: &&&str| {
+            let is_number = word.trim_end_matches(['s', 'm', 'h', 'd']).chars().all(|c| c.is_ascii_digit() || c == '.');
+            !word.starts_with('-') && !is_prelude(word) && !is_number
+        };
+        HANDING_ON.contains(&program) && rest.iter().find(operand).is_some_and(|word| is_dynamic(base_name(word)))
+    }
+
+    /// Inside a script only plain forms are looked into: what wraps further is found by the scan itself.
+    fn is_opaque_script(&self) -> bool {
+        let program = self.words.iter().find(|word| !is_prelude(word)).map(|word| base_name(word));
+        program.is_some_and(|program| {
+            let reads_stdin = SHELLS.contains(&program) && self.words.iter().skip(1).all(|word| word.starts_with('-'));
+            is_dynamic(program) || braces::has_list(program) || reads_stdin
+        })
+    }
+
+    /// The suspect after brace expansion, when that changes it.
+    pub(crate) fn braced(&self) -> Option<Self> {
+        if !self.words.iter().any(|word| braces::has_list(word)) {
+            return None;
+        }
+        let words = braces::expand(&self.words);
+        Some(words.map_or_else(cut, |words| Self { words, ..self.clone() }))
     }
 
     /// Calls `test` with the program (its base name) and arguments at each place one may start.
@@ -64,8 +121,32 @@ impl Suspect {
         if may_run_others(base_name(program)) {
             return (skipped..self.words.len()).collect();
         }
-        vec![skipped]
+        let mut starts = vec![skipped];
+        if base_name(program) == "git" {
+            // `git bisect run x`, `git submodule foreach x`.
+            let at = self.words.iter().position(|word| matches!(word.as_str(), "run" | "foreach"));
+            starts.extend(at.map(|at| at + 1).filter(|at| *at < self.words.len()));
+        }
+        starts
     }
+}
+
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"];
+
+/// Programs that run their first operand.
+#[rustfmt::skip]
+const HANDING_ON: &[&str] = &[
+    "env", "sudo", "doas", "timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "exec", "noglob", "nocorrect",
+    "xargs", "watch", "ionice", "setsid", "strace", "ltrace", "eval", "coproc", "busybox", "unbuffer", "systemd-run", "parallel",
+];
+
+/// Whether the text is more than one plain word, so that a shell would make something else of it.
+fn is_script(text: &str) -> bool {
+    text.contains([' ', '\t', '\n', ';', '|', '&', '$', '`', '\'', '"', '\\', '(', '{', '<', '>'])
+}
+
+fn is_dynamic(name: &str) -> bool {
+    name.contains(['$', '`', '*', '?']) || (name.contains('[') && name.contains(']'))
 }
 
 /// Keywords and assignments that stand before a program.
@@ -83,9 +164,14 @@ fn is_name(text: &str) -> bool {
 fn spellings(words: &[String]) -> Vec<String> {
     let Some((program, arguments)) = words.split_first() else { return Vec::new() };
     let mut all = vec![words.join(" ")];
-    let base = base_name(program);
+    // zsh replaces `=name` by the path of that program.
+    let base = base_name(program).trim_start_matches('=');
     if base != program {
         all.push(join(base, arguments));
+    }
+    // Where the file system does not tell case apart, neither does the shell.
+    if base.chars().any(char::is_uppercase) {
+        all.push(join(&base.to_lowercase(), arguments));
     }
     if base == "git" {
         let options = arguments.iter().take_while(|word| word.starts_with('-')).count();
@@ -193,11 +279,17 @@ impl Scanner<'_, '_> {
         if suspect == Suspect::default() {
             return;
         }
-        let runs_text = suspect.words.iter().any(|word| may_run_others(base_name(word)));
+        let runs_text = suspect.words.iter().any(|word| may_run_others(base_name(word)) || base_name(word) == "git");
         if runs_text {
-            // `sh -c '…'`, `eval "…"`: every argument may be a script.
-            for word in suspect.words.iter().filter(|word| word.contains([' ', ';', '\n', '|', '&', '$', '`'])) {
-                scan(word, self.depth + 1, self.found);
+            // `sh -c '…'`, `eval "…"`, `git -c alias.x='!…'`: every argument may be a script, or hold one behind a mark.
+            let is_git = suspect.words.iter().any(|word| base_name(word) == "git");
+            for word in suspect.words.iter().filter(|word| is_script(word)) {
+                if !is_git {
+                    scan(word, self.depth + 1, self.found);
+                }
+                if let Some((_, script)) = word.split_once(if is_git { "=!" } else { "=" }) {
+                    scan(script, self.depth + 1, self.found);
+                }
             }
         }
         self.found.push(suspect);
@@ -279,7 +371,9 @@ impl Scanner<'_, '_> {
         let start = self.rest.len() - body.len();
         let body = &self.rest[start..];
         let end = closing(body, close);
-        scan(&body[..end], self.depth + 1, self.found);
+        // The parenthesis after a pattern of `case` closes nothing: then the rest may belong to it as well.
+        let inner = if body[..end].contains("case") { body } else { &body[..end] };
+        scan(inner, self.depth + 1, self.found);
         // What it yields is unknown; the mark keeps the word from looking empty.
         self.push_str("$()");
         self.rest = body.get(end + close.len_utf8()..).unwrap_or("");

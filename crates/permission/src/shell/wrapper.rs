@@ -13,8 +13,12 @@ const INERT: &[&str] = &[
 
 pub(crate) fn is_inert(assignment: &str) -> bool {
     let Some((name, value)) = assignment.split_once('=') else { return false };
+    if name == "TZ" {
+        // A zone of the system's, not a file of somebody's.
+        return !value.starts_with(['/', ':']) && !value.contains("..");
+    }
     // A locale with a slash is a file to load.
-    (INERT.contains(&name) || name.starts_with("LC_")) && (name == "TZ" || !value.contains('/'))
+    (INERT.contains(&name) || name.starts_with("LC_")) && !value.contains('/')
 }
 
 /// The command inside the wrappers an allow rule may look through.
@@ -97,7 +101,7 @@ const RUNNERS: &[&str] = &[
     "env", "sudo", "doas", "su", "runuser", "timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "exec",
     "noglob", "nocorrect", "xargs", "watch", "ionice", "chrt", "taskset", "setsid", "flock", "chroot", "unshare",
     "nsenter", "strace", "ltrace", "parallel", "find", "fd", "fdfind", "busybox", "toybox", "script", "unbuffer",
-    "systemd-run", "caffeinate", "coproc", "ssh", "eval", "trap", "sh", "bash", "zsh", "dash", "ksh", "fish", "ash",
+    "systemd-run", "caffeinate", "coproc", "ssh", "eval", "trap", "alias", "sh", "bash", "zsh", "dash", "ksh", "fish", "ash",
 ];
 
 pub(crate) fn may_run_others(name: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Reading what children print, in bounded time: a pipe is read until its end, or until a short while after the child
 //! itself ended, whichever comes first.
 
-use super::{Exit, Spawn, spawn};
+use super::{Exit, Spawn, Terminal, spawn_in};
 use crate::ring::RingBuffer;
 use std::io;
 use std::time::Duration;
@@ -64,6 +64,17 @@ pub struct RunOptions {
     pub grace: Duration,
     /// Bytes kept of the beginning and of the end of each stream.
     pub keep: usize,
+    pub descendants: Descendants,
+    pub terminal: Terminal,
+}
+
+/// What becomes of processes a child leaves behind when it ends by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Descendants {
+    #[default]
+    End,
+    /// Until the session's end.
+    LiveOn,
 }
 
 impl Default for RunOptions {
@@ -73,6 +84,8 @@ impl Default for RunOptions {
             timeout: Duration::from_mins(1),
             grace: Duration::from_secs(2),
             keep: RingBuffer::DEFAULT_SIDE,
+            descendants: Descendants::End,
+            terminal: Terminal::Shared,
         }
     }
 }
@@ -86,10 +99,10 @@ pub struct Finished {
     pub stderr: RingBuffer,
 }
 
-/// Runs a child to its end in bounded time and memory. Its descendants end with it.
+/// Runs a child to its end in bounded time and memory. Its descendants end with it, unless they may live on.
 pub async fn run(spec: Spawn, options: RunOptions) -> io::Result<Finished> {
-    let RunOptions { input, timeout, grace, keep } = options;
-    let mut child = spawn(spec)?;
+    let RunOptions { input, timeout, grace, keep, descendants, terminal } = options;
+    let mut child = spawn_in(spec, terminal)?;
     let (mut stdin, mut out, mut err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (done, exited) = watch::channel(false);
     let mut stdout = RingBuffer::new(keep, keep);
@@ -116,6 +129,9 @@ pub async fn run(spec: Spawn, options: RunOptions) -> io::Result<Finished> {
     let (ended, (), out_read, err_read) = tokio::join!(wait, feed, read_out, read_err);
     let (exit, timed_out) = ended?;
     out_read.and(err_read)?;
+    if descendants == Descendants::LiveOn && !timed_out {
+        child.release();
+    }
     Ok(Finished { exit, timed_out, stdout, stderr })
 }
 

@@ -1,8 +1,10 @@
 //! The merged output of one command, in bounded memory: the beginning (as much as may be shown inline), the last
-//! 32 KiB, and, once it is longer than that or belongs to a background task, a file. NULs are dropped on the way in.
+//! 32 KiB, and, once it is longer than that or belongs to a background task, a file. Secrets are masked and NULs
+//! dropped on the way in, so that nothing behind it, the file included, ever holds one.
 //! The file is capped: past the cap the middle is left out and the end is appended when the command is over.
 
 use crate::spill;
+use permission::mask;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -36,6 +38,7 @@ pub(crate) struct Capture {
     total: u64,
     sink: Sink,
     pending: Vec<u8>,
+    mask: mask::Stream,
 }
 
 #[derive(Debug)]
@@ -66,10 +69,23 @@ impl Capture {
             total: 0,
             sink: Sink::Unopened(path),
             pending: Vec::new(),
+            mask: mask::Stream::default(),
         }
     }
 
+    /// Hides what `mask` knows in everything that comes.
+    pub(crate) fn masked(mut self, mask: mask::Stream) -> Self {
+        self.mask = mask;
+        self
+    }
+
     pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let mut mask = std::mem::take(&mut self.mask);
+        mask.push(bytes, &mut |part| self.push_masked(part));
+        self.mask = mask;
+    }
+
+    fn push_masked(&mut self, bytes: &[u8]) {
         if memchr::memchr(0, bytes).is_none() {
             return self.push_clean(bytes);
         }
@@ -180,6 +196,8 @@ impl Capture {
 
     /// Writes the rest and, where the middle was left out, the end.
     pub(crate) async fn finish(&mut self) {
+        let mut mask = std::mem::take(&mut self.mask);
+        mask.finish(&mut |part| self.push_masked(part));
         if self.pending.is_empty() && matches!(self.sink, Sink::Unopened(_)) {
             return;
         }

@@ -5,6 +5,9 @@ use crate::contract::{CallCx, Workspace};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
+/// No path is longer.
+const MAX_PATH: usize = 8192;
+
 /// The directory a command starts in, and the notice when it is not where the last one left the shell.
 pub(super) struct Place {
     pub(super) cwd: PathBuf,
@@ -39,7 +42,9 @@ pub(super) async fn settle(cx: &CallCx, scratch: Vec<PathBuf>) -> Option<String>
     let before = current(cx);
     let workspace = cx.workspace.clone();
     let ended_in = tokio::task::spawn_blocking(move || {
-        let text = scratch.first().and_then(|file| std::fs::read(file).ok()).unwrap_or_default();
+        // A sandboxed command can put anything there.
+        let text = scratch.first().and_then(|file| sys::fs::read_limited(file, MAX_PATH).ok());
+        let text = text.map(|read| read.bytes).unwrap_or_default();
         super::remove_files(&scratch);
         let now = reported(text)?;
         let changed = now != before && before.canonicalize().ok().as_ref() != Some(&now);

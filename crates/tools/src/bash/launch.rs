@@ -2,6 +2,7 @@
 //! rc snapshot and `CLAUDE_ENV_FILE`, and has the shell report its last directory to a scratch file however the
 //! command ends. Values of variables never stand in the script, so they cannot be seen in a process list.
 
+use crate::cage::{Cage, Confined};
 use crate::spill;
 use crate::state::SessionFacts;
 use std::borrow::Cow;
@@ -121,11 +122,12 @@ pub(crate) struct Launch<'a> {
     pub(crate) prefix: Option<&'a str>,
     /// Where the shell writes its last directory; its folder must exist.
     pub(crate) cwd_file: Option<&'a Path>,
+    pub(crate) cage: Option<&'a Cage>,
 }
 
 impl Launch<'_> {
     /// Starts `command`. A very long one is written to `text_file` first.
-    pub(crate) fn start(self, command: &str, text_file: &Path) -> io::Result<Child> {
+    pub(crate) fn start(self, command: &str, text_file: &Path) -> io::Result<(Child, Option<Confined>)> {
         let body = if command.len() > ARGUMENT_BYTES {
             spill::create_private(text_file)?.write_all(command.as_bytes())?;
             format!(". {}", quote(&text_file.to_string_lossy()))
@@ -140,14 +142,18 @@ impl Launch<'_> {
             }
             None => script,
         };
-        process::spawn(Spawn {
+        let spawn = Spawn {
             program: shell.into(),
             args: vec!["-c".into(), script.into()],
             env: self.env,
             cwd: self.cwd.to_path_buf(),
             stdin: Input::Null,
             output: Output::Merged,
-        })
+        };
+        match self.cage {
+            Some(cage) => cage.start(spawn).map(|(child, confined)| (child, Some(confined))),
+            None => process::spawn(spawn).map(|child| (child, None)),
+        }
     }
 
     fn script(&self, body: &str, command: &str) -> String {

@@ -2,6 +2,7 @@
 //! still on its way; a grandchild that holds the pipe cannot hang us. Dropping it kills the command's group.
 
 use super::capture::Capture;
+use crate::cage::Confined;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,6 +24,8 @@ pub(crate) struct Running {
     buffer: Vec<u8>,
     /// Small files that live as long as the command: where it reports its directory, its text when very long.
     pub(crate) scratch: Vec<PathBuf>,
+    /// Goes after the child, which its declaration after it ensures.
+    confined: Option<Confined>,
 }
 
 /// Why waiting ended.
@@ -45,7 +48,17 @@ enum Step {
 impl Running {
     pub(crate) fn new(mut child: Child, capture: Capture, scratch: Vec<PathBuf>) -> Self {
         let pipe = child.stdout.take();
-        Self { child, pipe, capture, buffer: vec![0; READ_BYTES], scratch }
+        Self { child, pipe, capture, buffer: vec![0; READ_BYTES], scratch, confined: None }
+    }
+
+    /// The sandbox the command runs in.
+    pub(crate) fn confined(mut self, confined: Option<Confined>) -> Self {
+        self.confined = confined;
+        self
+    }
+
+    pub(crate) fn take_confined(&mut self) -> Option<Confined> {
+        self.confined.take()
     }
 
     /// Gathers output until something happens. May be called again after a pause.
@@ -80,7 +93,11 @@ impl Running {
                 break;
             }
         }
-        self.child.release();
+        // In the sandbox nothing outlives its command.
+        match self.confined {
+            Some(_) => self.child.kill_tree(),
+            None => self.child.release(),
+        }
         self.capture.finish().await;
     }
 

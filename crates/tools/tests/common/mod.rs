@@ -93,6 +93,7 @@ impl Bench {
             cancel: self.cancel.clone(),
             model: Arc::clone(&self.model),
             may_read: Arc::clone(&self.may_read),
+            cage: None,
         }
     }
 

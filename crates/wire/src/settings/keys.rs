@@ -119,8 +119,12 @@ keys! {
         "skipDangerousModePermissionPrompt" skip_dangerous_mode_permission_prompt: Option<bool> => user_local_managed;
         /// Run nothing a folder brings along (hooks, servers, helpers, variables) before the folder is trusted.
         "refuseUntrustedProjectCode" refuse_untrusted_project_code: Option<bool> => user_managed, sticky(true), fail_closed(True);
-        /// Mask credentials in tool output. On unless set to `false`.
-        "maskSecrets" mask_secrets: Option<bool> => user_local_managed;
+        /// Hide credentials in tool output. On unless set to `false`.
+        "maskSecrets" mask_secrets: Option<bool> => user_managed, fail_closed(True);
+        /// Save what commands and edits are about to destroy, for `gimlet undo`. On unless set to `false`.
+        "snapshotsEnabled" snapshots_enabled: Option<bool> => user_local_managed;
+        /// Most that is saved before one command, in MiB. 1024 unless set.
+        "snapshotLimitMegabytes" snapshot_limit_megabytes: Option<u32> => range(1, 1_048_576), user_local_managed;
         /// Isolation of shell commands.
         "sandbox" sandbox: Sandbox;
 

@@ -1,0 +1,304 @@
+//! `hooks list|test`: which hooks a session started here would run, and what they say to an event. `list` reads settings
+//! and runs nothing; `test` runs every matching hook for real.
+
+use config::{Loaded, Project, Selection, TrustChoice};
+use engine::hooks::{Reduced, catalogue};
+use futures_util::future::BoxFuture;
+use hooks::{Catalogue, Entry, Hooks, Job, Kind, Merged, Occasion, Ran, Runner, Silent, Surroundings};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use sys::Env;
+use wire::hooks::{Base, EventName, Matching};
+
+pub(crate) const USAGE: &str = "Usage: gimlet hooks <command> [options]
+
+Commands:
+  list                            every hook, with its event, matcher and source
+  test <EVENT> [--input <JSON>]   run the hooks of an event and show what they decide
+
+Options:
+  --input <JSON>     fields of the event, e.g. '{\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"ls\"}}'
+  --json             machine-readable output
+  --settings <FILE>  further settings: a file or JSON text
+  --cwd <DIR>        as a session started in DIR
+
+`test` runs hook commands for real. `if` filters are taken as matching. Exit code 2 means that the hooks block.";
+
+#[derive(Default)]
+struct Options {
+    words: Vec<String>,
+    json: bool,
+    input: Option<String>,
+    settings: Option<String>,
+    cwd: Option<PathBuf>,
+}
+
+/// The text to print and the exit code.
+pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
+    let options = parse(rest)?;
+    match options.words.as_slice() {
+        [word] if word == "help" => Ok((USAGE.into(), 0)),
+        [command] if command == "list" => {
+            let place = Place::open(&options, env)?;
+            Ok((place.list(options.json), 0))
+        }
+        [command, event] if command == "test" => {
+            let event = EventName::parse(event).ok_or_else(|| {
+                let names: Vec<&str> = EventName::ALL.iter().map(|event| event.as_str()).collect();
+                format!("error: unknown event '{event}'. Known events: {}", names.join(", "))
+            })?;
+            Place::open(&options, env)?.test(event, &options, env)
+        }
+        _ => Err(USAGE.into()),
+    }
+}
+
+fn parse(rest: &[OsString]) -> Result<Options, String> {
+    let mut options = Options::default();
+    let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());
+    while let Some(word) = words.next() {
+        let (name, inline) = match word.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
+            _ => (word.clone(), None),
+        };
+        let mut value =
+            || inline.clone().or_else(|| words.next()).ok_or(format!("error: option '{name}' needs a value"));
+        match name.as_str() {
+            "--json" => options.json = true,
+            "--help" | "-h" => return Ok(Options { words: vec!["help".into()], ..Options::default() }),
+            "--input" => options.input = Some(value()?),
+            "--settings" => options.settings = Some(value()?),
+            "--cwd" => options.cwd = Some(value()?.into()),
+            flag if flag.starts_with('-') => return Err(format!("error: unknown option '{flag}'")),
+            _ => options.words.push(word),
+        }
+    }
+    Ok(options)
+}
+
+struct Place {
+    cwd: PathBuf,
+    loaded: Loaded,
+    catalogue: Catalogue,
+}
+
+impl Place {
+    fn open(options: &Options, env: &Env) -> Result<Self, String> {
+        let here = sys::launch::cwd(env).unwrap_or_else(|_| PathBuf::from("/"));
+        let cwd = options.cwd.as_ref().map_or(here.clone(), |dir| sys::real::path(&here.join(dir)));
+        let settings = options.settings.clone();
+        let selection = Selection { settings, trust: TrustChoice::Stored, ..Selection::default() };
+        let loaded = Project::open(&cwd, env, &selection).map_err(|error| format!("Error: {error}"))?;
+        let (catalogue, _) = catalogue(&loaded, Reduced::No);
+        Ok(Self { cwd, loaded, catalogue })
+    }
+
+    fn list(&self, as_json: bool) -> String {
+        if as_json {
+            let hooks: Vec<Value> = self.catalogue.iter().map(|entry| describe(entry)).collect();
+            let value = json!({"hooks": hooks, "problems": self.catalogue.diagnostics, "notices": self.loaded.notices});
+            return serde_json::to_string_pretty(&value).unwrap_or_default();
+        }
+        let mut text = String::new();
+        for event in EventName::ALL {
+            let entries = self.catalogue.of(*event);
+            if entries.is_empty() {
+                continue;
+            }
+            writeln!(text, "{} ({}): {}", event.as_str(), entries.len(), event.facts().about).ok();
+            for entry in entries {
+                writeln!(text, "  {}", line(entry)).ok();
+            }
+        }
+        if text.is_empty() {
+            text.push_str("No hooks.\n");
+        }
+        for problem in self.catalogue.diagnostics.iter().chain(&self.loaded.notices) {
+            writeln!(text, "Warning: {}", problem.trim_start_matches("Warning: ")).ok();
+        }
+        text.trim_end().to_owned()
+    }
+
+    fn test(self, event: EventName, options: &Options, env: &Env) -> Result<(String, u8), String> {
+        let given = match &options.input {
+            None => json!({}),
+            Some(text) => serde_json::from_str(text).map_err(|error| format!("Error: --input is not JSON: {error}"))?,
+        };
+        let Value::Object(given) = given else { return Err("Error: --input must be a JSON object".into()) };
+        let payload = self.payload(event, given);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| format!("Error: could not start the runtime: {error}"))?;
+        sys::process::configure(sys::process::KeeperConfig::OwnBinary);
+        let merged = runtime.block_on(self.fire(event, &payload, env));
+        sys::process::kill_all();
+        let blocks = matches!(merged.decision(), "deny" | "block" | "stop");
+        let text = if options.json { as_json(event, &merged) } else { as_text(event, &merged) };
+        Ok((text, if blocks { 2 } else { 0 }))
+    }
+
+    fn payload(&self, event: EventName, given: serde_json::Map<String, Value>) -> Value {
+        let base = Base {
+            session_id: sys::id::uuid(),
+            transcript_path: "/dev/null".into(),
+            cwd: self.cwd.display().to_string(),
+            permission_mode: Some("default"),
+            ..Base::default()
+        };
+        let mut payload = serde_json::to_value(&base).unwrap_or_default();
+        if let Value::Object(fields) = &mut payload {
+            fields.insert("hook_event_name".into(), event.as_str().into());
+            fields.extend(given);
+        }
+        payload
+    }
+
+    async fn fire(self, event: EventName, payload: &Value, env: &Env) -> Merged {
+        let marks = [("CLAUDECODE", "1".to_owned())];
+        let secrets = config::environment::SECRET_VARIABLES;
+        let around = Surroundings::new(&env.with(&self.loaded.settings.env), &self.cwd, secrets, &marks);
+        let program = sys::process::own_binary().unwrap_or_default();
+        let hooks = Hooks::new(self.catalogue, around, Arc::new(CommandsOnly), program);
+        let subject = subject(event, payload);
+        let base = Base::default();
+        let occasion = Occasion {
+            base: &base,
+            cwd: &self.cwd,
+            env_file: Some(Path::new("/dev/null")),
+            tool_use_id: None,
+            tool_input: payload.get("tool_input"),
+            condition: &|_| true,
+            limit: None,
+            cancel: &tokio_util::sync::CancellationToken::new(),
+            progress: &Silent,
+        };
+        let mut merged = hooks.fire_raw(event, subject.as_deref(), &payload.to_string(), &occasion).await;
+        for detached in std::mem::take(&mut merged.detached) {
+            merged.reports.push(detached.done.await.report);
+        }
+        merged
+    }
+}
+
+/// What matchers are compared with, by the event's own field.
+fn subject(event: EventName, payload: &Value) -> Option<String> {
+    if event.facts().matching == Matching::Nothing {
+        return None;
+    }
+    let fields = [
+        "tool_name",
+        "source",
+        "reason",
+        "trigger",
+        "notification_type",
+        "agent_type",
+        "error",
+        "load_reason",
+        "command_name",
+        "mcp_server_name",
+        "to_model",
+    ];
+    let file = payload.get("file_path").and_then(Value::as_str).filter(|_| event == EventName::FileChanged);
+    let file = file.and_then(|path| path.rsplit('/').next()).map(str::to_owned);
+    file.or_else(|| fields.iter().find_map(|field| payload.get(field)?.as_str().map(str::to_owned)))
+}
+
+/// Handlers that need a session are named, not run.
+struct CommandsOnly;
+
+impl Runner for CommandsOnly {
+    fn run(&self, job: Job) -> BoxFuture<'_, Ran> {
+        let why = format!("{} handlers are run in sessions only", job.entry.handler.kind.name());
+        Box::pin(std::future::ready(Ran::Failed { why }))
+    }
+}
+
+fn line(entry: &Entry) -> String {
+    let matcher = entry.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
+    let mut text = format!("[{matcher}] {}: {}", entry.handler.kind.name(), entry.handler.kind.text());
+    if let Some(condition) = &entry.handler.condition {
+        write!(text, " (if {condition})").ok();
+    }
+    if let Some(limit) = entry.handler.timeout {
+        write!(text, " (timeout {} s)", limit.as_secs_f64()).ok();
+    }
+    write!(text, "  — {}", entry.origin.label()).ok();
+    if let hooks::Origin::Settings { path: Some(path), .. } = &entry.origin {
+        write!(text, ", {}", path.display()).ok();
+    }
+    text
+}
+
+fn describe(entry: &Entry) -> Value {
+    let path = match &entry.origin {
+        hooks::Origin::Settings { path, .. } => path.as_ref().map(|path| path.display().to_string()),
+        _ => None,
+    };
+    let is_async = matches!(&entry.handler.kind, Kind::Command(c) if c.detachment != hooks::Detachment::Awaited);
+    json!({
+        "event": entry.event.as_str(),
+        "matcher": entry.matcher_text,
+        "type": entry.handler.kind.name(),
+        "what": entry.handler.kind.text(),
+        "if": entry.handler.condition,
+        "timeout": entry.handler.timeout.map(|limit| limit.as_secs_f64()),
+        "async": is_async,
+        "source": entry.origin.label(),
+        "file": path,
+    })
+}
+
+fn as_text(event: EventName, merged: &Merged) -> String {
+    let mut text = String::new();
+    for report in &merged.reports {
+        let code = report.exit_code.map(|code| format!(", exit code {code}")).unwrap_or_default();
+        writeln!(text, "{}: {} ({} ms{code})", report.outcome.as_str(), report.what, report.duration_ms).ok();
+        for (name, stream) in [("stdout", &report.stdout), ("stderr", &report.stderr)] {
+            for row in stream.trim_end().lines().take(20) {
+                writeln!(text, "  {name}: {row}").ok();
+            }
+        }
+    }
+    for problem in &merged.problems {
+        writeln!(text, "problem: {problem}").ok();
+    }
+    if merged.reports.is_empty() {
+        writeln!(text, "No hook of {} matches.", event.as_str()).ok();
+    }
+    write!(text, "decision: {}", merged.decision()).ok();
+    let reason = merged.stop.clone().or_else(|| merged.verdict.as_ref()?.reason.clone()).or_else(|| merged.blocked());
+    if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+        write!(text, "\nreason: {reason}").ok();
+    }
+    for context in &merged.contexts {
+        write!(text, "\ncontext: {}", context.text).ok();
+    }
+    if let Some(input) = &merged.updated_input {
+        write!(text, "\nupdated input: {input}").ok();
+    }
+    for message in &merged.messages {
+        write!(text, "\nmessage: {message}").ok();
+    }
+    text
+}
+
+fn as_json(event: EventName, merged: &Merged) -> String {
+    let reports = merged.reports.iter().map(|r| {
+        json!({"hook": r.name, "what": r.what, "outcome": r.outcome.as_str(), "exit_code": r.exit_code,
+            "stdout": r.stdout, "stderr": r.stderr, "duration_ms": r.duration_ms})
+    });
+    let verdict = merged.verdict.as_ref();
+    let value = json!({
+        "event": event.as_str(),
+        "decision": merged.decision(),
+        "reason": merged.stop.clone().or_else(|| verdict?.reason.clone()).or_else(|| merged.blocked()),
+        "updatedInput": merged.updated_input,
+        "contexts": merged.contexts.iter().map(|context| &context.text).collect::<Vec<_>>(),
+        "messages": merged.messages,
+        "problems": merged.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "runs": reports.collect::<Vec<_>>(),
+    });
+    serde_json::to_string_pretty(&value).unwrap_or_default()
+}

@@ -1,0 +1,170 @@
+//! `gimlet undo`: lists what was saved before commands and edits, and brings it back. Changes nothing before what is there
+//! now was saved as well.
+
+use permission::visible;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use store::snapshots::{Choice, Header, Kind, Undone, active};
+use store::{Layout, Snapshots, StoreError};
+use sys::Env;
+
+const USAGE: &str = "Usage: gimlet undo [options]
+
+Takes back the newest change that gimlet saved in this folder. Every undo can be undone.
+
+Options:
+  --list           show what was saved, newest first
+  --all            with --list: of all folders
+  --to <ID>        take back the change ID and everything its session changed after it
+  --session <ID>   only changes of this session
+  --dry-run        say what would happen, change nothing
+  --json           one JSON object";
+
+/// Paths named per kind in the text output.
+const NAMED: usize = 20;
+
+#[derive(Default)]
+struct Asked {
+    list: bool,
+    all: bool,
+    to: Option<String>,
+    session: Option<String>,
+    dry_run: bool,
+    json: bool,
+}
+
+/// The text to print and the exit code; an error is ready to print.
+pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
+    let Some(asked) = parse(rest)? else { return Ok((USAGE.into(), 0)) };
+    let folder = sys::launch::cwd(env).ok().map(|dir| std::fs::canonicalize(&dir).unwrap_or(dir));
+    let snapshots = Snapshots::at(Layout::new(env).home());
+    if asked.list {
+        return Ok((list(&snapshots, &asked, folder.as_ref()), 0));
+    }
+    let choice = match &asked.to {
+        Some(id) => Choice::To(id.clone()),
+        None => Choice::Newest { folder, session: asked.session.clone() },
+    };
+    let undone = if asked.dry_run { snapshots.preview(&choice) } else { snapshots.undo(&choice) };
+    match undone {
+        Ok(undone) => Ok((show(&undone, &asked), u8::from(!undone.problems.is_empty()))),
+        Err(error @ StoreError::NothingToUndo) if asked.json => {
+            Ok((json!({"error": error.to_string()}).to_string(), 1))
+        }
+        Err(error) => Err(format!("Error: {error}")),
+    }
+}
+
+/// `None` asks for help.
+fn parse(rest: &[OsString]) -> Result<Option<Asked>, String> {
+    let mut asked = Asked::default();
+    let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());
+    while let Some(word) = words.next() {
+        let (name, inline) = match word.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (word, None),
+        };
+        let mut value = || inline.clone().or_else(|| words.next()).ok_or(USAGE);
+        match name.as_str() {
+            "--list" | "-l" => asked.list = true,
+            "--all" => asked.all = true,
+            "--to" => asked.to = Some(value()?),
+            "--session" => asked.session = Some(value()?),
+            "--dry-run" | "-n" => asked.dry_run = true,
+            "--json" => asked.json = true,
+            "--help" | "-h" | "help" => return Ok(None),
+            _ => return Err(USAGE.into()),
+        }
+    }
+    Ok(Some(asked))
+}
+
+fn list(snapshots: &Snapshots, asked: &Asked, folder: Option<&PathBuf>) -> String {
+    let headers = snapshots.list();
+    let in_force = active(&headers);
+    let near = |header: &&Header| {
+        let same = |folder: &PathBuf| folder.starts_with(&header.cwd) || header.cwd.starts_with(folder);
+        asked.session.as_ref().map_or(asked.all || folder.is_none_or(same), |id| *id == header.session)
+    };
+    let rows = headers.iter().rev().filter(near);
+    if asked.json {
+        let rows: Vec<Value> = rows.map(|header| row_json(header, in_force.contains(header.id.as_str()))).collect();
+        return json!({ "snapshots": rows }).to_string();
+    }
+    let mut text = String::new();
+    for header in rows {
+        let mark = if in_force.contains(header.id.as_str()) { ' ' } else { '-' };
+        let time = sys::clock::iso(header.at);
+        let partial = if header.is_complete() { "" } else { "  (partly saved)" };
+        let files = if header.files == 1 { "1 path".into() } else { format!("{} paths", header.files) };
+        writeln!(text, "{mark} {}  {}  {files:>10}  {}{partial}", header.id, &time[..19], visible(&header.what)).ok();
+    }
+    if text.is_empty() {
+        return "Nothing was saved here.".into();
+    }
+    text.push_str("\n(-) was taken back. Go back to before a line with: gimlet undo --to ID");
+    text
+}
+
+fn row_json(header: &Header, in_force: bool) -> Value {
+    json!({
+        "id": header.id,
+        "time": sys::clock::iso(header.at),
+        "kind": match header.kind { Kind::Command => "command", Kind::Edit => "edit", Kind::Undo => "undo" },
+        "what": header.what,
+        "session_id": header.session,
+        "cwd": header.cwd.display().to_string(),
+        "paths": header.files,
+        "bytes": header.bytes,
+        "complete": header.is_complete(),
+        "in_force": in_force,
+    })
+}
+
+fn show(undone: &Undone, asked: &Asked) -> String {
+    if asked.json {
+        let paths = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+        let problems = undone.problems.iter();
+        return json!({
+            "dry_run": asked.dry_run,
+            "id": undone.id,
+            "undone": undone.changes.iter().map(|header| row_json(header, false)).collect::<Vec<_>>(),
+            "restored": paths(&undone.restored),
+            "removed": paths(&undone.removed),
+            "finished": undone.finished,
+            "problems": problems.map(|p| json!({"path": p.path.display().to_string(), "why": p.why})).collect::<Vec<_>>(),
+        })
+        .to_string();
+    }
+    let mut text = String::new();
+    for id in &undone.finished {
+        writeln!(text, "Finished an undo that had been interrupted ({id}).").ok();
+    }
+    if let Some(first) = undone.changes.first() {
+        let would = if asked.dry_run { "Would undo" } else { "Undone" };
+        let more = undone.changes.len() - 1;
+        let rest = if more > 0 { format!(" and {more} later changes") } else { String::new() };
+        writeln!(text, "{would}: {}{rest}", visible(&first.what)).ok();
+    }
+    name(&mut text, "restored", &undone.restored);
+    name(&mut text, "removed", &undone.removed);
+    for problem in &undone.problems {
+        writeln!(text, "  not restored: {}: {}", visible(&problem.path.display().to_string()), problem.why).ok();
+    }
+    if let Some(id) = &undone.id {
+        writeln!(text, "Take this back with: gimlet undo --to {id}").ok();
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn name(text: &mut String, what: &str, paths: &[PathBuf]) {
+    for path in paths.iter().take(NAMED) {
+        writeln!(text, "  {what}: {}", visible(&path.display().to_string())).ok();
+    }
+    if paths.len() > NAMED {
+        writeln!(text, "  {what}: {} more", paths.len() - NAMED).ok();
+    }
+}

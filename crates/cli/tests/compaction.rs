@@ -1,0 +1,311 @@
+//! Compaction through the binary: when it happens, what is written, what is sent afterwards, and that a conversation far
+//! larger than its window runs to its end.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use serde_json::{Value, json};
+use testkit::{Captured, Gate, ModelServer, Reply, Sandbox};
+
+const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
+const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
+/// No model of the catalogue: its window is what the environment says.
+const SMALL: [&str; 2] = ["--model", "small-model"];
+const REFUSED: &str = "prompt is too long: 21000 tokens > 20000 maximum";
+
+fn sandbox(server: &ModelServer) -> Sandbox {
+    let mut here = Sandbox::with_server(EXE, server);
+    here.set("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "20000");
+    here
+}
+
+fn refusal() -> Reply {
+    Reply::error(400, "invalid_request_error", REFUSED)
+}
+
+fn args<'a>(rest: &[&'a str]) -> Vec<&'a str> {
+    [&["-p"], rest, &SMALL, &STREAM].concat()
+}
+
+fn kinds(lines: &[Value]) -> Vec<String> {
+    let of = |line: &Value| {
+        let kind = line["type"].as_str().unwrap();
+        match (kind, line["subtype"].as_str(), line["status"].as_str()) {
+            ("system", Some("status"), Some(status)) => format!("status {status}"),
+            ("system", Some("status"), None) => {
+                format!("status null {}", line["compact_result"].as_str().unwrap_or(""))
+            }
+            (_, Some(subtype), _) => format!("{kind}/{subtype}"),
+            (_, None, _) => kind.to_owned(),
+        }
+    };
+    lines.iter().map(of).collect()
+}
+
+fn of_kind<'a>(lines: &'a [Value], subtype: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["subtype"] == subtype).collect()
+}
+
+fn is_summary_request(request: &Captured) -> bool {
+    request.last_user_text().contains("hand-over text only")
+}
+
+// [TST-106] [TST-192] [SDK-152] The API refuses the prompt: the history is summarised and the turn goes on.
+#[test]
+fn a_refused_prompt_is_summarised_and_the_turn_goes_on() {
+    let server = ModelServer::start();
+    let here = sandbox(&server);
+    here.write("CLAUDE.md", "Always answer in rhyme.\n");
+    server.push(Reply::text("First answer."));
+    server.push(refusal());
+    server.push(Reply::text("SUMMARY: the user greeted me."));
+    server.push(Reply::text("Second answer."));
+    let input = [prompt("hello there"), prompt("and now this")].concat();
+    let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
+    assert_eq!(done.code(), 0, "{}", done.stderr);
+    let lines = done.lines();
+    let second = lines.iter().skip_while(|l| l["type"] != "result").skip(1).cloned().collect::<Vec<_>>();
+    assert_eq!(
+        kinds(&second),
+        [
+            "system/init",
+            "status compacting",
+            "status null success",
+            "system/compact_boundary",
+            "user",
+            "assistant",
+            "result/success"
+        ]
+    );
+    let boundary = of_kind(&lines, "compact_boundary")[0];
+    assert_eq!(boundary["compact_metadata"]["trigger"], "auto");
+    assert!(boundary["compact_metadata"]["pre_tokens"].as_u64().unwrap() > 0);
+    assert!(boundary["logical_parent_uuid"].is_string());
+    assert_eq!(second[4]["isSynthetic"], true);
+    let requests = server.requests();
+    assert!(is_summary_request(&requests[2]));
+    let last = requests[3].all_text();
+    assert!(last.contains("SUMMARY: the user greeted me."), "{last}");
+    assert!(last.contains("and now this"), "the user's latest words are kept: {last}");
+    assert!(last.contains("Always answer in rhyme."), "instructions are told again: {last}");
+    assert_eq!(last.matches("and now this").count(), 1, "kept once: {last}");
+}
+
+fn prompt(text: &str) -> String {
+    format!("{}\n", json!({"type": "user", "message": {"role": "user", "content": text}}))
+}
+
+// [TST-157] [TST-179] [SDK-168] [SDK-169] The file: boundary, summary, kept messages by uuid; resuming sends what the
+// live session would have sent.
+#[test]
+fn the_file_resumes_to_the_same_context() {
+    let server = ModelServer::start();
+    let here = sandbox(&server);
+    server.push(Reply::text("One."));
+    server.push(refusal());
+    server.push(Reply::text("SUMMARY one."));
+    server.push(Reply::text("Two."));
+    server.push(Reply::text("Three."));
+    let input = [prompt("first"), prompt("second"), prompt("third")].concat();
+    let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
+    assert_eq!(done.code(), 0, "{}", done.stderr);
+    let file = here.transcript();
+    let boundary = file.iter().position(|l| l["subtype"] == "compact_boundary").unwrap();
+    assert_eq!(file[boundary]["parentUuid"], Value::Null);
+    assert!(file[boundary]["logicalParentUuid"].is_string());
+    assert_eq!(file[boundary]["content"], "Conversation compacted");
+    let summary = &file[boundary + 1];
+    assert_eq!(summary["isCompactSummary"], true);
+    assert_eq!(summary["isVisibleInTranscriptOnly"], true);
+    assert_eq!(summary["parentUuid"], file[boundary]["uuid"]);
+    let kept = &file[boundary]["compactMetadata"]["preservedMessages"];
+    assert_eq!(kept["anchorUuid"], summary["uuid"]);
+    assert!(!kept["uuids"].as_array().unwrap().is_empty());
+    let session = file[boundary]["sessionId"].as_str().unwrap().to_owned();
+
+    let live = server.requests().pop().unwrap();
+    server.push(Reply::text("Four."));
+    let done = here.gimlet(&args(&["fourth", "--resume", &session])).run();
+    assert_eq!(done.code(), 0, "{}", done.stderr);
+    let resumed = server.requests().pop().unwrap();
+    let plain = |request: &Captured| {
+        let mut messages = request.messages().to_vec();
+        messages.iter_mut().for_each(strip_marks);
+        messages
+    };
+    let (live, resumed) = (plain(&live), plain(&resumed));
+    assert_eq!(resumed[..live.len()], live[..], "the resumed conversation begins with the live one");
+}
+
+/// Strings and one text block are the same content; cache marks move.
+fn strip_marks(message: &mut Value) {
+    for block in message["content"].as_array_mut().into_iter().flatten() {
+        block.as_object_mut().unwrap().remove("cache_control");
+    }
+}
+
+// [TST-193] The summary request is the next request with one more text: its prefix is cached.
+#[test]
+fn the_summary_request_shares_the_cached_prefix() {
+    let server = ModelServer::start();
+    let here = sandbox(&server);
+    server.push(Reply::text("One."));
+    server.push(Reply::text("SUMMARY"));
+    let input = [prompt("first"), prompt("/compact keep the names")].concat();
+    let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
+    assert_eq!(done.code(), 0, "{}", done.stderr);
+    let requests = server.requests();
+    let (first, summary) = (&requests[0], &requests[1]);
+    assert_eq!(first.json["system"], summary.json["system"]);
+    assert_eq!(first.json["tools"], summary.json["tools"]);
+    let (mut before, mut after) = (first.messages().to_vec(), summary.messages().to_vec());
+    before.iter_mut().chain(after.iter_mut()).for_each(strip_marks);
+    assert_eq!(after[..before.len()], before[..]);
+    assert!(summary.last_user_text().contains("keep the names"));
+}
+
+// [SDK-151] [TST-192] `/compact`: status pair, init, boundary, summary, the command's output, result.
+#[test]
+fn the_command_answers_in_the_documented_order() {
+    let server = ModelServer::start();
+    let here = sandbox(&server);
+    server.push(Reply::text("One."));
+    server.push(Reply::text("SUMMARY"));
+    server.push(Reply::text("Two."));
+    let input = [prompt("first"), prompt("/compact"), prompt("go on")].concat();
+    let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
+    assert_eq!(done.code(), 0, "{}", done.stderr);
+    let lines = done.lines();
+    let after_first = lines.iter().skip_while(|l| l["type"] != "result").skip(1).cloned().collect::<Vec<_>>();
+    assert_eq!(
+        kinds(&after_first)[..7],
+        [
+            "status compacting",
+            "status null success",
+            "system/init",
+            "system/compact_boundary",
+            "user",
+            "user",
+            "result/success"
+        ]
+    );
+    assert_eq!(after_first[3]["compact_metadata"]["trigger"], "manual");
+    assert_eq!(after_first[5]["isReplay"], true);
+    assert_eq!(after_first[6]["local_command"], "compact");
+    let last = server.requests().pop().unwrap().all_text();
+    assert!(last.contains("SUMMARY") && !last.contains("One."), "{last}");
+}
+
+// [SDK-151] Nothing to compact, or switched off: the pair of frames still comes.
+#[test]
+fn the_command_on_nothing_says_so() {
+    let server = ModelServer::start();
+    let here = sandbox(&server);
+    for (variable, words) in [("X_UNUSED", "no conversation"), ("DISABLE_COMPACT", "switched off")] {
+        let done = here.gimlet(&args(&["/compact"])).env(variable, "1").run();
+        assert_eq!(done.code(), 0, "{}", done.stderr);
+        let lines = done.lines();
+        assert_eq!(kinds(&lines)[..2], ["status compacting", "status null failed"]);
+        assert!(lines.last().unwrap()["result"].as_str().unwrap().contains(words), "{lines:#?}");
+    }
+    assert!(server.requests().is_empty());
+}
+
+// [TST-197] [TST-192] A conversation ten times the window, built by its own tool results, runs to its end: no request is
+// larger than the window, and the user's words and the instructions are in every one.
+#[test]
+fn ten_windows_run_to_the_end() {
+    const READS: usize = 60;
+    let mut reads = 0;
+    let server = ModelServer::with_handler(move |request| {
+        if is_summary_request(request) {
+            return Reply::text("SUMMARY of the pages so far.");
+        }
+        reads += 1;
+        if reads <= READS {
+            Reply::tool("Read", json!({"file_path": "page.txt", "offset": 1 + reads % 3}))
+        } else {
+            Reply::text("All pages were read.")
+        }
+    });
+    let here = sandbox(&server);
+    here.write("CLAUDE.md", "House rule 7: be brief.\n");
+    let page: String = (0..220).map(|n| format!("line {n} with some words of text")).collect::<Vec<_>>().join("\n");
+    here.write("page.txt", &page);
+    let done = here.gimlet(&args(&["Read every page, dear machine."])).run();
+    assert_eq!(done.code(), 0, "{}", done.stderr);
+    let lines = done.lines();
+    assert_eq!(lines.last().unwrap()["result"], "All pages were read.");
+    let boundaries = of_kind(&lines, "compact_boundary").len();
+    assert!(boundaries >= 8, "{boundaries} compactions");
+    let requests = server.requests();
+    let whole: usize = READS * page.len();
+    assert!(whole / 4 > 10 * 10_000, "the pages alone are ten windows");
+    for request in requests.iter().filter(|r| !is_summary_request(r)) {
+        let text = request.all_text();
+        assert!(text.contains("Read every page, dear machine."), "the request keeps the user's words");
+        assert!(text.contains("House rule 7"), "the request keeps the instructions");
+        assert!(text.len() / 4 < 20_000, "{} bytes fit the window", text.len());
+    }
+}
+
+// [TST-195] A conversation that is full again right after each summary stops with an explanation.
+#[test]
+fn endless_refills_stop() {
+    let server = ModelServer::with_handler(|request| {
+        if is_summary_request(request) {
+            return Reply::text("SUMMARY");
+        }
+        Reply::tool("Read", json!({"file_path": "large.txt"}))
+    });
+    let here = sandbox(&server);
+    here.write("large.txt", "words that fill the window\n".repeat(2_500));
+    let done = here.gimlet(&args(&["hello"])).run();
+    assert_eq!(done.code(), 1);
+    let lines = done.lines();
+    let result = lines.last().unwrap();
+    assert_eq!(result["terminal_reason"], "rapid_refill_breaker", "{result:#}");
+    assert!(result["result"].as_str().unwrap().contains("too large"));
+}
+
+// [TST-195] Three summaries in a row that fail end the attempts; the conversation is unchanged.
+#[test]
+fn failing_summaries_leave_the_conversation_as_it_was() {
+    let server = ModelServer::with_handler(|request| {
+        if is_summary_request(request) {
+            Reply::error(400, "invalid_request_error", "no summaries today")
+        } else if request.all_text().contains("two") {
+            refusal()
+        } else {
+            Reply::text("An answer.")
+        }
+    });
+    let here = sandbox(&server);
+    let done =
+        here.gimlet(&args(&["--input-format", "stream-json"])).stdin([prompt("one"), prompt("two")].concat()).run();
+    assert_eq!(done.code(), 1);
+    let lines = done.lines();
+    assert_eq!(lines.last().unwrap()["terminal_reason"], "prompt_too_long");
+    assert!(kinds(&lines).contains(&"status null failed".to_owned()));
+    assert!(of_kind(&here.transcript(), "compact_boundary").is_empty());
+}
+
+// [TST-201] An interrupt during the summary ends the turn and changes nothing.
+#[test]
+fn an_interrupt_during_the_summary_changes_nothing() {
+    let server = ModelServer::start();
+    let here = sandbox(&server);
+    let gate = Gate::new();
+    server.push(Reply::text("One."));
+    server.push(Reply::text("SUMMARY").gate(&gate));
+    let mut running = here.gimlet(&args(&["--input-format", "stream-json"])).stdin_open().spawn();
+    running.send_user("first");
+    running.wait_for("result");
+    running.send_user("/compact");
+    gate.wait_until_reached(1);
+    running.interrupt();
+    let result = running.wait_for("result");
+    assert_eq!(result["terminal_reason"], "aborted_streaming", "{result:#}");
+    gate.open_all();
+    running.close_stdin();
+    assert!(of_kind(&here.transcript(), "compact_boundary").is_empty());
+}

@@ -1,0 +1,36 @@
+//! Entry points for fuzzing: any text, no panic, no hang.
+
+use crate::edit::{Edit, apply};
+use crate::layer::{Layer, Origin, parse_object};
+use wire::settings::Source;
+
+fn origin() -> Origin {
+    Origin { source: Source::User, path: Some("/x/settings.json".into()), root: "/x".into() }
+}
+
+/// Reads a settings text as the user's file and as a repository's. Says whether it could be read.
+pub fn load(text: &str) -> bool {
+    let Ok(parsed) = parse_object(text) else { return false };
+    let mut diagnostics = Vec::new();
+    let layer = Layer::decode(origin(), parsed, &mut diagnostics);
+    let settings = layer.settings();
+    for diagnostic in &diagnostics {
+        assert!(!diagnostic.to_string().is_empty());
+    }
+    assert!(layer.valid.len() <= layer.raw.len());
+    drop(settings);
+    if let Ok(parsed) = parse_object(text) {
+        Layer::decode(Origin { source: Source::Project, ..origin() }, parsed, &mut diagnostics);
+    }
+    true
+}
+
+/// The text with one key set; `None` when it cannot be changed.
+pub fn edited(text: &str, key: &str, value: &str) -> Option<String> {
+    apply(text, &[key], &Edit::Set(value.into()), "settings.json").ok()
+}
+
+/// The keys a text sets.
+pub fn keys_of(text: &str) -> Vec<String> {
+    parse_object(text).map(|parsed| parsed.object.keys().cloned().collect()).unwrap_or_default()
+}

@@ -1,0 +1,55 @@
+//! `policyHelper`: a program of the administrator that prints the policy. What it prints becomes the only managed source.
+//! A helper that fails, hangs or prints something else stops the start: a policy must not vanish by an accident.
+
+use crate::layer::{Layer, Parsed, parse_object};
+use serde_json::Value;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+use sys::Env;
+use sys::process::Once;
+
+const TIME_MS: u64 = 10_000;
+const SHORTEST_MS: u64 = 1_000;
+const BYTES: u64 = 1024 * 1024;
+
+/// What the administrator's files say about a helper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PolicyHelper {
+    pub(crate) path: PathBuf,
+    time: Duration,
+}
+
+impl PolicyHelper {
+    /// The helper of the highest layer that names one; an error when it cannot be run as written.
+    pub(crate) fn of(layers: &[Layer]) -> Result<Option<Self>, String> {
+        let Some(entry) = layers.iter().find_map(|layer| layer.valid.get("policyHelper")) else { return Ok(None) };
+        let path = entry.get("path").and_then(Value::as_str).unwrap_or_default();
+        let time = entry.get("timeoutMs").and_then(Value::as_u64).unwrap_or(TIME_MS).max(SHORTEST_MS);
+        let path = PathBuf::from(path);
+        let plain = path.components().all(|part| !matches!(part, Component::ParentDir | Component::CurDir));
+        if !path.is_absolute() || !plain {
+            return Err(format!("path must be absolute and without `..`, not {:?}", path.display()));
+        }
+        Ok(Some(Self { path, time: Duration::from_millis(time) }))
+    }
+
+    /// The policy it prints; `None` when it prints none.
+    pub(crate) fn run(&self, env: &Env) -> Result<Option<Parsed>, String> {
+        let version = ("CLAUDE_CODE_VERSION", wire::version::COMPAT);
+        let vars = env.with([version]).iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let once =
+            Once { program: Path::new(&self.path), args: &[], input: b"", env: vars, time: self.time, bytes: BYTES };
+        let output = once.run().map_err(|error| error.to_string())?;
+        let shown = self.path.display();
+        let printed: Value =
+            serde_json::from_slice(&output).map_err(|error| format!("{shown} must print JSON ({error})"))?;
+        let Value::Object(mut printed) = printed else { return Err(format!("{shown} must print a JSON object")) };
+        match printed.remove("managedSettings") {
+            None => Ok(None),
+            Some(policy @ Value::Object(_)) => {
+                parse_object(&policy.to_string()).map(Some).map_err(|(_, problem)| problem)
+            }
+            Some(_) => Err(format!("managedSettings of {shown} must be an object")),
+        }
+    }
+}

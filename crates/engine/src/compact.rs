@@ -1,0 +1,374 @@
+//! Compaction: the history is summarised by the model that made it, and the summary takes its place. The conversation
+//! stays in the same file; the newest messages and the user's latest words are kept as they were. A compaction that
+//! fails or is interrupted leaves the conversation unchanged.
+
+mod afterwards;
+
+use crate::context::{Context, TooLarge};
+use crate::link::LinkError;
+use crate::prompts;
+use crate::scribe::BoundaryLine;
+use crate::session::{Attachment, Io, Session};
+use model::{ModelError, Progress, RetryPolicy, Turn, Verdict, catalog};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+use store::StoreError;
+use tokio_util::sync::CancellationToken;
+use wire::block::BlockHead;
+use wire::sdk::{CompactResult, Message, SystemBody, User};
+
+/// How often a summary request that does not fit is made smaller.
+const SHRINKS: u32 = 5;
+/// The first cut when the API has already refused the whole, and each further one.
+const FIRST_SHARE: f64 = 0.3;
+const NEXT_SHARE: f64 = 0.25;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    /// `/compact`, with the user's wishes.
+    Manual { instructions: Option<String> },
+    /// The limit is near.
+    Crowded,
+    /// The API refused the conversation as too long.
+    Overflow,
+}
+
+impl Trigger {
+    fn is_automatic(&self) -> bool {
+        !matches!(self, Self::Manual { .. })
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Manual { .. } => "manual",
+            Self::Crowded | Self::Overflow => "auto",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The summary, as the model wrote it.
+    Done(String),
+    Interrupted,
+    Failed(String),
+}
+
+/// Runs one compaction and tells the host how it went.
+pub(crate) async fn run(
+    trigger: &Trigger,
+    context: &mut Context,
+    io: &mut Io,
+    token: &CancellationToken,
+) -> Result<Outcome, StoreError> {
+    let started = Instant::now();
+    let pre_tokens = context.tokens();
+    io.host.system(SystemBody::compacting(trigger.is_automatic().then_some(0))).await;
+    let summary = match summarise(trigger, context, io, token).await {
+        Ok(summary) => summary,
+        Err(stop) => {
+            let why = stop.to_string();
+            io.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.clone()))).await;
+            return Ok(if matches!(stop, Stop::Interrupted) { Outcome::Interrupted } else { Outcome::Failed(why) });
+        }
+    };
+    let kept = Kept::choose(trigger, context);
+    let message = hand_over(&summary, &kept, context, io);
+    replace(&message, &kept, Facts { trigger, pre_tokens, took: started.elapsed() }, context, io).await?;
+    Ok(Outcome::Done(summary))
+}
+
+/// Why there is no summary.
+#[derive(Debug, thiserror::Error)]
+enum Stop {
+    #[error("interrupted")]
+    Interrupted,
+    #[error("{0}")]
+    Link(#[from] LinkError),
+    #[error("{0}")]
+    Large(#[from] TooLarge),
+    #[error("the model answered without a summary")]
+    Empty,
+    #[error("{0}")]
+    Model(ModelError),
+}
+
+async fn summarise(
+    trigger: &Trigger,
+    context: &mut Context,
+    io: &mut Io,
+    token: &CancellationToken,
+) -> Result<String, Stop> {
+    let instruction = match trigger {
+        Trigger::Manual { instructions: Some(wish) } => {
+            format!("{}\nThe user asks that the summary heeds this: {wish}", prompts::COMPACT)
+        }
+        Trigger::Manual { instructions: None } | Trigger::Crowded | Trigger::Overflow => prompts::COMPACT.to_owned(),
+    };
+    let mut drop = if *trigger == Trigger::Overflow { context.oldest_share(FIRST_SHARE) } else { 0 };
+    let mut policy = RetryPolicy::from_env(&io.env);
+    let mut shrinks = 0;
+    loop {
+        let client = io.link.client().await?;
+        let request = context.summary_request(&instruction, drop)?;
+        let sent_at = Instant::now();
+        let answered = tokio::select! {
+            biased;
+            () = token.cancelled() => return Err(Stop::Interrupted),
+            answered = client.complete(&request) => answered,
+        };
+        io.ledger.api_ms += u64::try_from(sent_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let error = match answered {
+            Ok(done) => {
+                let asked = context.model().to_owned();
+                let model = if done.assembly.model.is_empty() { asked.clone() } else { done.assembly.model };
+                io.ledger.model(&catalog::counted_as(&asked, &model), &done.assembly.usage);
+                return text_of(done.blocks.iter().map(|b| &*b.block)).ok_or(Stop::Empty);
+            }
+            Err(error) => error,
+        };
+        match policy.next(&error, Progress::Nothing) {
+            Verdict::Compact if shrinks < SHRINKS => {
+                shrinks += 1;
+                let more = context.oldest_share(FIRST_SHARE + NEXT_SHARE * f64::from(shrinks)).max(drop + 1);
+                if more == drop {
+                    return Err(Stop::Model(error));
+                }
+                drop = more;
+            }
+            Verdict::Retry { delay, .. } => wait(delay, token).await?,
+            Verdict::Reissue => {}
+            Verdict::LowerMaxTokens(limit) => context.limit_output(limit),
+            Verdict::Disable(capability) => context.disable(capability),
+            Verdict::Reauthenticate if io.link.forget_key() => {}
+            Verdict::GiveUp if error.is_unavailable() && context.fall_back() => policy = RetryPolicy::from_env(&io.env),
+            Verdict::Compact
+            | Verdict::KeepCompleted
+            | Verdict::Complete
+            | Verdict::Reauthenticate
+            | Verdict::GiveUp => return Err(Stop::Model(error)),
+        }
+    }
+}
+
+async fn wait(delay: Duration, token: &CancellationToken) -> Result<(), Stop> {
+    tokio::select! {
+        () = tokio::time::sleep(delay) => Ok(()),
+        () = token.cancelled() => Err(Stop::Interrupted),
+    }
+}
+
+fn text_of<'a>(blocks: impl Iterator<Item = &'a serde_json::value::RawValue>) -> Option<String> {
+    let texts: Vec<String> = blocks
+        .filter_map(|block| match BlockHead::read(block)? {
+            BlockHead::Text(text) => Some(text.into_owned()),
+            _ => None,
+        })
+        .collect();
+    let text = texts.join("\n").trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+/// The newest messages that stay as they are.
+struct Kept {
+    start: usize,
+    lines: Vec<String>,
+}
+
+impl Kept {
+    fn choose(trigger: &Trigger, context: &Context) -> Self {
+        let start = match trigger {
+            Trigger::Manual { .. } => context.history().turns().len(),
+            Trigger::Crowded | Trigger::Overflow => context.kept_from(),
+        };
+        Self { start, lines: context.history().lines_from(start) }
+    }
+}
+
+/// The message that takes the place of the history.
+fn hand_over(summary: &str, kept: &Kept, context: &Context, io: &Io) -> String {
+    let mut text = format!("{}\n\n{summary}\n", prompts::CONTINUED);
+    if !context.last_prompt.is_empty() && !context.keeps_last_prompt(kept.start) {
+        let latest = prompts::bounded(&context.last_prompt);
+        write!(text, "\nThe user's latest message, word for word:\n\n{latest}\n").ok();
+    }
+    if let Some(path) = io.scribe.file() {
+        write!(
+            text,
+            "\nThe full conversation up to here is in {}; look there only for a detail that is missing.\n",
+            path.display()
+        )
+        .ok();
+    }
+    text.push_str(prompts::GO_ON);
+    text
+}
+
+struct Facts<'a> {
+    trigger: &'a Trigger,
+    pre_tokens: u64,
+    took: Duration,
+}
+
+/// Writes the boundary and the summary, shortens the history, tells the host.
+async fn replace(
+    message: &str,
+    kept: &Kept,
+    facts: Facts<'_>,
+    context: &mut Context,
+    io: &mut Io,
+) -> Result<(), StoreError> {
+    let summary_uuid = sys::id::uuid();
+    let summarised = kept.start;
+    let logical_parent = io.scribe.leaf().map(str::to_owned);
+    context.replace_before(kept.start, Turn::user_text(message), summary_uuid.clone());
+    let post_tokens = context.tokens();
+    let dropped = context.pressure().compacted(facts.pre_tokens, post_tokens);
+    let metadata = Metadata { facts, kept, anchor: &summary_uuid, post_tokens, dropped, summarised };
+    let line = BoundaryLine {
+        metadata: metadata.on_disk(),
+        summary: crate::session::text_message(message),
+        summary_uuid: summary_uuid.clone(),
+        leaf: kept.lines.last().cloned(),
+    };
+    let written = io.scribe.boundary(line)?;
+    io.host.system(SystemBody::compacted(CompactResult::Success, None)).await;
+    if !metadata.facts.trigger.is_automatic() {
+        io.host.send(Message::Init(Box::new(crate::result::init(context, io)))).await;
+    }
+    io.host
+        .system(SystemBody::CompactBoundary {
+            compact_metadata: metadata.on_wire(),
+            logical_parent_uuid: logical_parent,
+        })
+        .await;
+    let user = User {
+        kind: "user",
+        message: crate::session::text_message(message),
+        parent_tool_use_id: None,
+        session_id: io.host.session_id.clone(),
+        uuid: summary_uuid,
+        timestamp: written.timestamp,
+        tool_use_result: None,
+        is_replay: false,
+        is_synthetic: true,
+        agent: None,
+    };
+    io.host.send(Message::User(Box::new(user))).await;
+    Ok(())
+}
+
+struct Metadata<'a> {
+    facts: Facts<'a>,
+    kept: &'a Kept,
+    anchor: &'a str,
+    post_tokens: u64,
+    /// Tokens that compactions of this session have removed in all.
+    dropped: u64,
+    summarised: usize,
+}
+
+impl Metadata<'_> {
+    fn on_disk(&self) -> Value {
+        let Facts { trigger, pre_tokens, took } = &self.facts;
+        let mut value = json!({
+            "trigger": trigger.name(),
+            "preTokens": pre_tokens,
+            "postTokens": self.post_tokens,
+            "cumulativeDroppedTokens": self.dropped,
+            "durationMs": millis(*took),
+            "messagesSummarized": self.summarised,
+        });
+        if let ([head, ..], Some(tail), Some(object)) =
+            (&*self.kept.lines, self.kept.lines.last(), value.as_object_mut())
+        {
+            let (anchor, uuids) = (self.anchor, &self.kept.lines);
+            object.insert("preservedSegment".into(), json!({"headUuid": head, "anchorUuid": anchor, "tailUuid": tail}));
+            object.insert("preservedMessages".into(), json!({"anchorUuid": anchor, "uuids": uuids, "allUuids": uuids}));
+        }
+        value
+    }
+
+    fn on_wire(&self) -> Value {
+        let Facts { trigger, pre_tokens, took } = &self.facts;
+        let mut value = json!({
+            "trigger": trigger.name(),
+            "pre_tokens": pre_tokens,
+            "post_tokens": self.post_tokens,
+            "cumulative_dropped_tokens": self.dropped,
+            "duration_ms": millis(*took),
+        });
+        if let ([head, ..], Some(tail), Some(object)) =
+            (&*self.kept.lines, self.kept.lines.last(), value.as_object_mut())
+        {
+            let (anchor, uuids) = (self.anchor, &self.kept.lines);
+            object.insert(
+                "preserved_segment".into(),
+                json!({"head_uuid": head, "anchor_uuid": anchor, "tail_uuid": tail}),
+            );
+            object.insert(
+                "preserved_messages".into(),
+                json!({"anchor_uuid": anchor, "uuids": uuids, "all_uuids": uuids}),
+            );
+        }
+        value
+    }
+}
+
+fn millis(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Session {
+    /// Compacts, then tells the model again what lives outside the conversation. `None` when the process must stop.
+    pub(crate) async fn compact(
+        &mut self,
+        trigger: &Trigger,
+        token: &CancellationToken,
+    ) -> Result<Option<Outcome>, StoreError> {
+        if let Some(why) = self.before_compaction(trigger, token).await {
+            return Ok(Some(self.refuse_compaction(why).await));
+        }
+        let Self { control, context, io, .. } = self;
+        let Some(outcome) = control.during(run(trigger, context, io, token)).await else { return Ok(None) };
+        let outcome = outcome?;
+        match &outcome {
+            Outcome::Done(summary) => {
+                self.tell_again()?;
+                self.after_compaction(trigger, summary.clone(), token).await?;
+            }
+            Outcome::Failed(why) => {
+                tracing::warn!(%why, "the conversation could not be compacted");
+                self.context.pressure().failed();
+            }
+            Outcome::Interrupted => {}
+        }
+        Ok(Some(outcome))
+    }
+
+    /// Hooks refused it.
+    async fn refuse_compaction(&mut self, why: String) -> Outcome {
+        self.io.host.system(SystemBody::compacting(None)).await;
+        let why = format!("a PreCompact hook refused: {why}");
+        self.io.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.clone()))).await;
+        self.context.pressure().failed();
+        Outcome::Failed(why)
+    }
+
+    /// Instructions and the newest files from disk as they are now, lists that are not done.
+    fn tell_again(&mut self) -> Result<(), StoreError> {
+        let memory = self.io.watch.memory();
+        self.context.set_instructions(memory.files);
+        self.io.lore.begin_anew(memory.lazy);
+        self.add_session_context()?;
+        for text in self.io.lore.said_again() {
+            let Some(note) = Attachment::note("x_skill", text) else { continue };
+            self.attach(note)?;
+        }
+        for note in afterwards::notes(&self.io, self.context.kept_budget()) {
+            self.attach(note)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! What a host grants or takes back while a session runs. Everything applies to the next decision; what is meant for a
+//! settings file is also saved there. Nothing here widens what an administrator or a launch flag has closed: bypass mode
+//! needs its launch flag, managed-only sessions take no allow rules, and a rule that looks like it holds a credential is
+//! kept for the session but never written down.
+
+use crate::session::Io;
+use config::edit::{Edit, Privacy};
+use serde_json::Value;
+use std::path::PathBuf;
+use wire::control::PermissionUpdate;
+use wire::entry::MetaEntry;
+use wire::mode::PermissionMode;
+use wire::sdk::SystemBody;
+use wire::settings::{Behaviour, RuleText, Source};
+
+/// Which modes a host may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bypass {
+    Available,
+    Closed,
+}
+
+/// Whose wish the mode of a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ModeOf {
+    Session,
+    /// An agent's, from its definition.
+    Definition,
+}
+
+/// The mode a host asked for, or why it cannot have it.
+pub(crate) fn wanted_mode(text: &str, bypass: Bypass) -> Result<PermissionMode, String> {
+    match PermissionMode::parse(text) {
+        None => Err(format!("Unknown permission mode: {text}. Known modes: {}", PermissionMode::NAMES.join(", "))),
+        Some(PermissionMode::Auto) => Err("Permission mode auto is not available: there is no classifier".into()),
+        Some(PermissionMode::BypassPermissions) if bypass == Bypass::Closed => {
+            Err("Permission mode bypassPermissions is not available: the session was not started with \
+             --dangerously-skip-permissions or --allow-dangerously-skip-permissions"
+                .into())
+        }
+        Some(mode) => Ok(mode),
+    }
+}
+
+/// One list in a settings file and what happens to it.
+struct Change {
+    keys: [&'static str; 2],
+    edit: Edit,
+}
+
+impl Io {
+    /// Applies `updates` in order. A failure to save is told; the grant still holds for the session.
+    pub(crate) async fn grant(&mut self, updates: Vec<PermissionUpdate>) {
+        self.adopt_grants(&updates).await;
+        for update in updates {
+            let to = update.destination.unwrap_or(Source::Session);
+            if matches!(to, Source::Managed | Source::Flag) {
+                tracing::warn!(kind = update.kind, "a permission update for settings nobody may change is ignored");
+                continue;
+            }
+            if let Some(change) = self.take_update(update, to).await {
+                self.save(to, change).await;
+            }
+        }
+        self.renew_policy();
+    }
+
+    /// Puts into force what the host granted to others of the session: the main thread or its agents.
+    async fn adopt_grants(&mut self, own: &[PermissionUpdate]) {
+        let agents = std::sync::Arc::clone(&self.spawner.agents);
+        let news = agents.grant(own, &mut self.grants_seen);
+        if news.is_empty() {
+            return;
+        }
+        for update in news {
+            let to = update.destination.unwrap_or(Source::Session);
+            let is_mode = update.kind == "setMode" && self.mode_of == ModeOf::Definition;
+            if !is_mode && !matches!(to, Source::Managed | Source::Flag) {
+                // Whoever asked has saved it.
+                self.take_update(update, to).await;
+            }
+        }
+        self.renew_policy();
+    }
+
+    async fn take_update(&mut self, update: PermissionUpdate, to: Source) -> Option<Change> {
+        let rules: Vec<String> = update.rules.iter().flatten().map(wire::control::UpdatedRule::text).collect();
+        let directories = update.directories.unwrap_or_default();
+        match (update.kind.as_str(), update.behavior, update.mode) {
+            ("addRules", Some(behaviour), _) => self.add_rules(rules, behaviour, to),
+            ("removeRules", Some(behaviour), _) => Some(self.remove_rules(&rules, behaviour, to)),
+            ("replaceRules", Some(behaviour), _) => self.replace_rules(rules, behaviour, to),
+            ("setMode", _, Some(mode)) => self
+                .choose_mode(&mode)
+                .await
+                .map(|mode| Change { keys: ["permissions", "defaultMode"], edit: Edit::Set(mode.as_str().into()) }),
+            ("addDirectories", ..) => Some(self.add_directories(directories)),
+            ("removeDirectories", ..) => Some(self.remove_directories(directories)),
+            (kind, ..) => {
+                tracing::warn!(kind, "a permission update that is not understood is ignored");
+                None
+            }
+        }
+    }
+
+    fn add_rules(&mut self, rules: Vec<String>, behaviour: Behaviour, to: Source) -> Option<Change> {
+        if behaviour == Behaviour::Allow && self.watch.loaded.managed_rules_only {
+            tracing::warn!("only the administrator's allow rules count; the host's are ignored");
+            return None;
+        }
+        let root = self.watch.cwd.clone();
+        for text in &rules {
+            let rule = RuleText { behaviour, source: to, text: text.clone(), root: root.clone() };
+            if !self.watch.granted.contains(&rule) {
+                self.watch.granted.push(rule);
+            }
+        }
+        let edit = Edit::Add(storable(rules).map(Value::from).collect());
+        Some(Change { keys: list(behaviour), edit })
+    }
+
+    fn remove_rules(&mut self, rules: &[String], behaviour: Behaviour, to: Source) -> Change {
+        let gone = |rule: &RuleText| rule.behaviour == behaviour && rule.source == to && rules.contains(&rule.text);
+        self.watch.forget(gone);
+        Change { keys: list(behaviour), edit: Edit::Take(rules.iter().cloned().map(Value::from).collect()) }
+    }
+
+    fn replace_rules(&mut self, rules: Vec<String>, behaviour: Behaviour, to: Source) -> Option<Change> {
+        self.watch.forget(|rule| rule.behaviour == behaviour && rule.source == to);
+        let Change { keys, edit } = self.add_rules(rules, behaviour, to)?;
+        let Edit::Add(values) = edit else { return None };
+        Some(Change { keys, edit: Edit::Set(Value::Array(values)) })
+    }
+
+    fn add_directories(&mut self, directories: Vec<String>) -> Change {
+        for dir in &directories {
+            let dir = self.absolute(dir);
+            if !self.watch.granted_directories.contains(&dir) {
+                self.watch.granted_directories.push(dir);
+            }
+        }
+        let values = directories.into_iter().map(Value::from).collect();
+        Change { keys: ["permissions", "additionalDirectories"], edit: Edit::Add(values) }
+    }
+
+    /// What was given with `--add-dir` stays.
+    fn remove_directories(&mut self, directories: Vec<String>) -> Change {
+        let gone: Vec<PathBuf> = directories.iter().map(|dir| self.absolute(dir)).collect();
+        self.watch.granted_directories.retain(|dir| !gone.contains(dir));
+        self.watch.loaded.additional_directories.retain(|dir| !gone.contains(dir));
+        let values = directories.into_iter().map(Value::from).collect();
+        Change { keys: ["permissions", "additionalDirectories"], edit: Edit::Take(values) }
+    }
+
+    fn absolute(&self, dir: &str) -> PathBuf {
+        self.directories.absolute(dir)
+    }
+
+    async fn choose_mode(&mut self, text: &str) -> Option<PermissionMode> {
+        match wanted_mode(text, self.bypass) {
+            Ok(mode) => {
+                self.set_mode(mode).await;
+                Some(mode)
+            }
+            Err(why) => {
+                tracing::warn!(why, "a mode the host asked for is refused");
+                None
+            }
+        }
+    }
+
+    /// Switches the mode for the next decision; the host is told.
+    pub(crate) async fn set_mode(&mut self, mode: PermissionMode) {
+        if mode == self.mode {
+            return;
+        }
+        self.mode = mode;
+        self.renew_policy();
+        let body = SystemBody::mode(mode.as_str());
+        self.host.system(body).await;
+        if self.host.agent_id().is_some() {
+            return;
+        }
+        let session_id = self.host.session_id.clone();
+        let entry = MetaEntry::PermissionMode { permission_mode: mode.as_str().to_owned(), session_id };
+        if let Err(error) = self.scribe.meta(entry) {
+            tracing::warn!(%error, "the new mode could not be recorded");
+        }
+    }
+
+    /// A mode the host chose with a control request since the last look, and what it granted to others.
+    pub(crate) async fn adopt_mode(&mut self) {
+        self.adopt_grants(&[]).await;
+        if self.chosen_mode.has_changed().unwrap_or(false) {
+            let chosen = *self.chosen_mode.borrow_and_update();
+            if let Some(mode) = chosen {
+                self.set_mode(mode).await;
+            }
+        }
+    }
+
+    /// Rules, mode or directories changed.
+    pub(crate) fn renew_policy(&mut self) {
+        let policy = self.watch.policy(self.mode);
+        let granted = self.lore.grants();
+        let policy = if granted.is_empty() { policy } else { crate::lore::with_rules(&policy, granted) };
+        self.policy = std::sync::Arc::new(policy);
+        self.directories.additional = self.watch.additional();
+    }
+
+    async fn save(&self, to: Source, change: Change) {
+        let Some(path) = config::places::file_of(to, &self.watch.cwd, &self.watch.env) else { return };
+        let env = self.watch.env.clone();
+        let privacy = if to == Source::Project { Privacy::Shared } else { Privacy::Private };
+        let saved = tokio::task::spawn_blocking(move || {
+            let is_new = !path.exists();
+            let changed = config::edit::edit(&path, &change.keys, &change.edit, privacy, &env)?;
+            if to == Source::Local && is_new && changed {
+                config::places::exclude_local_files(&path, &env)
+                    .inspect_err(|error| tracing::warn!(%error, "git could not be told to ignore the local settings"))
+                    .ok();
+            }
+            Ok::<(), config::edit::EditError>(())
+        });
+        let problem = match saved.await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        self.host.notice(format!("Warning: the permission holds for this session only: {problem}")).await;
+    }
+}
+
+fn list(behaviour: Behaviour) -> [&'static str; 2] {
+    match behaviour {
+        Behaviour::Allow => ["permissions", "allow"],
+        Behaviour::Ask => ["permissions", "ask"],
+        Behaviour::Deny => ["permissions", "deny"],
+    }
+}
+
+fn storable(rules: Vec<String>) -> impl Iterator<Item = String> {
+    rules.into_iter().filter(|rule| {
+        let fine = permission::suggest::may_be_saved(rule);
+        if !fine {
+            tracing::warn!("a rule that may hold a credential is not saved");
+        }
+        fine
+    })
+}

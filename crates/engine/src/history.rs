@@ -1,0 +1,204 @@
+//! The conversation as it is sent, and which transcript lines each part of it was written to. Appended to; only a
+//! compaction replaces what came before. The size is counted as it grows, never again from the start.
+
+use model::{Fragment, Role, Turn, estimate};
+use wire::block::BlockHead;
+
+/// A reported size that many times above or below our own count is not believed: a server that counts oddly must
+/// neither cost the user the conversation nor let it run into the wall.
+const PLAUSIBLE: u64 = 3;
+
+#[derive(Default)]
+pub(crate) struct History {
+    turns: Vec<Turn>,
+    /// Beside each turn: the lines that hold it, oldest first.
+    lines: Vec<Vec<String>>,
+    size: Size,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Size {
+    /// How many turns are in `estimated`.
+    counted: usize,
+    /// Our own count of them.
+    estimated: u64,
+    /// What the last response said of everything up to and including itself.
+    reported: u64,
+    /// `counted` and `estimated` at that moment.
+    reported_at: (usize, u64),
+}
+
+impl History {
+    pub(crate) fn push(&mut self, turn: Turn, lines: Vec<String>) {
+        self.turns.push(turn);
+        self.lines.push(lines);
+    }
+
+    pub(crate) fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    /// Whether there is an exchange that a summary could stand for.
+    pub(crate) fn has_answers(&self) -> bool {
+        self.turns.iter().any(|turn| turn.role == Role::Assistant)
+    }
+
+    /// Takes back what stands after the last answer.
+    pub(crate) fn retract_prompt(&mut self) {
+        while self.turns.last().is_some_and(|turn| turn.role == Role::User) {
+            self.turns.pop();
+            self.lines.pop();
+        }
+        self.size = Size::default();
+    }
+
+    /// The response just pushed was counted by the server: its input and output together.
+    pub(crate) fn report(&mut self, tokens: u64, fixed: u64) {
+        self.count();
+        let Size { counted, estimated, .. } = self.size;
+        let own = estimated + fixed;
+        let believed = tokens <= own * PLAUSIBLE && tokens * PLAUSIBLE >= own;
+        self.size.reported = if believed { tokens } else { 0 };
+        self.size.reported_at = (counted, estimated);
+    }
+
+    /// Tokens of the next request: what the server last counted and our count of what came since.
+    pub(crate) fn tokens(&mut self, fixed: u64) -> u64 {
+        self.count();
+        let size = &self.size;
+        match size.reported {
+            0 => size.estimated + fixed,
+            reported => reported + size.estimated.saturating_sub(size.reported_at.1),
+        }
+    }
+
+    fn count(&mut self) {
+        let new = &self.turns[self.size.counted..];
+        self.size.estimated += new.iter().map(weight).sum::<u64>();
+        self.size.counted = self.turns.len();
+    }
+
+    /// Where the newest part that weighs at most `budget` begins: never between a call and its result.
+    pub(crate) fn tail_within(&self, budget: u64) -> usize {
+        let mut weight_so_far = 0;
+        let mut start = self.turns.len();
+        for (at, turn) in self.turns.iter().enumerate().rev() {
+            weight_so_far += weight(turn);
+            if weight_so_far > budget {
+                break;
+            }
+            if !answers_calls(turn) {
+                start = at;
+            }
+        }
+        start
+    }
+
+    /// Lines of the turns from `start` on.
+    pub(crate) fn lines_from(&self, start: usize) -> Vec<String> {
+        self.lines[start..].iter().flatten().cloned().collect()
+    }
+
+    /// `summary` takes the place of everything before `start`.
+    pub(crate) fn replace_before(&mut self, start: usize, summary: Turn, line: String) {
+        let kept = self.turns.split_off(start);
+        let kept_lines = self.lines.split_off(start);
+        self.turns = std::iter::once(summary).chain(kept).collect();
+        self.lines = std::iter::once(vec![line]).chain(kept_lines).collect();
+        self.size = Size::default();
+    }
+
+    /// The first turn and the newest ones, `drop` of the older left out: what fits when all of it does not.
+    pub(crate) fn without_oldest(&self, drop: usize) -> Vec<Turn> {
+        let first = self.turns.iter().take(1);
+        let mut from = (1 + drop).min(self.turns.len());
+        while self.turns.get(from).is_some_and(answers_calls) {
+            from += 1;
+        }
+        first.chain(&self.turns[from..]).cloned().collect()
+    }
+
+    /// How many of the older turns weigh `share` of the whole.
+    pub(crate) fn oldest_share(&self, share: f64) -> usize {
+        let whole: u64 = self.turns.iter().map(weight).sum();
+        let mut gone = 0;
+        let older = self.turns.iter().skip(1).position(|turn| {
+            gone += weight(turn);
+            gone as f64 >= whole as f64 * share
+        });
+        older.map_or_else(|| self.turns.len().saturating_sub(2), |at| at + 1)
+    }
+}
+
+impl From<Vec<(Turn, String)>> for History {
+    fn from(restored: Vec<(Turn, String)>) -> Self {
+        let (turns, lines) = restored.into_iter().map(|(turn, line)| (turn, vec![line])).unzip();
+        Self { turns, lines, size: Size::default() }
+    }
+}
+
+fn weight(turn: &Turn) -> u64 {
+    turn.blocks.iter().map(estimate::fragment).sum()
+}
+
+fn answers_calls(turn: &Turn) -> bool {
+    let is_result = |block: &Fragment| matches!(BlockHead::read(block.raw()), Some(BlockHead::ToolResult { .. }));
+    turn.role == Role::User && turn.blocks.iter().any(is_result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::value::RawValue;
+
+    fn result() -> Turn {
+        let raw = r#"{"type":"tool_result","tool_use_id":"t","content":"done"}"#;
+        Turn::user(vec![Fragment::new(RawValue::from_string(raw.into()).unwrap())])
+    }
+
+    fn history(turns: Vec<Turn>) -> History {
+        turns.into_iter().enumerate().map(|(n, turn)| (turn, n.to_string())).collect::<Vec<_>>().into()
+    }
+
+    fn answer() -> Turn {
+        Turn::assistant("m", vec![Fragment::text("calling")])
+    }
+
+    #[test]
+    fn the_kept_part_never_begins_with_a_result() {
+        let history = history(vec![Turn::user_text("go"), answer(), result(), answer(), result()]);
+        let all = history.tail_within(u64::MAX);
+        assert_eq!(all, 0);
+        let (last_answer, last_result) = (weight(&history.turns[3]), weight(&history.turns[4]));
+        assert_eq!(history.tail_within(last_answer + last_result), 3);
+        assert_eq!(history.tail_within(last_result), 5, "a lone result is not kept");
+        assert_eq!(history.lines_from(3), ["3", "4"]);
+    }
+
+    #[test]
+    fn dropping_the_oldest_keeps_the_first_and_whole_rounds() {
+        let history = history(vec![Turn::user_text("go"), answer(), result(), answer(), result()]);
+        let left = history.without_oldest(1);
+        assert_eq!(left.len(), 3);
+        assert_eq!(left[1].role, Role::Assistant);
+        assert_eq!(history.oldest_share(1.0), 3);
+    }
+
+    #[test]
+    fn only_a_plausible_report_is_believed() {
+        let mut history = history(vec![Turn::user_text("hello"), answer()]);
+        let own = history.tokens(100);
+        for odd in [0, 5, 1_000_000] {
+            history.report(odd, 100);
+            assert_eq!(history.tokens(100), own, "{odd}");
+        }
+        history.report(own + 7, 100);
+        assert_eq!(history.tokens(100), own + 7);
+        history.push(Turn::user_text("more"), vec![]);
+        assert!(history.tokens(100) > own + 7);
+    }
+}

@@ -1,0 +1,100 @@
+//! Handlers that need more than a process: HTTP and the small model. Agent, MCP tool and host handlers say that they
+//! cannot run yet; such an answer never blocks.
+
+use crate::side::Side;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use hooks::http::{Limits, MAX_BODY};
+use hooks::{Ask, Http as HttpHook, Job, Kind, Ran, Runner};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use sys::Env;
+use tools::contract::SidePurpose;
+use tools::{SideModel, SideRequest};
+
+const ANSWER_TOKENS: u32 = 1024;
+
+pub(crate) struct Callers {
+    env: Env,
+    side: Arc<Side>,
+    client: OnceLock<http::Http>,
+    limits: Mutex<Limits>,
+}
+
+impl Callers {
+    pub(crate) fn new(env: Env, side: Arc<Side>, limits: Limits) -> Self {
+        Self { env, side, client: OnceLock::new(), limits: Mutex::new(limits) }
+    }
+
+    pub(super) fn set_limits(&self, limits: Limits) {
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+
+    async fn http(&self, hook: &HttpHook, job: &Job) -> Ran {
+        let (admitted, mut headers) = {
+            let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+            (limits.admits(&hook.url), limits.headers(hook, &self.env))
+        };
+        if !admitted {
+            return failed("the address is not in allowedHttpHookUrls");
+        }
+        headers.push(("content-type".into(), "application/json".into()));
+        let request = http::Request {
+            method: http::Method::Post,
+            url: hook.url.clone(),
+            headers,
+            body: vec![Bytes::copy_from_slice(job.payload.as_bytes())],
+            timeout: job.timeout,
+        };
+        let client = self.client.get_or_init(|| http::Http::new(self.env.clone()));
+        let response = match client.send(request).await {
+            Ok(response) => response,
+            Err(http::HttpError::Timeout(after)) => return Ran::TimedOut { after },
+            Err(error) => return failed(error.to_string()),
+        };
+        let status = response.status();
+        let body = match response.bytes(MAX_BODY).await {
+            Ok((_, true)) => return failed("the answer is too large"),
+            Ok((body, false)) => String::from_utf8_lossy(&body).into_owned(),
+            Err(error) => return failed(error.to_string()),
+        };
+        if (200..300).contains(&status) {
+            return Ran::Replied { body };
+        }
+        let first: String = body.lines().next().unwrap_or_default().chars().take(200).collect();
+        failed(format!("HTTP status {status}: {first}"))
+    }
+
+    async fn prompt(&self, ask: &Ask, job: &Job) -> Ran {
+        let request = SideRequest {
+            purpose: SidePurpose::Small,
+            prompt: hooks::prompt::fill(&ask.prompt, &job.payload),
+            system: Some(hooks::prompt::SYSTEM.to_owned()),
+            server_tools: Vec::new(),
+            max_tokens: ANSWER_TOKENS,
+            timeout: job.timeout,
+        };
+        match self.side.ask(request).await {
+            Ok(reply) => Ran::Judged { text: reply.text },
+            Err(why) => failed(why),
+        }
+    }
+}
+
+fn failed(why: impl Into<String>) -> Ran {
+    Ran::Failed { why: why.into() }
+}
+
+impl Runner for Callers {
+    fn run(&self, job: Job) -> BoxFuture<'_, Ran> {
+        Box::pin(async move {
+            let entry = Arc::clone(&job.entry);
+            match &entry.handler.kind {
+                Kind::Http(hook) => self.http(hook, &job).await,
+                Kind::Prompt(ask) => self.prompt(ask, &job).await,
+                Kind::Agent(_) | Kind::McpTool(_) | Kind::Callback { .. } | Kind::Command(_) => {
+                    failed(format!("{} handlers are not available yet", entry.handler.kind.name()))
+                }
+            }
+        })
+    }
+}

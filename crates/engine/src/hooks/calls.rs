@@ -1,0 +1,275 @@
+//! Hooks around tool calls. Their word is bound to one call: a denial settles it, leave and questions are handed to the
+//! decision, a rewritten input is read and judged like any other.
+
+use super::{Beside, BesideKind, Scope, ToolScope};
+use crate::calls::ToolUse;
+use crate::session::Io;
+use hooks::{Merged, Permission, RequestDecision};
+use permission::{Access, Place, Policy, Request};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+use tools::Outcome;
+use wire::block::Content;
+use wire::hooks::{
+    BatchCall, BatchPlace, EventName, PermissionRequest, PostToolBatch, PostToolUse, PostToolUseFailure, PreToolUse,
+};
+
+/// Longest error text a hook is given.
+const ERROR_LIMIT: usize = 10_000;
+
+/// What hooks say about a call before it is decided.
+#[derive(Debug, Default)]
+pub(crate) struct Ruling {
+    pub word: Option<Word>,
+    pub input: Option<Box<RawValue>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    Allow,
+    Ask(String),
+    Deny(String),
+}
+
+/// One call of a finished batch.
+pub(crate) struct Batched<'a> {
+    pub used: &'a ToolUse,
+    pub result: &'a RawValue,
+}
+
+/// A call as hooks and filters see it.
+struct Seen {
+    name: String,
+    raw: Box<RawValue>,
+    value: Value,
+    accesses: Vec<Access>,
+}
+
+impl Io {
+    /// PreToolUse. `place` says which call of its message this is.
+    pub(crate) async fn before_call(
+        &mut self,
+        used: &ToolUse,
+        accesses: Vec<Access>,
+        cancel: &CancellationToken,
+    ) -> Ruling {
+        if !self.hooks.listens(EventName::PreToolUse) {
+            return Ruling::default();
+        }
+        let seen = self.seen(used, &used.input, accesses);
+        let event = PreToolUse {
+            tool_name: seen.name.clone(),
+            tool_input: seen.raw.clone(),
+            tool_use_id: used.id.clone(),
+            batch: (used.batch.0 > 1).then_some(BatchPlace { size: used.batch.0, index: used.batch.1 }),
+        };
+        let merged = self.fire_for(&event, used, &seen, cancel).await;
+        self.keep_contexts(&merged, EventName::PreToolUse, &used.id);
+        let word = merged.verdict.as_ref().map(|verdict| {
+            let reason = verdict.reason.clone().unwrap_or_else(|| "no reason given".into());
+            match verdict.permission {
+                Permission::Deny => Word::Deny(format!("{} hook denied this call: {reason}", verdict.hook)),
+                // Nobody can take the call up later, so somebody must say yes now.
+                Permission::Defer => Word::Ask(format!("{} deferred by a hook", verdict.tag)),
+                Permission::Ask => Word::Ask(format!("{} {reason}", verdict.tag)),
+                Permission::Allow => Word::Allow,
+            }
+        });
+        let input = merged.updated_input.as_ref().and_then(|input| wire::raw::to_raw(input).ok());
+        if let Some(input) = &input {
+            self.hooks.rewritten.insert(used.id.clone(), input.clone());
+        }
+        Ruling { word, input }
+    }
+
+    /// PermissionRequest: whether a hook answers in the place of the person.
+    pub(crate) async fn answer_by_hook(
+        &mut self,
+        used: &ToolUse,
+        input: &RawValue,
+        accesses: Vec<Access>,
+        suggestions: &[permission::Suggestion],
+        cancel: &CancellationToken,
+    ) -> Option<RequestDecision> {
+        if !self.hooks.listens(EventName::PermissionRequest) {
+            return None;
+        }
+        let seen = self.seen(used, input, accesses);
+        let updates: Vec<_> = suggestions.iter().map(permission::Suggestion::to_json).collect();
+        let event = PermissionRequest {
+            tool_name: seen.name.clone(),
+            tool_input: seen.raw.clone(),
+            permission_suggestions: (!updates.is_empty()).then(|| wire::raw::to_raw(&updates).ok()).flatten(),
+        };
+        self.fire_for(&event, used, &seen, cancel).await.request
+    }
+
+    /// PostToolUse or PostToolUseFailure, for a call that ran. May change what the model is told.
+    pub(crate) async fn after_call(
+        &mut self,
+        used: &ToolUse,
+        outcome: &mut Outcome,
+        took_ms: u64,
+        cancel: &CancellationToken,
+    ) {
+        let event = if outcome.is_error { EventName::PostToolUseFailure } else { EventName::PostToolUse };
+        let rewritten = self.hooks.rewritten.remove(&used.id);
+        if !self.hooks.listens(event) || (outcome.is_error && cancel.is_cancelled()) {
+            return;
+        }
+        let input = rewritten.as_deref().unwrap_or(&used.input);
+        let accesses = self.registry.find(&used.name).and_then(|tool| tool.parse(input).ok());
+        let accesses = accesses.map(|call| call.access(&self.workspace())).unwrap_or_default();
+        let seen = self.seen(used, input, accesses);
+        let merged = if outcome.is_error {
+            let event = PostToolUseFailure {
+                tool_name: seen.name.clone(),
+                tool_input: seen.raw.clone(),
+                tool_use_id: used.id.clone(),
+                error: shorten(&outcome.content.text()),
+                is_interrupt: false,
+                duration_ms: took_ms,
+            };
+            self.fire_for(&event, used, &seen, cancel).await
+        } else {
+            let text = || wire::raw::to_raw(&*outcome.content.text()).unwrap_or_else(|_| RawValue::NULL.to_owned());
+            let event = PostToolUse {
+                tool_name: seen.name.clone(),
+                tool_input: seen.raw.clone(),
+                tool_response: outcome.structured.clone().unwrap_or_else(text),
+                tool_use_id: used.id.clone(),
+                duration_ms: took_ms,
+            };
+            self.fire_for(&event, used, &seen, cancel).await
+        };
+        self.keep_contexts(&merged, event, &used.id);
+        self.keep_blocks(&merged, event, Some(&used.id));
+        if let Some(output) = merged.updated_output {
+            replace_output(&used.name, &output, outcome);
+        }
+    }
+
+    /// PostToolBatch. It may end the turn.
+    pub(crate) async fn after_batch(&mut self, calls: &[Batched<'_>], cancel: &CancellationToken) {
+        if !self.hooks.listens(EventName::PostToolBatch) || calls.is_empty() {
+            return;
+        }
+        let tool_calls = calls.iter().map(|call| BatchCall {
+            tool_name: wire::names::canonical(&call.used.name).to_owned(),
+            tool_input: call.used.input.clone(),
+            tool_use_id: call.used.id.clone(),
+            tool_response: content_of(call.result),
+        });
+        let event = PostToolBatch { tool_calls: tool_calls.collect() };
+        let merged = self.fire(&event, Scope::new(cancel)).await;
+        self.keep_contexts(&merged, EventName::PostToolBatch, "");
+        if let Some(reason) = merged.blocked() {
+            self.keep_blocks(&merged, EventName::PostToolBatch, None);
+            self.hooks.stop.get_or_insert(reason);
+        }
+    }
+
+    async fn fire_for<E: wire::hooks::HookEvent>(
+        &mut self,
+        event: &E,
+        used: &ToolUse,
+        seen: &Seen,
+        cancel: &CancellationToken,
+    ) -> Merged {
+        let (policy, workspace) = (Arc::clone(&self.policy), self.workspace());
+        let place = Place {
+            cwd: workspace.project.clone(),
+            home: workspace.home.clone(),
+            roots: std::iter::once(workspace.project.clone()).chain(workspace.additional.clone()).collect(),
+            ..Place::default()
+        };
+        let condition = |rule: &str| {
+            let request = Request::new(&seen.name, &seen.accesses).with_input(seen.raw.get());
+            let facts = crate::facts::gather(&policy, &request, &workspace.cwd);
+            Policy::concerns(rule, &request, &facts, (&place, &sys::real::path))
+        };
+        let tool = ToolScope { id: &used.id, input: &seen.value, condition: &condition };
+        self.fire(event, Scope { cancel, tool: Some(tool), limit: None }).await
+    }
+
+    /// Paths are absolute, whatever the model wrote.
+    fn seen(&self, used: &ToolUse, input: &RawValue, accesses: Vec<Access>) -> Seen {
+        let mut value: Value = serde_json::from_str(input.get()).unwrap_or_default();
+        let mut raw = input.to_owned();
+        for key in ["file_path", "notebook_path"] {
+            let Some(Value::String(path)) = value.get_mut(key) else { continue };
+            let absolute = self.workspace().absolute(path).display().to_string();
+            if *path != absolute {
+                *path = absolute;
+                raw = wire::raw::to_raw(&value).unwrap_or(raw);
+            }
+        }
+        Seen { name: wire::names::canonical(&used.name).to_owned(), raw, value, accesses }
+    }
+
+    fn keep_contexts(&mut self, merged: &Merged, event: EventName, tool_use_id: &str) {
+        let id = Some(tool_use_id.to_owned()).filter(|id| !id.is_empty());
+        self.hooks.beside.extend(merged.contexts.iter().map(|context| Beside {
+            kind: BesideKind::Context,
+            hook: context.hook.clone(),
+            event,
+            tool_use_id: id.clone(),
+            text: context.text.clone(),
+        }));
+    }
+
+    fn keep_blocks(&mut self, merged: &Merged, event: EventName, tool_use_id: Option<&str>) {
+        self.hooks.beside.extend(merged.blocks.iter().map(|block| Beside {
+            kind: BesideKind::Feedback,
+            hook: block.hook.clone(),
+            event,
+            tool_use_id: tool_use_id.map(str::to_owned),
+            text: block.message.clone(),
+        }));
+    }
+}
+
+/// Beginning and end of a long error.
+fn shorten(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= ERROR_LIMIT {
+        return text.to_owned();
+    }
+    let half = ERROR_LIMIT / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: String = text.chars().skip(count - half).collect();
+    format!("{head}\n… [{} characters left out] …\n{tail}", count - 2 * half)
+}
+
+fn content_of(result: &RawValue) -> Option<Box<RawValue>> {
+    #[derive(serde::Deserialize)]
+    struct Block<'a> {
+        #[serde(borrow)]
+        content: Option<&'a RawValue>,
+    }
+    serde_json::from_str::<Block<'_>>(result.get()).ok()?.content.map(RawValue::to_owned)
+}
+
+/// Output of a shape the tool could not have had is ignored.
+fn replace_output(tool: &str, output: &Value, outcome: &mut Outcome) {
+    let text = match (wire::names::canonical(tool), output) {
+        ("Bash", Value::Object(fields)) => {
+            let part = |name: &str| fields.get(name).map_or(Some(""), Value::as_str);
+            let (Some(stdout), Some(stderr)) = (fields.get("stdout").and_then(Value::as_str), part("stderr")) else {
+                tracing::warn!("a hook's updatedToolOutput does not look like output of Bash; it is ignored");
+                return;
+            };
+            [stdout, stderr].iter().filter(|text| !text.is_empty()).copied().collect::<Vec<_>>().join("\n")
+        }
+        (name, Value::String(text)) if name.starts_with("mcp__") => text.clone(),
+        (name, other) if name.starts_with("mcp__") => other.to_string(),
+        (name, _) => {
+            tracing::warn!(tool = name, "a hook's updatedToolOutput for this tool is ignored");
+            return;
+        }
+    };
+    outcome.content = Content::Text(text);
+    outcome.structured = wire::raw::to_raw(output).ok();
+}

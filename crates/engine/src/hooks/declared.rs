@@ -1,0 +1,61 @@
+//! Which hooks are in force: those of every active layer of settings, minus what switches and trust leave out.
+
+use config::Loaded;
+use hooks::http::Limits;
+use hooks::{Catalogue, Layer, Origin, Switches};
+use serde_json::Value;
+use wire::settings::Source;
+
+/// The order in which rewrites are applied.
+const ORDER: [Source; 5] = [Source::Managed, Source::User, Source::Project, Source::Local, Source::Flag];
+
+/// Whether the command line leaves hooks out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduced {
+    No,
+    /// `--safe-mode`: the administrator's only.
+    Safe,
+    /// `--bare`: none.
+    Bare,
+}
+
+pub fn catalogue(loaded: &Loaded, reduced: Reduced) -> (Catalogue, Limits) {
+    with_own(loaded, reduced, None)
+}
+
+/// `own` is what an agent's definition declares.
+pub(super) fn with_own(loaded: &Loaded, reduced: Reduced, own: Option<&Layer>) -> (Catalogue, Limits) {
+    let limits = Limits {
+        urls: loaded.settings.allowed_http_hook_urls.clone(),
+        variables: loaded.settings.http_hook_allowed_env_vars.clone(),
+    };
+    if reduced == Reduced::Bare {
+        return (Catalogue::default(), limits);
+    }
+    let layers: Vec<Layer> = ORDER.iter().flat_map(|source| of_source(loaded, *source)).chain(own.cloned()).collect();
+    let switches = Switches {
+        disabled: disabled(loaded),
+        disabled_by_policy: says_disabled(loaded, |source| source == Source::Managed) == Some(true),
+        managed_only: loaded.settings.allow_managed_hooks_only == Some(true) || reduced == Reduced::Safe,
+    };
+    (Catalogue::new(&layers, switches), limits)
+}
+
+fn of_source(loaded: &Loaded, source: Source) -> impl Iterator<Item = Layer> {
+    // Layers are listed highest first; of several files of one source the lower one is declared first.
+    loaded.layers.iter().rev().filter(move |layer| layer.source == source).filter_map(|layer| {
+        let hooks = layer.effective.get("hooks")?.as_object()?.clone();
+        let origin = Origin::Settings { source: layer.source, path: layer.path.clone() };
+        Some(Layer { origin, hooks })
+    })
+}
+
+/// Of the highest layer that says anything.
+fn disabled(loaded: &Loaded) -> bool {
+    says_disabled(loaded, |_| true) == Some(true)
+}
+
+fn says_disabled(loaded: &Loaded, of: impl Fn(Source) -> bool) -> Option<bool> {
+    let says = |layer: &config::Layer| layer.effective.get("disableAllHooks").and_then(Value::as_bool);
+    loaded.layers.iter().filter(|layer| of(layer.source)).find_map(says)
+}

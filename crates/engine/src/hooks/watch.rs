@@ -1,0 +1,170 @@
+//! What hooks may ask to be watched (the shell's directory, named files), and the files through which they hand variables
+//! to later commands. Looked at between steps, by stat; nothing runs while nobody asked.
+
+use super::Scope;
+use crate::session::Io;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use tokio_util::sync::CancellationToken;
+use wire::hooks::{CwdChanged, EventName, FileChanged};
+
+/// `CLAUDE_ENV_FILE` of hooks. Commands source one small script that sources the rest.
+#[derive(Clone, Debug)]
+pub(crate) struct EnvFiles {
+    dir: PathBuf,
+}
+
+impl EnvFiles {
+    /// `None` when the files cannot be made: hooks then have no such file.
+    pub(crate) fn create(config_home: &Path, session_id: &str, users_own: Option<&str>) -> Option<Self> {
+        let dir = config_home.join("session-env").join(session_id);
+        let files = Self { dir };
+        let mut script = String::new();
+        let sourced = users_own.map(PathBuf::from).into_iter().chain([files.session(), files.directory()]);
+        for file in sourced {
+            let quoted = format!("'{}'", file.display().to_string().replace('\'', r"'\''"));
+            writeln!(script, "[ -r {quoted} ] && . {quoted}").ok();
+        }
+        // The last file may be missing; that is no failure of the command.
+        script.push_str("true\n");
+        std::fs::create_dir_all(&files.dir)
+            .and_then(|()| sys::fs::atomic_write(&files.entry(), script.as_bytes(), 0o600))
+            .inspect_err(|error| tracing::warn!(%error, "hooks have no CLAUDE_ENV_FILE"))
+            .ok()?;
+        Some(files)
+    }
+
+    /// What commands source.
+    pub(crate) fn entry(&self) -> PathBuf {
+        self.dir.join("env.sh")
+    }
+
+    fn session(&self) -> PathBuf {
+        self.dir.join("session.sh")
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.dir.join("directory.sh")
+    }
+
+    /// The file a hook of `event` writes to; made, so that a hook can append at once.
+    pub(super) fn of(&self, event: EventName) -> Option<PathBuf> {
+        let path = match event {
+            EventName::SessionStart | EventName::Setup => self.session(),
+            EventName::CwdChanged | EventName::FileChanged => self.directory(),
+            _ => return None,
+        };
+        let mut options = std::fs::OpenOptions::new();
+        options.create(true).append(true).open(&path).ok()?;
+        Some(path)
+    }
+
+    /// What belonged to the last directory no longer holds.
+    fn forget_directory(&self) {
+        std::fs::remove_file(self.directory()).ok();
+    }
+
+    pub(crate) fn remove(&self) {
+        std::fs::remove_dir_all(&self.dir).ok();
+    }
+}
+
+pub(super) struct Watched {
+    cwd: PathBuf,
+    files: BTreeMap<PathBuf, Option<(SystemTime, u64)>>,
+    /// `watchPaths` of hooks.
+    dynamic: Vec<PathBuf>,
+    is_set_up: bool,
+}
+
+impl Watched {
+    pub(super) fn new(cwd: PathBuf) -> Self {
+        Self { cwd, files: BTreeMap::new(), dynamic: Vec::new(), is_set_up: false }
+    }
+
+    /// Begins to watch what is not watched yet, and lets go of what nobody names any more.
+    fn renew(&mut self, named: Vec<PathBuf>) {
+        let wanted: Vec<PathBuf> = named.into_iter().chain(self.dynamic.iter().cloned()).collect();
+        self.files.retain(|path, _| wanted.contains(path));
+        for path in wanted {
+            let stamp = stamp(&path);
+            self.files.entry(path).or_insert(stamp);
+        }
+        self.is_set_up = true;
+    }
+
+    fn changes(&mut self) -> Vec<(PathBuf, &'static str)> {
+        let mut found = Vec::new();
+        for (path, before) in &mut self.files {
+            let now = stamp(path);
+            let event = match (&before, &now) {
+                (None, Some(_)) => "add",
+                (Some(_), None) => "unlink",
+                (Some(old), Some(new)) if old != new => "change",
+                (None, None) | (Some(_), Some(_)) => continue,
+            };
+            *before = now;
+            found.push((path.clone(), event));
+        }
+        found
+    }
+}
+
+fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.modified().ok()?, meta.len()))
+}
+
+impl Io {
+    pub(crate) fn set_watch_paths(&mut self, paths: Option<Vec<String>>) {
+        if let Some(paths) = paths {
+            self.hooks.watched.dynamic =
+                paths.into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+            self.hooks.watched.is_set_up = false;
+        }
+    }
+
+    /// Looks whether the shell moved or a watched file changed, and tells the hooks that care.
+    pub(crate) async fn look_around(&mut self, cancel: &CancellationToken) {
+        if self.hooks.listens(EventName::CwdChanged) {
+            self.look_at_cwd(cancel).await;
+        }
+        if self.hooks.listens(EventName::FileChanged) {
+            self.look_at_files(cancel).await;
+        }
+    }
+
+    async fn look_at_cwd(&mut self, cancel: &CancellationToken) {
+        let now = self.workspace().cwd;
+        let old = std::mem::replace(&mut self.hooks.watched.cwd, now.clone());
+        if old == now {
+            return;
+        }
+        if let Some(files) = &self.hooks.env_files {
+            files.forget_directory();
+        }
+        self.hooks.watched.is_set_up = false;
+        let event = CwdChanged { old_cwd: old.display().to_string(), new_cwd: now.display().to_string() };
+        let merged = self.fire(&event, Scope::new(cancel)).await;
+        self.set_watch_paths(merged.watch_paths);
+    }
+
+    async fn look_at_files(&mut self, cancel: &CancellationToken) {
+        if !self.hooks.watched.is_set_up {
+            let cwd = self.workspace().cwd;
+            let entries = self.hooks.current.catalogue().of(EventName::FileChanged);
+            let names = entries.iter().filter_map(|entry| entry.matcher_text.as_deref());
+            let named = names.flat_map(|text| text.split('|')).filter(|name| !name.is_empty());
+            let named = named.map(|name| cwd.join(name)).collect();
+            self.hooks.watched.renew(named);
+        }
+        for (path, event) in self.hooks.watched.changes() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let event = FileChanged { name, file_path: path.display().to_string(), event: event.to_owned() };
+            let merged = self.fire(&event, Scope::new(cancel)).await;
+            self.set_watch_paths(merged.watch_paths);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! When a conversation must be shortened, and when trying is no use. One place for the limits and the guards.
+
+use crate::decide::Relief;
+use model::ModelFacts;
+use model::catalog::Served;
+use sys::Env;
+
+/// Room for the answer and for what a step adds, in windows large enough for it.
+const RESERVE: u64 = 33_000;
+/// The reserve of a small window, as a divisor.
+const SMALL_RESERVE: u64 = 6;
+/// What a user may set the window to.
+const WINDOW: std::ops::RangeInclusive<u64> = 100_000..=1_000_000;
+/// The newest conversation that survives as it is: a tenth of the window, and never more than this.
+const KEPT: u64 = 20_000;
+const FAILURES: u32 = 3;
+const REFILLS: u32 = 3;
+
+pub(crate) struct Pressure {
+    automatic: bool,
+    manual: bool,
+    /// The window the user wants to be used, of the model's own.
+    window: Option<u64>,
+    percent: Option<u64>,
+    served: Served,
+    failures: u32,
+    refills: u32,
+    /// Responses since the last compaction; `None` before the first.
+    answers: Option<u32>,
+    /// Tokens removed so far.
+    dropped: u64,
+}
+
+/// What the user chose, weakest first: settings, then the command line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wishes {
+    pub enabled: Option<bool>,
+    pub setting: Option<u32>,
+    pub flag: Option<u64>,
+}
+
+impl Pressure {
+    pub(crate) fn new(wishes: Wishes, env: &Env, served: Served) -> Self {
+        let from_env = env.non_empty("CLAUDE_CODE_AUTO_COMPACT_WINDOW").and_then(leading_number);
+        let window = from_env.or(wishes.flag).or(wishes.setting.map(u64::from));
+        let off = env.is_on("DISABLE_COMPACT");
+        Self {
+            automatic: !off && !env.is_on("DISABLE_AUTO_COMPACT") && wishes.enabled != Some(false),
+            manual: !off,
+            window: window.map(|w| w.clamp(*WINDOW.start(), *WINDOW.end())),
+            percent: env.number::<u64>("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE").filter(|p| (1..=100).contains(p)),
+            served,
+            failures: 0,
+            refills: 0,
+            answers: None,
+            dropped: 0,
+        }
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.automatic
+    }
+
+    /// Whether `/compact` may run.
+    pub(crate) fn is_manual_allowed(&self) -> bool {
+        self.manual
+    }
+
+    fn window(&self, facts: &ModelFacts, env: &Env) -> u64 {
+        let own = facts.window(env, self.served);
+        self.window.map_or(own, |wanted| wanted.min(own))
+    }
+
+    /// A request of this size is too near to the end.
+    pub(crate) fn limit(&self, facts: &ModelFacts, env: &Env) -> u64 {
+        let window = self.window(facts, env);
+        let limit = window - RESERVE.min(window / SMALL_RESERVE);
+        self.percent.map_or(limit, |percent| limit.min(window * percent / 100))
+    }
+
+    pub(crate) fn kept(&self, facts: &ModelFacts, env: &Env) -> u64 {
+        (self.window(facts, env) / 10).min(KEPT)
+    }
+
+    pub(crate) fn answered(&mut self) {
+        let Some(answers) = &mut self.answers else { return };
+        *answers += 1;
+        if *answers > 1 {
+            self.refills = 0;
+        }
+    }
+
+    /// Returns what was removed in all, this time included.
+    pub(crate) fn compacted(&mut self, before: u64, after: u64) -> u64 {
+        self.failures = 0;
+        self.refills = if self.answers.is_some_and(|n| n <= 1) { self.refills + 1 } else { 0 };
+        self.answers = Some(0);
+        self.dropped += before.saturating_sub(after);
+        self.dropped
+    }
+
+    /// What the model knows begins with a summary.
+    pub(crate) fn has_compacted(&self) -> bool {
+        self.answers.is_some()
+    }
+
+    pub(crate) fn failed(&mut self) {
+        self.failures += 1;
+    }
+
+    pub(crate) fn relief(&self) -> Relief {
+        match (self.automatic, self.refills >= REFILLS, self.failures >= FAILURES) {
+            (false, ..) | (true, false, true) => Relief::None,
+            (true, true, _) => Relief::Thrashing,
+            (true, false, false) => Relief::Compact,
+        }
+    }
+}
+
+/// `500k` reads 500, as it always has; the range corrects it.
+fn leading_number(text: &str) -> Option<u64> {
+    let digits: String = text.trim().chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Catalog;
+
+    fn env(pairs: &[(&str, &str)]) -> Env {
+        Env::default().with(pairs.iter().copied())
+    }
+
+    fn limit(wishes: Wishes, pairs: &[(&str, &str)]) -> u64 {
+        let env = env(pairs);
+        let facts = Catalog::default().lookup("claude-haiku-4-5");
+        Pressure::new(wishes, &env, Served::FirstParty).limit(&facts, &env)
+    }
+
+    // [TST-196] The environment goes before the flag, the flag before the setting; the percentage only lowers.
+    #[test]
+    fn window_precedence() {
+        assert_eq!(limit(Wishes::default(), &[]), 167_000);
+        let both = Wishes { flag: Some(150_000), setting: Some(120_000), enabled: None };
+        assert_eq!(limit(both, &[]), 125_000);
+        assert_eq!(limit(Wishes { flag: None, ..both }, &[]), 100_000);
+        assert_eq!(limit(both, &[("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "500k")]), 100_000 - 100_000 / SMALL_RESERVE);
+        assert_eq!(
+            limit(both, &[("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "900000")]),
+            167_000,
+            "the model's own is the most"
+        );
+        assert_eq!(limit(Wishes::default(), &[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "50")]), 100_000);
+        assert_eq!(limit(Wishes::default(), &[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "99")]), 167_000);
+    }
+
+    // [TST-196] Either switch turns it off; `DISABLE_COMPACT` also the command.
+    #[test]
+    fn switches() {
+        let relief = |wishes, pairs: &[(&str, &str)]| Pressure::new(wishes, &env(pairs), Served::FirstParty).relief();
+        assert_eq!(relief(Wishes::default(), &[]), Relief::Compact);
+        assert_eq!(relief(Wishes { enabled: Some(false), ..Wishes::default() }, &[]), Relief::None);
+        assert_eq!(relief(Wishes::default(), &[("DISABLE_AUTO_COMPACT", "1")]), Relief::None);
+        let off = Pressure::new(Wishes::default(), &env(&[("DISABLE_COMPACT", "1")]), Served::FirstParty);
+        assert!(!off.is_manual_allowed() && off.relief() == Relief::None);
+    }
+
+    // [TST-195] Three failures in a row, or three refills right after a compaction, end it.
+    #[test]
+    fn guards() {
+        let mut pressure = Pressure::new(Wishes::default(), &env(&[]), Served::FirstParty);
+        for _ in 0..FAILURES {
+            assert_eq!(pressure.relief(), Relief::Compact);
+            pressure.failed();
+        }
+        assert_eq!(pressure.relief(), Relief::None);
+        let mut pressure = Pressure::new(Wishes::default(), &env(&[]), Served::FirstParty);
+        for _ in 0..=REFILLS {
+            assert_eq!(pressure.relief(), Relief::Compact);
+            pressure.compacted(100, 10);
+            pressure.answered();
+        }
+        assert_eq!(pressure.relief(), Relief::Thrashing);
+        pressure.answered();
+        assert_eq!(pressure.relief(), Relief::Compact, "work goes on between compactions");
+    }
+}

@@ -1,0 +1,468 @@
+//! What one handler said. Exit code and output are read exactly as documented: exit 2 blocks and nothing in the output can
+//! undo it; any other code leaves the decision to the JSON, if there is any; text is context only where the event says so.
+
+use crate::declare::Kind;
+use serde_json::{Map, Value};
+use wire::hooks::{Blocks, Common, EventName, Judgement};
+
+/// How a handler ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ran {
+    Exited {
+        code: Option<i32>,
+        stdout: String,
+        stderr: String,
+        cut: bool,
+    },
+    /// An HTTP answer with status 2xx, an MCP tool's text, or a host's answer.
+    Replied {
+        body: String,
+    },
+    /// What the model of a prompt or agent handler answered.
+    Judged {
+        text: String,
+    },
+    /// It could not be started, or the other side failed.
+    Failed {
+        why: String,
+    },
+    TimedOut {
+        after: std::time::Duration,
+    },
+    Cancelled,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Permission {
+    Allow,
+    Ask,
+    Defer,
+    Deny,
+}
+
+impl Permission {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "allow" => Self::Allow,
+            "ask" => Self::Ask,
+            "defer" => Self::Defer,
+            "deny" => Self::Deny,
+            _ => return None,
+        })
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Defer => "defer",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// A PermissionRequest handler's answer to the question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RequestDecision {
+    Allow { updated_input: Option<Value>, updated_permissions: Vec<Value> },
+    Deny { message: Option<String>, interrupt: bool },
+}
+
+/// One handler's say, before it is joined with the others'.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// Exit 2, `decision: "block"`, or a judgement of no.
+    pub block: Option<String>,
+    /// `continue: false` and its reason.
+    pub stop: Option<String>,
+    pub message: Option<String>,
+    pub context: Option<String>,
+    pub permission: Option<(Permission, Option<String>)>,
+    pub updated_input: Option<Value>,
+    pub request: Option<RequestDecision>,
+    pub updated_output: Option<Value>,
+    pub retry: bool,
+    pub initial_user_message: Option<String>,
+    pub session_title: Option<String>,
+    pub watch_paths: Option<Vec<String>>,
+    pub reload_skills: bool,
+    pub suppress_original_prompt: bool,
+    pub worktree_path: Option<String>,
+    /// `action` and `content` of an elicitation.
+    pub action: Option<(String, Option<Value>)>,
+    /// It gave no usable answer; the action goes on.
+    pub problem: Option<String>,
+    /// For the log: harmless things that have no effect.
+    pub remarks: Vec<String>,
+}
+
+impl Answer {
+    fn problem(text: impl Into<String>) -> Self {
+        Self { problem: Some(text.into()), ..Self::default() }
+    }
+}
+
+/// Reads what a handler left.
+pub fn read(event: EventName, kind: &Kind, ran: &Ran) -> Answer {
+    match ran {
+        Ran::Exited { code, stdout, stderr, cut } => exited(event, *code, Streams { stdout, stderr, cut: *cut }),
+        Ran::Replied { body } => replied(event, body),
+        Ran::Judged { text } => judged(event, kind, text),
+        Ran::Failed { why } => Answer::problem(why.clone()),
+        Ran::TimedOut { after } => Answer::problem(format!("timed out after {} s and was stopped", seconds(*after))),
+        Ran::Cancelled => Answer::default(),
+    }
+}
+
+fn seconds(duration: std::time::Duration) -> String {
+    let text = format!("{:.1}", duration.as_secs_f64());
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+#[derive(Clone, Copy)]
+struct Streams<'a> {
+    stdout: &'a str,
+    stderr: &'a str,
+    cut: bool,
+}
+
+fn exited(event: EventName, code: Option<i32>, streams: Streams<'_>) -> Answer {
+    let Streams { stdout, stderr, cut } = streams;
+    let facts = event.facts();
+    let said = if facts.common == Common::NoOutput { Said::Nothing } else { said(stdout, cut) };
+    if code == Some(2) {
+        return exit_two(event, &said, stderr);
+    }
+    match said {
+        Said::Object(fields) => match from_json(event, &fields) {
+            Ok(answer) => answer,
+            Err(problem) => Answer::problem(problem),
+        },
+        Said::Broken(problem) => Answer::problem(problem),
+        Said::Text(_) | Said::Nothing if code != Some(0) => Answer::problem(failed(code, stderr)),
+        Said::Text(text) if facts.text_is_context => Answer { context: Some(text), ..Answer::default() },
+        Said::Text(_) | Said::Nothing => Answer::default(),
+    }
+}
+
+fn failed(code: Option<i32>, stderr: &str) -> String {
+    let first = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("No stderr output");
+    match code {
+        Some(_) => format!("Failed with non-blocking status code: {first}"),
+        None => format!("was killed by a signal: {first}"),
+    }
+}
+
+fn exit_two(event: EventName, said: &Said, stderr: &str) -> Answer {
+    let mut answer = match said {
+        Said::Object(fields) => match from_json(event, fields) {
+            Ok(answer) => answer,
+            Err(problem) => Answer { remarks: vec![problem], ..Answer::default() },
+        },
+        Said::Text(_) | Said::Nothing | Said::Broken(_) => Answer::default(),
+    };
+    // Whatever the output allows, exit 2 blocks.
+    let denial = match answer.permission.take() {
+        Some((Permission::Deny, reason)) => reason,
+        Some(_) | None => None,
+    };
+    let stderr = stderr.trim();
+    let own = answer.block.take().or(denial);
+    let fallback = || if stderr.is_empty() { "No stderr output".to_owned() } else { stderr.to_owned() };
+    match event.facts().blocks {
+        Blocks::Nothing => answer.remarks.push(format!("exit code 2 has no effect here: {stderr}")),
+        Blocks::TellsUser => answer.problem = Some(own.unwrap_or_else(fallback)),
+        Blocks::Action | Blocks::Stopping | Blocks::Loop | Blocks::TellsModel => {
+            answer.block = Some(own.unwrap_or_else(fallback));
+        }
+    }
+    if matches!(event, EventName::Elicitation | EventName::ElicitationResult) {
+        answer.action = Some(("decline".into(), None));
+    }
+    answer
+}
+
+/// Standard output, sorted.
+enum Said {
+    Nothing,
+    Text(String),
+    Object(Map<String, Value>),
+    Broken(String),
+}
+
+fn said(stdout: &str, cut: bool) -> Said {
+    let text = stdout.trim();
+    if text.is_empty() {
+        return Said::Nothing;
+    }
+    if cut && text.starts_with('{') {
+        return Said::Broken("its output is too large to be read as JSON".into());
+    }
+    if !text.starts_with('{') || !text.ends_with('}') {
+        return Said::Text(text.to_owned());
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(fields)) => Said::Object(fields),
+        Ok(_) => Said::Text(text.to_owned()),
+        Err(error) => lines(text).unwrap_or_else(|| Said::Broken(format!("its output is not valid JSON: {error}"))),
+    }
+}
+
+/// Several JSON lines are a log of the hook's own, unless one of them was meant for us.
+fn lines(text: &str) -> Option<Said> {
+    let objects: Option<Vec<Map<String, Value>>> = text.lines().map(|line| serde_json::from_str(line).ok()).collect();
+    let ours = |object: &Map<String, Value>| object.keys().any(|key| KNOWN.contains(&key.as_str()));
+    (!objects?.iter().any(ours)).then(|| Said::Text(text.to_owned()))
+}
+
+const KNOWN: [&str; 10] = [
+    "continue",
+    "stopReason",
+    "suppressOutput",
+    "systemMessage",
+    "terminalSequence",
+    "decision",
+    "reason",
+    "hookSpecificOutput",
+    "async",
+    "asyncTimeout",
+];
+/// Keys people put at the top although they count only inside `hookSpecificOutput`.
+const MISPLACED: [&str; 5] =
+    ["additionalContext", "permissionDecision", "permissionDecisionReason", "updatedInput", "updatedToolOutput"];
+
+fn replied(event: EventName, body: &str) -> Answer {
+    match said(body, false) {
+        Said::Nothing => Answer::default(),
+        Said::Object(fields) => from_json(event, &fields).unwrap_or_else(Answer::problem),
+        Said::Text(_) => Answer::problem("answered with something else than a JSON object"),
+        Said::Broken(problem) => Answer::problem(problem),
+    }
+}
+
+/// Reads the output object; the error is what does not fit.
+pub(crate) fn from_json(event: EventName, fields: &Map<String, Value>) -> Result<Answer, String> {
+    let facts = event.facts();
+    let top = Fields(fields);
+    let mut answer = Answer { remarks: remarks(fields), ..Answer::default() };
+    let stops = top.flag("continue")? == Some(false);
+    let reason = top.text("stopReason")?;
+    top.flag("suppressOutput")?;
+    if stops && facts.common == Common::Both {
+        answer.stop = Some(reason.unwrap_or_default());
+    }
+    let message = top.text("systemMessage")?;
+    if matches!(facts.common, Common::Both | Common::MessageOnly) {
+        answer.message = message;
+    }
+    let reason = top.text("reason")?;
+    match top.text("decision")?.as_deref() {
+        None => {}
+        Some("block") => decide_block(event, reason, &mut answer),
+        Some("approve") if event == EventName::PreToolUse => answer.permission = Some((Permission::Allow, reason)),
+        Some("approve") => answer.remarks.push("decision \"approve\" means nothing here".into()),
+        Some(other) => return Err(format!("decision must be \"block\", not {other:?}")),
+    }
+    match fields.get("hookSpecificOutput") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(own)) => specific(event, own, &mut answer)?,
+        Some(_) => return Err("hookSpecificOutput must be an object".into()),
+    }
+    Ok(answer)
+}
+
+fn decide_block(event: EventName, reason: Option<String>, answer: &mut Answer) {
+    let text = reason.unwrap_or_else(|| "Blocked by hook".into());
+    match (event, event.facts().blocks) {
+        (EventName::PreToolUse, _) => answer.permission = Some((Permission::Deny, Some(text))),
+        (_, Blocks::Nothing | Blocks::TellsUser) => answer.remarks.push("decision \"block\" has no effect here".into()),
+        (_, Blocks::Action | Blocks::Stopping | Blocks::Loop | Blocks::TellsModel) => answer.block = Some(text),
+    }
+}
+
+fn remarks(fields: &Map<String, Value>) -> Vec<String> {
+    let remark = |key: &String| {
+        if MISPLACED.contains(&key.as_str()) {
+            return Some(format!("{key} has no effect at the top; it belongs into hookSpecificOutput"));
+        }
+        (!KNOWN.contains(&key.as_str())).then(|| format!("{key} is not a known field"))
+    };
+    fields.keys().filter_map(remark).collect()
+}
+
+fn specific(event: EventName, own: &Map<String, Value>, answer: &mut Answer) -> Result<(), String> {
+    let own_fields = Fields(own);
+    match own_fields.text("hookEventName")?.as_deref() {
+        Some(name) if name == event.as_str() => {}
+        Some(name) => return Err(format!("hookEventName is {name:?}, but the event is {}", event.as_str())),
+        None => return Err("hookSpecificOutput lacks hookEventName".into()),
+    }
+    let context = own_fields.text("additionalContext")?.filter(|text| !text.is_empty());
+    if takes_context(event) {
+        answer.context = context;
+    } else if context.is_some() {
+        answer.remarks.push("additionalContext has no effect here".into());
+    }
+    if matches!(event, EventName::PreToolUse | EventName::PreModelSwitch) {
+        permission(&own_fields, answer)?;
+    }
+    answer.updated_input = own_fields.object("updatedInput")?.filter(|_| event == EventName::PreToolUse);
+    if event == EventName::PermissionRequest {
+        answer.request = request(own)?;
+    }
+    if event == EventName::PostToolUse {
+        let output = own.get("updatedToolOutput").or_else(|| own.get("updatedMCPToolOutput"));
+        answer.updated_output = output.filter(|value| !value.is_null()).cloned();
+    }
+    answer.retry = own_fields.flag("retry")? == Some(true);
+    answer.initial_user_message = own_fields.text("initialUserMessage")?;
+    answer.session_title = own_fields.text("sessionTitle")?;
+    answer.watch_paths = own_fields.texts("watchPaths")?;
+    answer.reload_skills = own_fields.flag("reloadSkills")? == Some(true);
+    answer.suppress_original_prompt = own_fields.flag("suppressOriginalPrompt")? == Some(true);
+    answer.worktree_path = own_fields.text("worktreePath")?;
+    if let Some(action) = own_fields.text("action")? {
+        answer.action = Some((action, own.get("content").cloned()));
+    }
+    Ok(())
+}
+
+fn takes_context(event: EventName) -> bool {
+    matches!(
+        event,
+        EventName::PreToolUse
+            | EventName::PostToolUse
+            | EventName::PostToolUseFailure
+            | EventName::PostToolBatch
+            | EventName::UserPromptSubmit
+            | EventName::UserPromptExpansion
+            | EventName::SessionStart
+            | EventName::SubagentStart
+            | EventName::Stop
+            | EventName::SubagentStop
+            | EventName::PostModelSwitch
+    )
+}
+
+fn permission(own: &Fields<'_>, answer: &mut Answer) -> Result<(), String> {
+    let reason = own.text("permissionDecisionReason")?;
+    match own.text("permissionDecision")? {
+        None => {}
+        Some(text) => {
+            let permission = Permission::parse(&text).ok_or(format!("permissionDecision {text:?} is not known"))?;
+            // A `block` beside it is a deny, and a deny stays.
+            let before = answer.permission.take();
+            let stricter = before.filter(|(before, _)| *before > permission);
+            answer.permission = stricter.or(Some((permission, reason)));
+        }
+    }
+    Ok(())
+}
+
+fn request(own: &Map<String, Value>) -> Result<Option<RequestDecision>, String> {
+    let decision = match own.get("decision") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Object(decision)) => decision,
+        Some(_) => return Err("decision must be an object".into()),
+    };
+    let fields = Fields(decision);
+    match fields.text("behavior")?.as_deref() {
+        Some("allow") => {
+            let updated_permissions = match decision.get("updatedPermissions") {
+                None | Some(Value::Null) => Vec::new(),
+                Some(Value::Array(updates)) => updates.clone(),
+                Some(_) => return Err("updatedPermissions must be a list".into()),
+            };
+            let updated_input = fields.object("updatedInput")?;
+            Ok(Some(RequestDecision::Allow { updated_input, updated_permissions }))
+        }
+        Some("deny") => {
+            let interrupt = fields.flag("interrupt")? == Some(true);
+            Ok(Some(RequestDecision::Deny { message: fields.text("message")?, interrupt }))
+        }
+        other => Err(format!("behavior must be \"allow\" or \"deny\", not {other:?}")),
+    }
+}
+
+fn judged(event: EventName, kind: &Kind, text: &str) -> Answer {
+    let Some(judgement) = judgement(text) else {
+        return Answer::problem("the model did not answer with {\"ok\": …}");
+    };
+    if judgement.ok {
+        return Answer::default();
+    }
+    let reason = judgement.reason.unwrap_or_else(|| "The hook's condition is not met".into());
+    let goes_on = match kind {
+        Kind::Prompt(ask) => ask.continue_on_block,
+        Kind::Agent(_) | Kind::Command(_) | Kind::Http(_) | Kind::McpTool(_) | Kind::Callback { .. } => true,
+    };
+    let mut answer = Answer::default();
+    match event {
+        EventName::Stop | EventName::SubagentStop if judgement.impossible => answer.remarks.push(reason),
+        EventName::PermissionRequest | EventName::PermissionDenied => answer.remarks.push(reason),
+        EventName::PreToolUse => {
+            answer.stop = (!goes_on).then(|| reason.clone());
+            answer.permission = Some((Permission::Deny, Some(reason)));
+        }
+        EventName::PostToolUse => {
+            answer.stop = (!goes_on).then(|| reason.clone());
+            answer.block = Some(reason);
+        }
+        EventName::PostToolBatch | EventName::UserPromptSubmit | EventName::UserPromptExpansion => {
+            answer.stop = Some(reason.clone());
+            answer.block = Some(reason);
+        }
+        _ => answer.block = Some(reason),
+    }
+    answer
+}
+
+/// The first JSON object in what the model wrote.
+fn judgement(text: &str) -> Option<Judgement> {
+    let start = text.find('{')?;
+    let end = text.rfind('}')?;
+    serde_json::from_str(text.get(start..=end)?).ok()
+}
+
+struct Fields<'a>(&'a Map<String, Value>);
+
+impl Fields<'_> {
+    fn text(&self, name: &str) -> Result<Option<String>, String> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(format!("{name} must be a string")),
+        }
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, String> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Bool(on)) => Ok(Some(*on)),
+            Some(_) => Err(format!("{name} must be true or false")),
+        }
+    }
+
+    fn object(&self, name: &str) -> Result<Option<Value>, String> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value @ Value::Object(_)) => Ok(Some(value.clone())),
+            Some(_) => Err(format!("{name} must be an object")),
+        }
+    }
+
+    fn texts(&self, name: &str) -> Result<Option<Vec<String>>, String> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Array(entries)) => {
+                let texts: Option<Vec<String>> = entries.iter().map(|e| e.as_str().map(str::to_owned)).collect();
+                texts.map(Some).ok_or(format!("{name} must hold strings"))
+            }
+            Some(_) => Err(format!("{name} must be a list of strings")),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

@@ -1,0 +1,245 @@
+//! All handlers that may run, by event. Layers are added together; a handler that stands in several settings files is
+//! kept once; what cannot work is left out with a diagnostic that names it.
+
+use crate::declare::{self, Handler, Origin};
+use crate::matcher::Matcher;
+use serde_json::Value;
+use std::sync::Arc;
+use wire::hooks::EventName;
+use wire::settings::Source;
+
+/// A timeout above this was probably meant in milliseconds.
+const LONG_TIMEOUT_S: u64 = 3600;
+
+/// One source of declarations: event name to matcher groups.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    pub origin: Origin,
+    pub hooks: serde_json::Map<String, Value>,
+}
+
+/// What settings say about hooks as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// `disableAllHooks`, and whether the administrator said so.
+    pub disabled: bool,
+    pub disabled_by_policy: bool,
+    /// `allowManagedHooksOnly`
+    pub managed_only: bool,
+}
+
+impl Switches {
+    fn admits(self, origin: &Origin) -> bool {
+        let managed = matches!(origin, Origin::Settings { source: Source::Managed, .. });
+        if self.disabled_by_policy {
+            return false;
+        }
+        if self.managed_only && !managed && *origin != Origin::Host {
+            return false;
+        }
+        !self.disabled || managed
+    }
+}
+
+/// One handler, ready to run.
+#[derive(Debug)]
+pub struct Entry {
+    pub event: EventName,
+    pub origin: Origin,
+    /// As written.
+    pub matcher_text: Option<String>,
+    pub(crate) matcher: Matcher,
+    pub handler: Handler,
+    /// Unique among the handlers of a session, in configuration order.
+    pub number: usize,
+}
+
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    by_event: Vec<Vec<Arc<Entry>>>,
+    /// What was left out or looks wrong.
+    pub diagnostics: Vec<String>,
+}
+
+impl Catalogue {
+    /// `layers` in the order in which rewrites are applied: managed, user, project, local, then the rest.
+    pub fn new(layers: &[Layer], switches: Switches) -> Self {
+        let mut catalogue = Self::default();
+        for layer in layers.iter().filter(|layer| switches.admits(&layer.origin)) {
+            for (name, groups) in &layer.hooks {
+                match EventName::parse(name) {
+                    Some(event) => catalogue.event(event, groups, &layer.origin),
+                    None => catalogue.complain(&layer.origin, &format!("hooks.{name}: there is no such event")),
+                }
+            }
+        }
+        catalogue
+    }
+
+    fn event(&mut self, event: EventName, groups: &Value, origin: &Origin) {
+        let Value::Array(groups) = groups else {
+            return self.complain(origin, &format!("hooks.{}: must be a list of groups", event.as_str()));
+        };
+        for (at, group) in groups.iter().enumerate() {
+            if let Err(problem) = self.group(event, group, origin) {
+                self.complain(origin, &format!("hooks.{}[{at}]: {problem}", event.as_str()));
+            }
+        }
+    }
+
+    fn group(&mut self, event: EventName, group: &Value, origin: &Origin) -> Result<(), String> {
+        let matcher_text = match group.get("matcher") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(_) => return Err("matcher must be a string".into()),
+        };
+        let Some(Value::Array(handlers)) = group.get("hooks") else { return Err("hooks must be a list".into()) };
+        for (at, value) in handlers.iter().enumerate() {
+            let handler = match declare::handler(value) {
+                Ok(handler) => handler,
+                Err(problem) => {
+                    self.complain(origin, &format!("hooks.{}: handler {at}: {problem}", event.as_str()));
+                    continue;
+                }
+            };
+            self.handler(event, matcher_text.clone(), handler, origin);
+        }
+        Ok(())
+    }
+
+    fn handler(&mut self, event: EventName, matcher_text: Option<String>, handler: Handler, origin: &Origin) {
+        let what = format!("hooks.{}: {}", event.as_str(), handler.kind.text());
+        if !handler.kind.fits(event) {
+            let kind = handler.kind.name();
+            return self.complain(origin, &format!("{what}: {kind} handlers cannot be used for {}", event.as_str()));
+        }
+        if handler.condition.is_some() && !event.is_tool_event() {
+            return self.complain(origin, &format!("{what}: `if` works for tool events only, so this never runs"));
+        }
+        if handler.timeout.is_some_and(|limit| limit.as_secs() > LONG_TIMEOUT_S) {
+            self.complain(origin, &format!("{what}: timeout is in seconds; more than an hour looks like a mistake"));
+        }
+        if self.has_twin(event, matcher_text.as_deref(), &handler, origin) {
+            return;
+        }
+        let matcher = Matcher::new(event, matcher_text.as_deref());
+        let number = self.iter().count();
+        let entry = Entry { event, origin: origin.clone(), matcher_text, matcher, handler, number };
+        if self.by_event.is_empty() {
+            self.by_event.resize_with(EventName::ALL.len(), Vec::new);
+        }
+        self.by_event[event as usize].push(Arc::new(entry));
+    }
+
+    /// Copies in several settings files run once; copies in plugins and skills are theirs.
+    fn has_twin(&self, event: EventName, matcher: Option<&str>, handler: &Handler, origin: &Origin) -> bool {
+        origin.is_settings()
+            && self.of(event).iter().any(|entry| {
+                entry.origin.is_settings()
+                    && entry.handler == *handler
+                    && entry.matcher_text.as_deref().unwrap_or_default() == matcher.unwrap_or_default()
+            })
+    }
+
+    fn complain(&mut self, origin: &Origin, problem: &str) {
+        let place = match origin {
+            Origin::Settings { path: Some(path), .. } => path.display().to_string(),
+            other => other.label(),
+        };
+        self.diagnostics.push(format!("{place}: {problem}"));
+    }
+
+    /// The handlers of an event. Costs one look when there are none at all.
+    pub fn of(&self, event: EventName) -> &[Arc<Entry>] {
+        self.by_event.get(event as usize).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.by_event.iter().flatten()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_event.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn layer(source: Source, hooks: &Value) -> Layer {
+        let hooks = hooks.as_object().unwrap().clone();
+        Layer { origin: Origin::Settings { source, path: Some("/s.json".into()) }, hooks }
+    }
+
+    fn plugin(hooks: &Value) -> Layer {
+        let origin = Origin::Plugin { name: "p".into(), root: "/p".into(), data: "/d".into() };
+        Layer { origin, hooks: hooks.as_object().unwrap().clone() }
+    }
+
+    fn run(command: &str) -> Value {
+        json!({"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": command}]}]})
+    }
+
+    fn commands(catalogue: &Catalogue) -> Vec<String> {
+        catalogue.iter().map(|entry| entry.handler.kind.text()).collect()
+    }
+
+    // [EXT-1] [EXT-2] [EXT-3]
+    #[test]
+    fn layers_add_up_and_twins_in_settings_run_once() {
+        let all = [
+            layer(Source::Managed, &run("m")),
+            layer(Source::User, &run("u")),
+            layer(Source::Project, &run("u")),
+            layer(Source::Local, &run("l")),
+            plugin(&run("u")),
+        ];
+        assert_eq!(commands(&Catalogue::new(&all, Switches::default())), ["m", "u", "l", "u"]);
+    }
+
+    // [EXT-22] [EXT-23]
+    #[test]
+    fn switches_leave_the_administrators_hooks_alone() {
+        let all = [layer(Source::Managed, &run("m")), layer(Source::User, &run("u")), plugin(&run("p"))];
+        let with = |switches| commands(&Catalogue::new(&all, switches));
+        assert_eq!(with(Switches { disabled: true, ..Switches::default() }), ["m"]);
+        assert_eq!(with(Switches { managed_only: true, ..Switches::default() }), ["m"]);
+        assert!(with(Switches { disabled: true, disabled_by_policy: true, ..Switches::default() }).is_empty());
+    }
+
+    // [EXT-17] [EXT-26] [EXT-45]
+    #[test]
+    fn what_cannot_work_is_left_out_and_named() {
+        let hooks = json!({
+            "Nonsense": [{"hooks": []}],
+            "Stop": [{"hooks": [
+                {"type": "command", "command": "a", "if": "Bash(git *)"},
+                {"type": "command", "command": "b", "unknownField": 1},
+                {"type": "command"},
+                {"type": "teleport"},
+                {"type": "command", "command": "c", "timeout": "soon"},
+                {"type": "command", "command": "d", "timeout": 600_000},
+            ]}, {"matcher": 5, "hooks": []}, "x"],
+            "SessionStart": [{"hooks": [{"type": "http", "url": "http://127.0.0.1/"}]}],
+        });
+        let catalogue = Catalogue::new(&[layer(Source::User, &hooks)], Switches::default());
+        assert_eq!(commands(&catalogue), ["b", "d"]);
+        let told = catalogue.diagnostics.join("\n");
+        for part in [
+            "Nonsense",
+            "`if` works for tool events",
+            "command is missing",
+            "\"teleport\"",
+            "positive number",
+            "in seconds",
+            "matcher must be",
+            "hooks must be a list",
+            "http handlers cannot be used for SessionStart",
+        ] {
+            assert!(told.contains(part), "{part} in {told}");
+        }
+        assert!(catalogue.diagnostics.iter().all(|line| line.starts_with("/s.json: hooks.")));
+    }
+}

@@ -1,0 +1,190 @@
+//! Command handlers: one process each, with its own copy of the payload on standard input. A shell string goes to `sh -c`;
+//! with `args` there is no shell. The process has no terminal. Its exit ends the wait (plus a short drain); what it left
+//! running lives on until the session ends, and no longer.
+
+use crate::answer::Ran;
+use crate::declare::{Command, Origin, Shell};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use sys::process::{self, Descendants, Input, Output, RunOptions, Spawn, Terminal};
+use sys::{Env, RingBuffer};
+
+/// Kept of the beginning and of the end of each stream.
+const KEPT: usize = 512 * 1024;
+const PROJECT: &str = "CLAUDE_PROJECT_DIR";
+const ROOT: &str = "CLAUDE_PLUGIN_ROOT";
+const DATA: &str = "CLAUDE_PLUGIN_DATA";
+const INTERPRETERS: [&str; 12] =
+    ["sh", "bash", "zsh", "python", "python3", "node", "bun", "ruby", "perl", "php", "pwsh", "uv"];
+
+/// What every command handler of a session starts with.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// Complete: nothing else is inherited.
+    pub env: Vec<(OsString, OsString)>,
+    /// Where the session started.
+    pub project: PathBuf,
+    /// `CLAUDE_CODE_SHELL_PREFIX`
+    pub prefix: Option<String>,
+    pub home: Option<PathBuf>,
+}
+
+impl Surroundings {
+    /// Our environment without credentials (`secrets`) and telemetry settings, with what marks a child as ours.
+    pub fn new(env: &Env, project: &Path, secrets: &[&str], marks: &[(&str, String)]) -> Self {
+        let passes = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            !name.starts_with("OTEL_") && !secrets.contains(&name.as_ref()) && !marks.iter().any(|(n, _)| *n == name)
+        };
+        let kept = env.iter().filter(|(name, _)| passes(name)).map(|(n, v)| (n.to_owned(), v.to_owned()));
+        let marked = marks.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        Self {
+            env: kept.chain(marked).collect(),
+            project: project.to_path_buf(),
+            prefix: env.non_empty("CLAUDE_CODE_SHELL_PREFIX").map(str::to_owned),
+            home: env.home(),
+        }
+    }
+}
+
+/// One start of a handler.
+pub(crate) struct Start<'a> {
+    pub(crate) command: &'a Command,
+    pub(crate) origin: &'a Origin,
+    pub(crate) payload: &'a str,
+    pub(crate) cwd: &'a Path,
+    pub(crate) env_file: Option<&'a Path>,
+    /// `None`: until it ends by itself.
+    pub(crate) timeout: Option<Duration>,
+}
+
+pub(crate) async fn run(start: Start<'_>, around: &Surroundings) -> Ran {
+    if let Some(script) = missing_script(&start, around) {
+        return Ran::Failed { why: format!("did not start: {} does not exist", script.display()) };
+    }
+    let (program, args) = words(&start, around);
+    let spawn = Spawn {
+        program,
+        args,
+        env: environment(&start, around),
+        cwd: directory(start.cwd, around),
+        stdin: Input::Pipe,
+        output: Output::Split,
+    };
+    let timeout = start.timeout.unwrap_or(Duration::MAX);
+    let options = RunOptions {
+        // One line: `read` in a shell fails on input without its newline.
+        input: [start.payload.as_bytes(), b"\n"].concat(),
+        timeout,
+        grace: Duration::from_millis(500),
+        keep: KEPT,
+        descendants: Descendants::LiveOn,
+        terminal: Terminal::None,
+    };
+    match process::run(spawn, options).await {
+        Ok(finished) if finished.timed_out => Ran::TimedOut { after: timeout },
+        Ok(mut finished) => Ran::Exited {
+            code: finished.exit.code,
+            cut: finished.stdout.omitted() > 0,
+            stdout: text(&mut finished.stdout),
+            stderr: text(&mut finished.stderr),
+        },
+        Err(error) => Ran::Failed { why: format!("did not start: {error}") },
+    }
+}
+
+fn text(ring: &mut RingBuffer) -> String {
+    let omitted = ring.omitted();
+    if omitted == 0 {
+        return String::from_utf8_lossy(&ring.to_bytes()).into_owned();
+    }
+    let head = String::from_utf8_lossy(ring.head()).into_owned();
+    let tail = String::from_utf8_lossy(ring.tail()).into_owned();
+    format!("{head}\n… [{omitted} bytes left out] …\n{tail}")
+}
+
+fn words(start: &Start<'_>, around: &Surroundings) -> (OsString, Vec<OsString>) {
+    let command = &start.command.command;
+    if let Some(args) = &start.command.args {
+        let fill = |text: &String| OsString::from(fill(text, start.origin, around));
+        return (fill(command), args.iter().map(fill).collect());
+    }
+    match start.command.shell {
+        Shell::PowerShell => {
+            let text = powershell(command);
+            ("pwsh".into(), vec!["-NoProfile".into(), "-NonInteractive".into(), "-Command".into(), text.into()])
+        }
+        Shell::Posix => {
+            let script = match &around.prefix {
+                Some(prefix) => format!("{prefix} {}", quote(command)),
+                None => command.clone(),
+            };
+            ("sh".into(), vec!["-c".into(), script.into()])
+        }
+    }
+}
+
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn powershell(command: &str) -> String {
+    [PROJECT, ROOT, DATA]
+        .iter()
+        .fold(command.to_owned(), |text, name| text.replace(&format!("${{{name}}}"), &format!("${{env:{name}}}")))
+}
+
+/// Placeholders as plain text: for arguments that no shell reads. A shell has them as variables.
+fn fill(text: &str, origin: &Origin, around: &Surroundings) -> String {
+    values(origin, around)
+        .into_iter()
+        .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), &value.to_string_lossy()))
+}
+
+fn values(origin: &Origin, around: &Surroundings) -> Vec<(&'static str, PathBuf)> {
+    let mut all = vec![(PROJECT, around.project.clone())];
+    if let Origin::Plugin { root, data, .. } = origin {
+        all.extend([(ROOT, root.clone()), (DATA, data.clone())]);
+    }
+    all
+}
+
+fn environment(start: &Start<'_>, around: &Surroundings) -> Vec<(OsString, OsString)> {
+    let mut env = around.env.clone();
+    env.retain(|(name, _)| name != "CLAUDE_ENV_FILE");
+    env.extend(values(start.origin, around).into_iter().map(|(name, value)| (name.into(), value.into())));
+    if let Some(file) = start.env_file {
+        env.push(("CLAUDE_ENV_FILE".into(), file.into()));
+    }
+    env
+}
+
+/// The session's directory, or the nearest place that still exists.
+fn directory(cwd: &Path, around: &Surroundings) -> PathBuf {
+    let places = [Some(cwd), Some(&around.project), around.home.as_deref(), Some(Path::new("/tmp"))];
+    let found = places.into_iter().flatten().find(|dir| dir.is_dir());
+    if found != Some(cwd) {
+        tracing::warn!(cwd = %cwd.display(), "the working directory is gone; hooks run elsewhere");
+    }
+    found.unwrap_or(Path::new("/")).to_path_buf()
+}
+
+/// A script below one of our placeholders that is not there. An interpreter would exit with 2, which means "block".
+fn missing_script(start: &Start<'_>, around: &Surroundings) -> Option<PathBuf> {
+    let command = start.command;
+    let words: Vec<String> = match &command.args {
+        Some(args) => std::iter::once(&command.command).chain(args).take(2).cloned().collect(),
+        None => command.command.split_whitespace().take(2).map(|word| word.replace(['"', '\''], "")).collect(),
+    };
+    let first = words.first()?;
+    let name = first.rsplit('/').next().unwrap_or(first);
+    let script = if INTERPRETERS.contains(&name) { words.get(1)? } else { first };
+    values(start.origin, around).into_iter().find_map(|(name, value)| {
+        let rest =
+            script.strip_prefix(&format!("${{{name}}}/")).or_else(|| script.strip_prefix(&format!("${name}/")))?;
+        let plain = !rest.contains(['$', '`', '*', '?', '\\', ';', '|', '&', '<', '>', '(', ')']);
+        let path = value.join(rest);
+        (plain && !path.exists()).then_some(path)
+    })
+}

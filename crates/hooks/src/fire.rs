@@ -1,0 +1,369 @@
+//! Fires an event: finds the handlers, runs all of them at once, waits for all of them, joins their answers. An interrupt
+//! drops what still runs, which kills it.
+
+use crate::answer::{self, Ran};
+use crate::catalogue::{Catalogue, Entry};
+use crate::command::{self, Start, Surroundings};
+use crate::declare::{Detachment, Kind, Origin};
+use crate::merge::{Joining, Merged, Problem};
+use futures_util::future::{BoxFuture, join_all};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+use wire::hooks::{Base, EventName, HookEvent};
+
+/// Default time limits of handlers that ask a model.
+const PROMPT_LIMIT: Duration = Duration::from_secs(30);
+const AGENT_LIMIT: Duration = Duration::from_mins(1);
+
+/// Runs what this crate cannot: HTTP, prompt, agent, MCP tool and host handlers.
+pub trait Runner: Send + Sync {
+    /// Must end soon after it is dropped; the time limit is kept by the caller.
+    fn run(&self, job: Job) -> BoxFuture<'_, Ran>;
+}
+
+/// One run of a handler that is not a command.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub entry: Arc<Entry>,
+    pub payload: Arc<str>,
+    pub tool_use_id: Option<String>,
+    pub timeout: Duration,
+}
+
+/// Hears of every run.
+pub trait Progress: Send + Sync {
+    fn tell(&self, news: Lifecycle) -> BoxFuture<'_, ()>;
+}
+
+#[derive(Clone, Debug)]
+pub enum Lifecycle {
+    Started { id: String, name: String, event: EventName, status_message: Option<String> },
+    Finished(Report),
+}
+
+/// Tells nobody.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn tell(&self, _: Lifecycle) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Success,
+    Error,
+    Cancelled,
+}
+
+impl Outcome {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// One finished run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub id: String,
+    /// `PreToolUse:Bash`
+    pub name: String,
+    pub event: EventName,
+    /// The handler's command, address or prompt.
+    pub what: String,
+    pub stdout: String,
+    pub stderr: String,
+    pub exit_code: Option<i32>,
+    pub outcome: Outcome,
+    pub duration_ms: u64,
+}
+
+/// Where and how an event happens.
+pub struct Occasion<'a> {
+    pub base: &'a Base,
+    pub cwd: &'a Path,
+    /// `CLAUDE_ENV_FILE`, for the events that have one.
+    pub env_file: Option<&'a Path>,
+    pub tool_use_id: Option<&'a str>,
+    /// The call's input before any rewrite.
+    pub tool_input: Option<&'a Value>,
+    /// Whether the call falls under the rule of an `if`.
+    pub condition: &'a (dyn Fn(&str) -> bool + Sync),
+    /// A limit for every handler, below its own.
+    pub limit: Option<Duration>,
+    pub cancel: &'a CancellationToken,
+    pub progress: &'a dyn Progress,
+}
+
+/// A handler that runs beside the session. Owned by whoever polls `done`; dropping it kills it.
+pub struct Detached {
+    pub id: String,
+    pub name: String,
+    pub event: EventName,
+    pub done: BoxFuture<'static, AsyncDone>,
+}
+
+/// What a detached handler came to.
+#[derive(Debug)]
+pub struct AsyncDone {
+    pub report: Report,
+    /// For the model, with the next request.
+    pub texts: Vec<String>,
+    /// For the model, at once.
+    pub wake: Option<String>,
+}
+
+/// The hooks of a session as they are now.
+pub struct Hooks {
+    catalogue: Catalogue,
+    around: Arc<Surroundings>,
+    runner: Arc<dyn Runner>,
+    /// Our own binary, for patterns that need a process.
+    program: PathBuf,
+    /// Numbers of `once` handlers that succeeded.
+    spent: Mutex<BTreeSet<usize>>,
+}
+
+impl Hooks {
+    pub fn new(catalogue: Catalogue, around: Surroundings, runner: Arc<dyn Runner>, program: PathBuf) -> Self {
+        Self { catalogue, around: Arc::new(around), runner, program, spent: Mutex::default() }
+    }
+
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// Whether anything listens. The only cost of an event nobody listens to.
+    pub fn listens(&self, event: EventName) -> bool {
+        !self.catalogue.of(event).is_empty()
+    }
+
+    pub async fn fire<E: HookEvent>(&self, event: &E, at: &Occasion<'_>) -> Merged {
+        if !self.listens(E::EVENT) {
+            return Merged::default();
+        }
+        let payload = match wire::hooks::payload(at.base, event) {
+            Ok(payload) => payload,
+            Err(error) => {
+                tracing::error!(%error, event = E::EVENT.as_str(), "a hook payload could not be written");
+                return Merged::default();
+            }
+        };
+        self.fire_raw(E::EVENT, event.subject(), &payload, at).await
+    }
+
+    /// As `fire`, with a payload that is already there.
+    pub async fn fire_raw(&self, event: EventName, subject: Option<&str>, payload: &str, at: &Occasion<'_>) -> Merged {
+        let mut merged = Merged::default();
+        let chosen = self.choose(event, subject, at, &mut merged.problems).await;
+        if chosen.is_empty() {
+            return merged;
+        }
+        let payload: Arc<str> = payload.into();
+        let name = subject.map_or_else(|| event.as_str().to_owned(), |subject| format!("{}:{subject}", event.as_str()));
+        let (detached, awaited): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|entry| is_detached(entry));
+        for entry in detached {
+            merged.detached.push(self.detach(&entry, &name, &payload, at).await);
+        }
+        let runs = awaited.iter().map(|entry| self.run(entry, &name, &payload, at));
+        let done = join_all(runs).await;
+        let mut joining = Joining { event, original: at.tool_input, merged, rewrites: Vec::new() };
+        for (entry, (report, answer)) in awaited.iter().zip(done) {
+            if matches!(entry.origin, Origin::Skill { .. }) && entry.handler.once && report.outcome == Outcome::Success
+            {
+                self.spent.lock().unwrap_or_else(PoisonError::into_inner).insert(entry.number);
+            }
+            joining.add(entry, report, answer);
+        }
+        joining.finish()
+    }
+
+    async fn choose(
+        &self,
+        event: EventName,
+        subject: Option<&str>,
+        at: &Occasion<'_>,
+        problems: &mut Vec<Problem>,
+    ) -> Vec<Arc<Entry>> {
+        let mut chosen = Vec::new();
+        for entry in self.catalogue.of(event) {
+            let is_spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner).contains(&entry.number);
+            if is_spent || !self.matches(entry, subject, problems).await {
+                continue;
+            }
+            if entry.handler.condition.as_deref().is_some_and(|rule| !(at.condition)(rule)) {
+                continue;
+            }
+            chosen.push(Arc::clone(entry));
+        }
+        tracing::debug!(event = event.as_str(), subject, matched = chosen.len(), "hooks");
+        chosen
+    }
+
+    async fn matches(&self, entry: &Entry, subject: Option<&str>, problems: &mut Vec<Problem>) -> bool {
+        let pattern = match entry.matcher.matches(subject) {
+            Ok(answer) => return answer,
+            Err(pattern) => pattern,
+        };
+        match pattern.ask(subject.unwrap_or_default(), &self.program).await {
+            Ok(answer) => answer,
+            Err(why) => {
+                problems.push(Problem {
+                    hook: entry.event.as_str().to_owned(),
+                    what: entry.handler.kind.text(),
+                    source: entry.origin.label(),
+                    text: format!("matcher {:?} {why}", pattern.text()),
+                });
+                false
+            }
+        }
+    }
+
+    async fn run(
+        &self,
+        entry: &Arc<Entry>,
+        name: &str,
+        payload: &Arc<str>,
+        at: &Occasion<'_>,
+    ) -> (Report, answer::Answer) {
+        let id = sys::id::uuid();
+        at.progress.tell(started(&id, name, entry)).await;
+        let since = Instant::now();
+        let limit = limit(entry);
+        let limit = at.limit.map_or(limit, |most| most.min(limit));
+        let ran = tokio::select! {
+            biased;
+            () = at.cancel.cancelled() => Ran::Cancelled,
+            ran = self.execute(entry, payload, at, limit) => ran,
+        };
+        let answer = answer::read(entry.event, &entry.handler.kind, &ran);
+        let report = report(id, name, entry, &ran, &answer, since);
+        tracing::debug!(
+            hook = name,
+            what = report.what,
+            code = report.exit_code,
+            outcome = report.outcome.as_str(),
+            stdout = report.stdout,
+            stderr = report.stderr,
+            ms = report.duration_ms,
+            "hook ended"
+        );
+        at.progress.tell(Lifecycle::Finished(report.clone())).await;
+        (report, answer)
+    }
+
+    async fn execute(&self, entry: &Arc<Entry>, payload: &Arc<str>, at: &Occasion<'_>, limit: Duration) -> Ran {
+        if let Kind::Command(command) = &entry.handler.kind {
+            let env_file = at.env_file.filter(|_| entry.event.facts().env_file);
+            let origin = &entry.origin;
+            let start = Start { command, origin, payload, cwd: at.cwd, env_file, timeout: Some(limit) };
+            return command::run(start, &self.around).await;
+        }
+        let job = Job {
+            entry: Arc::clone(entry),
+            payload: Arc::clone(payload),
+            tool_use_id: at.tool_use_id.map(str::to_owned),
+            timeout: limit,
+        };
+        match tokio::time::timeout(limit, self.runner.run(job)).await {
+            Ok(ran) => ran,
+            Err(_) => Ran::TimedOut { after: limit },
+        }
+    }
+
+    async fn detach(&self, entry: &Arc<Entry>, name: &str, payload: &Arc<str>, at: &Occasion<'_>) -> Detached {
+        let id = sys::id::uuid();
+        at.progress.tell(started(&id, name, entry)).await;
+        let (around, entry, payload) = (Arc::clone(&self.around), Arc::clone(entry), Arc::clone(payload));
+        let (cwd, env_file) = (at.cwd.to_path_buf(), at.env_file.map(Path::to_path_buf));
+        let (name, event) = (name.to_owned(), entry.event);
+        let done = detached(id.clone(), name.clone(), entry, async move |entry: &Entry| {
+            let Kind::Command(command) = &entry.handler.kind else { return Ran::Cancelled };
+            let timeout = (command.detachment == Detachment::Rewakes).then(|| limit(entry));
+            let env_file = env_file.as_deref().filter(|_| entry.event.facts().env_file);
+            let start = Start { command, origin: &entry.origin, payload: &payload, cwd: &cwd, env_file, timeout };
+            command::run(start, &around).await
+        });
+        Detached { id, name, event, done: Box::pin(done) }
+    }
+}
+
+async fn detached(id: String, name: String, entry: Arc<Entry>, run: impl AsyncFnOnce(&Entry) -> Ran) -> AsyncDone {
+    let since = Instant::now();
+    let ran = run(&entry).await;
+    let answer = answer::read(entry.event, &entry.handler.kind, &ran);
+    let report = report(id, &name, &entry, &ran, &answer, since);
+    let wake = match (&entry.handler.kind, &ran) {
+        (Kind::Command(command), Ran::Exited { code: Some(2), stdout, stderr, .. })
+            if command.detachment == Detachment::Rewakes =>
+        {
+            let said = if stderr.trim().is_empty() { stdout.trim() } else { stderr.trim() };
+            Some(command.rewake_message.clone().map_or_else(|| said.to_owned(), |own| format!("{own}\n{said}")))
+        }
+        _ => None,
+    };
+    let texts = [answer.context, answer.message].into_iter().flatten().collect();
+    AsyncDone { report, texts, wake }
+}
+
+fn is_detached(entry: &Entry) -> bool {
+    matches!(&entry.handler.kind, Kind::Command(command) if command.detachment != Detachment::Awaited)
+}
+
+fn limit(entry: &Entry) -> Duration {
+    let default = match entry.handler.kind {
+        Kind::Prompt(_) => PROMPT_LIMIT,
+        Kind::Agent(_) => AGENT_LIMIT,
+        Kind::Command(_) | Kind::Http(_) | Kind::McpTool(_) | Kind::Callback { .. } => {
+            Duration::from_secs(entry.event.facts().timeout.into())
+        }
+    };
+    entry.handler.timeout.unwrap_or(default)
+}
+
+fn started(id: &str, name: &str, entry: &Entry) -> Lifecycle {
+    Lifecycle::Started {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        event: entry.event,
+        status_message: entry.handler.status_message.clone(),
+    }
+}
+
+fn report(id: String, name: &str, entry: &Entry, ran: &Ran, answer: &answer::Answer, since: Instant) -> Report {
+    let (stdout, stderr, exit_code) = match ran {
+        Ran::Exited { code, stdout, stderr, .. } => (stdout.clone(), stderr.clone(), *code),
+        Ran::Replied { body } | Ran::Judged { text: body } => (body.clone(), String::new(), None),
+        Ran::Failed { why } => (String::new(), why.clone(), None),
+        Ran::TimedOut { .. } | Ran::Cancelled => (String::new(), String::new(), None),
+    };
+    let outcome = match ran {
+        Ran::TimedOut { .. } | Ran::Cancelled => Outcome::Cancelled,
+        _ if answer.problem.is_some() || exit_code == Some(2) => Outcome::Error,
+        Ran::Exited { .. } | Ran::Replied { .. } | Ran::Judged { .. } | Ran::Failed { .. } => Outcome::Success,
+    };
+    Report {
+        id,
+        name: name.to_owned(),
+        event: entry.event,
+        what: entry.handler.kind.text(),
+        stdout,
+        stderr,
+        exit_code,
+        outcome,
+        duration_ms: u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+#[cfg(test)]
+#[path = "fire_tests.rs"]
+mod tests;

@@ -1,0 +1,87 @@
+//! Whether a group speaks of a subject: everything, a list of names, or a regular expression with JavaScript's meaning.
+
+use crate::pattern::Pattern;
+use wire::hooks::{EventName, Matching};
+
+#[derive(Debug)]
+pub(crate) enum Matcher {
+    Everything,
+    Names(Vec<String>),
+    Pattern(Pattern),
+}
+
+impl Matcher {
+    pub(crate) fn new(event: EventName, text: Option<&str>) -> Self {
+        let matching = event.facts().matching;
+        let text = text.unwrap_or_default();
+        if matching == Matching::Nothing || text.is_empty() || text == "*" {
+            return Self::Everything;
+        }
+        let narrow = matching == Matching::Narrow;
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '|' || (!narrow && " ,-".contains(c));
+        if !text.chars().all(plain) {
+            return Self::Pattern(Pattern::new(text));
+        }
+        let separators: &[char] = if narrow { &['|'] } else { &['|', ','] };
+        Self::Names(text.split(separators).map(|name| name.trim().to_owned()).collect())
+    }
+
+    /// Settles what needs no process; the pattern otherwise.
+    pub(crate) fn matches(&self, subject: Option<&str>) -> Result<bool, &Pattern> {
+        let Some(subject) = subject else { return Ok(true) };
+        match self {
+            Self::Everything => Ok(true),
+            Self::Names(names) => Ok(names.iter().any(|name| name == subject || current(name, subject))),
+            Self::Pattern(pattern) => pattern.quick(subject).ok_or(pattern),
+        }
+    }
+}
+
+/// Older names of a tool stand in many settings files.
+fn current(name: &str, subject: &str) -> bool {
+    wire::names::canonical(name) == subject
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fires(event: EventName, matcher: &str, subject: &str) -> bool {
+        Matcher::new(event, Some(matcher)).matches(Some(subject)).unwrap_or_else(|p| p.evaluate(subject).unwrap())
+    }
+
+    fn tool(matcher: &str, subject: &str) -> bool {
+        fires(EventName::PreToolUse, matcher, subject)
+    }
+
+    // [EXT-4] [EXT-5] [EXT-6] [EXT-7] [EXT-10]
+    #[test]
+    fn tools_are_matched_as_documented() {
+        for everything in ["", "*"] {
+            assert!(tool(everything, "Bash") && tool(everything, "mcp__a__b"));
+        }
+        assert!(Matcher::new(EventName::PreToolUse, None).matches(Some("Bash")).unwrap());
+        assert!(!tool("Bash", "BashOutput") && !tool("bash", "Bash"));
+        for list in ["Edit|Write", "Edit, Write"] {
+            assert!(tool(list, "Edit") && tool(list, "Write"));
+            assert!(!tool(list, "NotebookEdit") && !tool(list, "MultiEdit"));
+        }
+        assert!(tool("Edit.*", "NotebookEdit") && !tool("^Edit$", "NotebookEdit") && tool("^Edit$", "Edit"));
+        assert!(!tool("mcp__memory", "mcp__memory__get"));
+        assert!(tool("mcp__memory__.*", "mcp__memory__get") && tool("mcp__my-server__.*", "mcp__my-server__x"));
+        // Renamed tools are found under both names.
+        assert!(tool("Task", "Agent") && tool("Agent", "Agent"));
+    }
+
+    // [EXT-8] [EXT-9] [EXT-12] [EXT-13]
+    #[test]
+    fn other_subjects_are_matched_as_documented() {
+        assert!(!fires(EventName::SubagentStart, "code-reviewer", "senior-code-reviewer"));
+        assert!(fires(EventName::SubagentStart, "code-reviewer", "code-reviewer"));
+        assert!(fires(EventName::SubagentStart, "^my-plugin:reviewer$", "my-plugin:reviewer"));
+        assert!(!fires(EventName::SubagentStart, "reviewer", "my-plugin:reviewer"));
+        assert!(fires(EventName::StopFailure, "rate_limit|overloaded", "overloaded"));
+        assert!(!fires(EventName::StopFailure, "rate_limit, overloaded", "overloaded"));
+        assert!(matches!(Matcher::new(EventName::Stop, Some("whatever")), Matcher::Everything));
+    }
+}

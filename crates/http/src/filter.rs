@@ -1,0 +1,162 @@
+//! The proxy through which caged commands reach the network: HTTP `CONNECT`, plain HTTP and SOCKS5 on one port, told apart by
+//! the first byte. Every connection is judged by the name it asks for before anything is resolved. A name that resolves
+//! to this machine or to a link-local address is refused, whatever the judge said of the name.
+//!
+//! TLS is not opened: whoever may reach a host may say anything to it.
+
+mod head;
+mod socks;
+mod upstream;
+
+use crate::proxy::Proxies;
+use head::{Head, Target};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use sys::Env;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+/// Connections of one cage at a time.
+const CONNECTIONS: usize = 256;
+/// For a client to say what it wants, and for a host to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the judge says about a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Allow,
+    /// With the reason, which the client is told.
+    Deny(String),
+}
+
+/// Decides which hosts may be reached. `host` is a name in lower case without a final dot, or an address without brackets.
+pub trait Judge: Send + Sync {
+    fn judge(&self, host: &str, port: u16) -> Verdict;
+}
+
+/// Proxies of the user's own on this machine's loopback, which then do the filtering instead of us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct External {
+    pub http: Option<u16>,
+    pub socks: Option<u16>,
+}
+
+/// Serves the connections of one cage until it is dropped.
+pub struct Filter {
+    judge: Arc<dyn Judge>,
+    external: External,
+    /// `HTTPS_PROXY` and its like, for what was allowed; the text says why they cannot be used.
+    proxies: Result<Proxies, String>,
+}
+
+impl Filter {
+    pub fn new(judge: Arc<dyn Judge>, external: External, env: &Env) -> Self {
+        Self { judge, external, proxies: Proxies::from_env(env).map_err(|error| error.to_string()) }
+    }
+
+    /// Accepts for ever; must be called inside the runtime.
+    pub async fn serve(self: Arc<Self>, listener: std::net::TcpListener) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut open = tokio::task::JoinSet::new();
+        loop {
+            let Ok(place) = Arc::clone(&room).acquire_owned().await else { return Ok(()) };
+            let (client, _) = listener.accept().await?;
+            let filter = Arc::clone(&self);
+            open.spawn(async move {
+                if let Err(error) = filter.handle(client).await {
+                    tracing::debug!(%error, "a connection through the sandbox's proxy failed");
+                }
+                drop(place);
+            });
+            while open.try_join_next().is_some() {}
+        }
+    }
+
+    async fn handle(&self, mut client: TcpStream) -> io::Result<()> {
+        let mut first = [0_u8; 1];
+        within(client.peek(&mut first)).await?;
+        let external = if first[0] == socks::VERSION { self.external.socks } else { self.external.http };
+        if let Some(port) = external {
+            let mut proxy = within(TcpStream::connect(("127.0.0.1", port))).await?;
+            return tokio::io::copy_bidirectional(&mut client, &mut proxy).await.map(drop);
+        }
+        if first[0] == socks::VERSION { self.handle_socks(client).await } else { self.handle_http(&mut client).await }
+    }
+
+    async fn handle_http(&self, client: &mut TcpStream) -> io::Result<()> {
+        let head = match within(Head::read(client)).await {
+            Ok(head) => head,
+            Err(error) => return refuse(client, 400, &error.to_string()).await,
+        };
+        let target = match head.target() {
+            Ok(target) => target,
+            Err(why) => return refuse(client, 400, why).await,
+        };
+        if let Verdict::Deny(why) = self.judge.judge(&target.host, target.port) {
+            return refuse(client, 403, &blocked(&target, &why)).await;
+        }
+        let connected = if head.is_connect() { self.tunnel(&target).await } else { self.plain(&target).await };
+        let mut host = match connected {
+            Ok(host) => host,
+            Err(why) => return refuse(client, 502, &format!("{target}: {why}")).await,
+        };
+        if head.is_connect() {
+            client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+        } else {
+            host.write_all(&head.forwarded(&target, self.is_proxied(&target))).await?;
+        }
+        host.write_all(head.rest()).await?;
+        tokio::io::copy_bidirectional(client, &mut host).await.map(drop)
+    }
+
+    async fn handle_socks(&self, mut client: TcpStream) -> io::Result<()> {
+        let target = within(socks::greet(&mut client)).await?;
+        if let Verdict::Deny(why) = self.judge.judge(&target.host, target.port) {
+            tracing::debug!("{}", blocked(&target, &why));
+            return socks::answer(&mut client, socks::NOT_ALLOWED).await;
+        }
+        let Ok(mut host) = self.tunnel(&target).await else {
+            return socks::answer(&mut client, socks::UNREACHABLE).await;
+        };
+        socks::answer(&mut client, socks::GRANTED).await?;
+        tokio::io::copy_bidirectional(&mut client, &mut host).await.map(drop)
+    }
+}
+
+fn blocked(target: &Target, why: &str) -> String {
+    format!("gimlet sandbox: {target} is blocked: {why}")
+}
+
+async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    tokio::time::timeout(PATIENCE, work).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+}
+
+async fn refuse(client: &mut TcpStream, status: u16, text: &str) -> io::Result<()> {
+    let reason = match status {
+        403 => "Forbidden",
+        502 => "Bad Gateway",
+        _ => "Bad Request",
+    };
+    let body = format!("{text}\n");
+    let reply = format!(
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    client.write_all(reply.as_bytes()).await?;
+    client.shutdown().await?;
+    // What the client still sends is taken, so that it reads the answer before a reset.
+    let mut sink = [0_u8; 4096];
+    let drained = async {
+        while client.read(&mut sink).await? > 0 {}
+        Ok(())
+    };
+    tokio::time::timeout(Duration::from_millis(500), drained).await.unwrap_or(Ok(()))
+}
+
+#[cfg(test)]
+#[path = "filter/filter_tests.rs"]
+mod tests;

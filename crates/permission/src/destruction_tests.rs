@@ -1,0 +1,146 @@
+use super::*;
+
+/// One line per loss, paths below `/w` without it.
+fn seen(command: &str) -> Vec<String> {
+    let accesses = [Access::Run(command.into())];
+    let losses = Losses::of(&accesses, Path::new("/w"), Some(Path::new("/home/u")));
+    let short = |path: &Path| path.strip_prefix("/w").map_or(path.display().to_string(), |p| p.display().to_string());
+    let mut lines: Vec<String> = Vec::new();
+    for Loss { path, extent } in &losses.files {
+        let path = short(path);
+        lines.push(match extent {
+            Extent::File => format!("file {path}"),
+            Extent::Tree => format!("tree {path}"),
+            Extent::Named(name) => format!("named {path} {}", name.as_deref().unwrap_or("any")),
+            Extent::Into(sources) => {
+                let names: Vec<String> = sources.iter().map(|source| short(source)).collect();
+                format!("into {path} {}", names.join(","))
+            }
+            Extent::Patched(patch) => format!("patched {path} {}", short(patch)),
+            Extent::Unpacked(archive) => format!("unpacked {path} {}", short(archive)),
+        });
+    }
+    for GitLoss { dir, work } in &losses.git {
+        let dir = short(dir);
+        lines.push(match work {
+            GitWork::None => format!("git {dir}"),
+            GitWork::Tracked { commits } => format!("git {dir} tracked {}", commits.join(",")),
+            GitWork::Untracked { ignored } => format!("git {dir} untracked {ignored}"),
+        });
+    }
+    lines.extend(losses.unnamed.iter().map(|program| format!("unnamed {program}")));
+    lines.iter().map(|line| line.trim().to_owned()).collect()
+}
+
+#[rustfmt::skip]
+const TABLE: &[(&str, &[&str])] = &[
+    ("ls -la", &[]),
+    ("cargo test", &[]),
+    ("grep -rn rm src", &[]),
+    ("git status && git log", &[]),
+    ("git commit -m 'rm -rf x'", &[]),
+    ("echo hi", &[]),
+    ("cat < in", &[]),
+    ("make 2>&1", &[]),
+    ("ls > /dev/null", &[]),
+    ("rm -rf build", &["tree build"]),
+    ("rm -rf -- -odd 'a b'", &["tree -odd", "tree a b"]),
+    ("rm *.log", &["tree *.log"]),
+    ("rm a{1,2}.txt", &["tree a", "tree a1.txt", "tree a2.txt"]),
+    ("rmdir d; unlink f", &["tree d", "tree f"]),
+    ("shred -u key", &["file key"]),
+    ("rm -rf ~/x $HOME/y ${HOME}/z", &["tree /home/u/x", "tree /home/u/y", "tree /home/u/z"]),
+    ("rm -rf \"$X\"", &["unnamed rm"]),
+    ("D=out; rm -rf $D/*", &["tree out/*"]),
+    ("for f in a b; do rm $f; done", &["tree a", "tree b"]),
+    ("cd sub && rm -rf x", &["tree sub/x"]),
+    ("cd sub; rm -rf x", &["tree sub/x", "tree x"]),
+    ("(cd sub && rm x) && rm y", &["tree sub/x", "tree y", "tree sub/y"]),
+    ("sudo rm -rf x", &["tree x"]),
+    ("env A=1 nohup rm x", &["tree x"]),
+    ("bash -c 'rm -rf x'", &["tree x"]),
+    ("timeout 5 mv a b", &["tree a", "into b a"]),
+    ("mv -f a b dir", &["tree a", "tree b", "into dir a,b"]),
+    ("mv -t dir a", &["tree a", "into dir a"]),
+    ("cp -r src dst", &["into dst src"]),
+    ("cp -r src/. dst", &["tree dst"]),
+    ("install -m 755 bin/x /usr/bin", &["into /usr/bin bin/x"]),
+    ("install -d x", &[]),
+    ("ln -sf a b", &["into b a"]),
+    ("ln -s ../a", &["into  /a"]),
+    ("scp a host:b", &[]),
+    ("rsync -a --delete src/ dst/", &["tree dst"]),
+    ("echo x > f", &["file f"]),
+    ("echo x >| f", &["file f"]),
+    ("echo x >> f", &["file f"]),
+    ("make &> log", &["file log"]),
+    ("ls | tee -a out", &["file out"]),
+    ("sed -i s/a/b/ f g", &["file f", "file g"]),
+    ("sed -i.bak -e s/a/b/ f", &["file f"]),
+    ("sed -n 1p f", &[]),
+    ("perl -pi -e 's/a/b/' f", &["file f"]),
+    ("perl -e 'print 1'", &[]),
+    ("truncate -s 0 f", &["file f"]),
+    ("dd if=/dev/zero of=disk count=1", &["file disk"]),
+    ("sort -o f f", &["file f"]),
+    ("curl -o page https://x.example", &["file page"]),
+    ("find . -name '*.tmp' -delete", &["named  *.tmp"]),
+    ("find a b -delete", &["tree a", "tree b"]),
+    ("find . -name x -o -name y -delete", &["tree"]),
+    ("find src -exec sed -i s/a/b/ {} +", &["tree src"]),
+    ("find . -name '*.o' | xargs rm -f", &["named  *.o"]),
+    ("grep -rl foo src | xargs sed -i s/foo/bar/", &["named src any"]),
+    ("tar xzf a.tgz -C out", &["unpacked out a.tgz"]),
+    ("tar -czf a.tgz src", &[]),
+    ("unzip -o a.zip -d out", &["unpacked out a.zip"]),
+    ("patch -p1 < fix.patch", &["patched  fix.patch"]),
+    ("chmod +x run.sh", &["file run.sh"]),
+    ("git reset --hard HEAD~1", &["git  tracked HEAD~1"]),
+    ("git reset", &["git"]),
+    ("git clean -fdx", &["git  untracked true"]),
+    ("git clean -n", &[]),
+    ("git checkout -- .", &["git  tracked ."]),
+    ("git checkout -b new", &[]),
+    ("git -C sub checkout -f main", &["git sub tracked main"]),
+    ("git restore f", &["git  tracked"]),
+    ("git restore --staged f", &["git"]),
+    ("git switch main", &[]),
+    ("git switch -f main", &["git  tracked main"]),
+    ("git stash drop", &["git"]),
+    ("git stash", &[]),
+    ("git branch -D x", &["git"]),
+    ("git rm -r d", &["tree d", "git"]),
+    ("git apply fix.patch", &["patched  fix.patch", "git"]),
+];
+
+#[test]
+fn the_losses_of_commands() {
+    let wrong: Vec<String> = TABLE
+        .iter()
+        .map(|(command, expected)| (command, seen(command), expected))
+        .filter(|(_, found, expected)| found != *expected)
+        .map(|(command, found, expected)| format!("{command}\n  found    {found:?}\n  expected {expected:?}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn file_tools_lose_what_they_write() {
+    let accesses = [Access::WritePath("/w/f".into()), Access::ReadPath("/w/g".into())];
+    let losses = Losses::of(&accesses, Path::new("/w"), None);
+    assert_eq!(losses.files, [Loss { path: "/w/f".into(), extent: Extent::File }]);
+    assert!(!losses.grave);
+}
+
+#[test]
+fn only_work_that_may_be_gone_for_good_is_announced() {
+    let grave = |command: &str| Losses::of(&[Access::Run(command.into())], Path::new("/w"), None).grave;
+    for command in
+        ["rm -rf x", "git reset --hard", "git clean -fd", "git checkout -- .", "git stash drop", "find . -delete"]
+    {
+        assert!(grave(command), "{command}");
+    }
+    for command in ["echo x > f", "rm f", "mv a b", "git reset f", "sed -i s/a/b/ f"] {
+        assert!(!grave(command), "{command}");
+    }
+}

@@ -1,0 +1,242 @@
+//! Directories held open, and files named one component at a time: nothing here follows a symbolic link, neither at the
+//! name itself nor anywhere on the way to it. For writes into trees that somebody else may be changing.
+
+use rustix::fs::{self as rfs, AtFlags, CWD, FileType, Mode, OFlags, Timespec, Timestamps};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+/// What stands at a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub kind: SeenKind,
+    /// Permission bits only.
+    pub mode: u32,
+    pub size: u64,
+    /// Nanoseconds since the epoch.
+    pub modified: i64,
+    pub changed: i64,
+    pub inode: u64,
+    pub device: u64,
+    pub links: u64,
+    pub owner: (u32, u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeenKind {
+    File,
+    Folder,
+    Link,
+    /// A device, FIFO or socket.
+    Special,
+}
+
+/// An open directory.
+#[derive(Debug)]
+pub struct Folder {
+    fd: OwnedFd,
+}
+
+impl Folder {
+    /// Opens an absolute path from the root down. A link anywhere on the way fails with `NotADirectory`.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut folder = Self { fd: rfs::openat(CWD, "/", folder_flags(), Mode::empty())? };
+        for part in path.components() {
+            match part {
+                Component::RootDir | Component::CurDir => {}
+                Component::Normal(name) => folder = folder.enter(name)?,
+                Component::ParentDir | Component::Prefix(_) => return Err(not_plain(path)),
+            }
+        }
+        Ok(folder)
+    }
+
+    /// Opens the folder that holds `path`; also gives the last component.
+    pub fn holding(path: &Path) -> io::Result<(Self, &OsStr)> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(not_plain(path)) };
+        Ok((Self::open(parent)?, name))
+    }
+
+    pub fn enter(&self, name: &OsStr) -> io::Result<Self> {
+        match rfs::openat(&self.fd, name, folder_flags(), Mode::empty()) {
+            Ok(fd) => Ok(Self { fd }),
+            // Some systems say "loop" for a link that may not be followed.
+            Err(rustix::io::Errno::LOOP) => Err(io::Error::from(io::ErrorKind::NotADirectory)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// `None` when nothing is there.
+    pub fn look(&self, name: &OsStr) -> io::Result<Option<Seen>> {
+        match rfs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(seen(&stat))),
+            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The folder's own facts.
+    pub fn itself(&self) -> io::Result<Seen> {
+        Ok(seen(&rfs::fstat(&self.fd)?))
+    }
+
+    /// Names in the folder, unsorted, without `.` and `..`.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in rfs::Dir::read_from(&self.fd)? {
+            let name = entry?.file_name().to_bytes().to_vec();
+            if name != b"." && name != b".." {
+                names.push(OsString::from_vec(name));
+            }
+        }
+        Ok(names)
+    }
+
+    pub fn link_target(&self, name: &OsStr) -> io::Result<PathBuf> {
+        let target = rfs::readlinkat(&self.fd, name, Vec::new())?;
+        Ok(PathBuf::from(OsStr::from_bytes(target.to_bytes())))
+    }
+
+    /// Opens a file for reading; refuses links, does not hang on a FIFO.
+    pub fn read(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(rfs::openat(&self.fd, name, flags, Mode::empty())?);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
+        Ok(file)
+    }
+
+    /// Creates a file that did not exist, readable by us only.
+    pub fn create_new(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(rfs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)?))
+    }
+
+    pub fn make_folder(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+        Ok(rfs::mkdirat(&self.fd, name, bits(mode))?)
+    }
+
+    pub fn make_link(&self, name: &OsStr, target: &Path) -> io::Result<()> {
+        Ok(rfs::symlinkat(target, &self.fd, name)?)
+    }
+
+    /// Within the folder; replaces what `to` names.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(rfs::renameat(&self.fd, from, &self.fd, to)?)
+    }
+
+    /// Removes anything but a folder.
+    pub fn unlink(&self, name: &OsStr) -> io::Result<()> {
+        Ok(rfs::unlinkat(&self.fd, name, AtFlags::empty())?)
+    }
+
+    /// Removes an empty folder.
+    pub fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+        Ok(rfs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Times of the file or link itself.
+    pub fn set_modified(&self, name: &OsStr, nanoseconds: i64) -> io::Result<()> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(rfs::utimensat(&self.fd, name, &both(nanoseconds), flags)?)
+    }
+
+    /// Permission bits and time of the folder itself.
+    pub fn dress(&self, mode: u32, modified: i64) -> io::Result<()> {
+        rfs::fchmod(&self.fd, bits(mode))?;
+        Ok(rfs::futimens(&self.fd, &both(modified))?)
+    }
+}
+
+/// Makes `to` share the blocks of `from` until one of them is written. Fails where the file system cannot.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub fn reflink(from: &File, to: &File) -> io::Result<()> {
+    Ok(rfs::ioctl_ficlone(to.as_fd(), from.as_fd())?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub fn reflink(_from: &File, _to: &File) -> io::Result<()> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
+}
+
+/// Permission bits, owner and time of an open file. The owner changes only where we may change it.
+pub fn dress(file: &File, mode: u32, owner: (u32, u32), modified: i64) -> io::Result<()> {
+    let now = rfs::fstat(file)?;
+    if (now.st_uid, now.st_gid) != owner {
+        let (uid, gid) = (rfs::Uid::from_raw(owner.0), rfs::Gid::from_raw(owner.1));
+        rfs::fchown(file, Some(uid), Some(gid)).ok();
+    }
+    // After the owner, because changing the owner clears set-id bits.
+    rfs::fchmod(file, bits(mode))?;
+    Ok(rfs::futimens(file, &both(modified))?)
+}
+
+#[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
+fn bits(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode as rfs::RawMode)
+}
+
+fn folder_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+fn not_plain(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{} is not a plain absolute path", path.display()))
+}
+
+fn both(nanoseconds: i64) -> Timestamps {
+    let time = Timespec { tv_sec: nanoseconds.div_euclid(NANOS), tv_nsec: nanoseconds.rem_euclid(NANOS) };
+    Timestamps { last_access: time, last_modification: time }
+}
+
+const NANOS: i64 = 1_000_000_000;
+
+#[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "the field types differ between systems")]
+fn seen(stat: &rfs::Stat) -> Seen {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => SeenKind::File,
+        FileType::Directory => SeenKind::Folder,
+        FileType::Symlink => SeenKind::Link,
+        _ => SeenKind::Special,
+    };
+    let nanos = |seconds: i64, rest: i64| seconds.saturating_mul(NANOS).saturating_add(rest);
+    Seen {
+        kind,
+        mode: u32::from(stat.st_mode) & 0o7777,
+        size: stat.st_size as u64,
+        modified: nanos(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        changed: nanos(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        inode: stat.st_ino as u64,
+        device: stat.st_dev as u64,
+        links: stat.st_nlink as u64,
+        owner: (stat.st_uid, stat.st_gid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_are_never_followed() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = std::fs::canonicalize(temp.path()).unwrap();
+        std::fs::create_dir(dir.join("real")).unwrap();
+        std::fs::write(dir.join("real/file"), "x").unwrap();
+        symlink("real", dir.join("link")).unwrap();
+        symlink("real/file", dir.join("name")).unwrap();
+        assert!(Folder::open(&dir.join("link")).is_err());
+        assert!(Folder::holding(&dir.join("link/file")).is_err());
+        let folder = Folder::open(&dir).unwrap();
+        assert!(folder.read("name".as_ref()).is_err());
+        assert_eq!(folder.look("name".as_ref()).unwrap().unwrap().kind, SeenKind::Link);
+        assert_eq!(folder.link_target("name".as_ref()).unwrap(), Path::new("real/file"));
+        assert!(folder.create_new("name".as_ref()).is_err());
+        assert_eq!(folder.look("gone".as_ref()).unwrap(), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! A small program run to its end while the caller waits, within limits of time and output: commands of the system, and
+//! the administrator's own. Never the user's programs, which go through `spawn`.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What to run. The environment is complete: nothing is inherited.
+#[derive(Debug)]
+pub struct Once<'a> {
+    pub program: &'a Path,
+    pub args: &'a [&'a str],
+    /// For its standard input, where no process list shows it.
+    pub input: &'a [u8],
+    pub env: Vec<(OsString, OsString)>,
+    pub time: Duration,
+    /// Longest output; more is a failure.
+    pub bytes: u64,
+}
+
+impl Once<'_> {
+    /// Its standard output. Everything but exit code 0 is an error that says what happened.
+    #[expect(clippy::disallowed_methods, reason = "processes are started in this crate")]
+    pub fn run(&self) -> io::Result<Vec<u8>> {
+        let mut command = Command::new(self.program);
+        command.args(self.args).env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = start(&mut command)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that does not read its input may still answer.
+            stdin.write_all(self.input).ok();
+        }
+        let output = reader(child.stdout.take(), self.bytes + 1);
+        let complaint = reader(child.stderr.take(), 4096);
+        let status = wait(&mut child, self.time);
+        let (output, complaint) = (joined(output), joined(complaint));
+        let name = self.program.display();
+        let Some(status) = status? else {
+            return Err(io::Error::other(format!("{name} did not finish within {:?}", self.time)));
+        };
+        if !status.success() {
+            let why = String::from_utf8_lossy(&complaint);
+            return Err(io::Error::other(format!("{name} failed ({status}): {}", why.trim())));
+        }
+        if output.len() as u64 > self.bytes {
+            return Err(io::Error::other(format!("{name} printed more than {} bytes", self.bytes)));
+        }
+        Ok(output)
+    }
+}
+
+/// A program that was just written is busy for the moment in which a process forked meanwhile still holds it open.
+fn start(command: &mut Command) -> io::Result<Child> {
+    for _ in 0..20 {
+        match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            started => return started,
+        }
+    }
+    command.spawn()
+}
+
+type Reading = std::thread::JoinHandle<Vec<u8>>;
+
+fn reader(stream: Option<impl Read + Send + 'static>, limit: u64) -> Option<Reading> {
+    let stream = stream?;
+    Some(std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let mut head = stream.take(limit);
+        // A stream that breaks off is judged by what came.
+        head.read_to_end(&mut bytes).ok();
+        io::copy(head.get_mut(), &mut io::sink()).ok();
+        bytes
+    }))
+}
+
+fn joined(reading: Option<Reading>) -> Vec<u8> {
+    reading.and_then(|reading| reading.join().ok()).unwrap_or_default()
+}
+
+/// `None` when the time was up; the child is dead then.
+fn wait(child: &mut Child, time: Duration) -> io::Result<Option<std::process::ExitStatus>> {
+    let deadline = Instant::now() + time;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= deadline {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str, input: &[u8], time: Duration) -> io::Result<Vec<u8>> {
+        let args = ["-c", script];
+        Once { program: Path::new("/bin/sh"), args: &args, input, env: Vec::new(), time, bytes: 1000 }.run()
+    }
+
+    #[test]
+    fn the_answer_or_the_reason() {
+        let minute = Duration::from_mins(1);
+        assert_eq!(sh("cat; echo end", b"in ", minute).unwrap(), b"in end\n");
+        let error = |script, time| sh(script, b"", time).unwrap_err().to_string();
+        assert!(error("echo why >&2; exit 3", minute).contains("why"));
+        assert!(error("exec sleep 1000", Duration::from_millis(50)).contains("did not finish"));
+        assert!(
+            error("while :; do echo yyyyyyyyyyyyyyy; i=$((i+1)); [ $i -gt 100 ] && exit 0; done", minute)
+                .contains("printed more")
+        );
+    }
+}

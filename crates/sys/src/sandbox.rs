@@ -1,0 +1,168 @@
+//! Confinement of one command and everything it starts, for as long as any of it lives. A [`Profile`] says what the command
+//! may touch; a [`Backend`] is a way of enforcing that on this machine. What a backend cannot enforce it names in
+//! [`Backend::not_covered`]; it never pretends.
+//!
+//! Programs that enforce (`bwrap`, `sandbox-exec`) are taken from fixed system places or from the administrator, never
+//! from `PATH`, which a project may have bent.
+
+#[cfg(target_os = "linux")]
+mod bwrap;
+#[cfg(target_os = "linux")]
+mod door;
+#[cfg(target_os = "linux")]
+pub mod inner;
+#[cfg(target_os = "linux")]
+mod landlock;
+mod place;
+mod plan;
+mod probe;
+pub mod seatbelt;
+#[cfg(target_os = "linux")]
+mod seccomp;
+mod spawn;
+mod sweep;
+
+pub use probe::{Detected, Wanted, detect};
+pub use spawn::{Caged, Door, spawn};
+pub use sweep::Sweep;
+
+use std::path::{Path, PathBuf};
+
+/// The port inside the cage at which the filtering proxy answers.
+pub const PROXY_PORT: u16 = 33128;
+
+/// What a caged command may touch. Paths are absolute and resolved.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    pub files: Files,
+    /// Removed again when the command made them: what cannot be kept from coming into being.
+    pub never: Vec<PathBuf>,
+    pub unix_sockets: UnixSockets,
+    /// A directory of ours that no command can write.
+    pub private: PathBuf,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Files {
+    /// Everything may be read and nothing written, except as the rules say.
+    Confined(Vec<Rule>),
+    /// Files are not confined.
+    Free,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnixSockets {
+    Blocked,
+    Allowed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub path: PathBuf,
+    pub effect: Effect,
+}
+
+/// The rule with the longest path decides, a denial on a tie; `Protect` is stronger than any `AllowWrite` below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    AllowRead,
+    DenyRead,
+    AllowWrite,
+    DenyWrite,
+    /// Not to be written, nor made when it does not exist.
+    Protect,
+}
+
+impl Rule {
+    pub fn new(effect: Effect, path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), effect }
+    }
+}
+
+impl Profile {
+    pub fn rules(&self) -> &[Rule] {
+        match &self.files {
+            Files::Confined(rules) => rules,
+            Files::Free => &[],
+        }
+    }
+}
+
+/// Whether a caged command gets a process table of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcMount {
+    Fresh,
+    /// The surrounding one, read-only: inside containers that forbid another.
+    Shared,
+}
+
+/// A way of enforcing a profile that works here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backend {
+    Bwrap { program: PathBuf, proc: ProcMount },
+    Landlock { abi: u32 },
+    Seatbelt,
+}
+
+impl Backend {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Bwrap { .. } => "bwrap",
+            Self::Landlock { .. } => "landlock",
+            Self::Seatbelt => "seatbelt",
+        }
+    }
+
+    /// Whether allowed hosts can be reached through the proxy.
+    pub fn has_proxy(&self) -> bool {
+        match self {
+            Self::Bwrap { .. } | Self::Seatbelt => true,
+            Self::Landlock { .. } => false,
+        }
+    }
+
+    /// What this backend does not enforce, one sentence each.
+    pub fn not_covered(&self) -> Vec<&'static str> {
+        match self {
+            Self::Bwrap { proc: ProcMount::Fresh, .. } => Vec::new(),
+            Self::Bwrap { proc: ProcMount::Shared, .. } => {
+                vec!["/proc is the surrounding one: commands see the processes of this machine"]
+            }
+            Self::Landlock { abi } => landlock_gaps(*abi),
+            Self::Seatbelt => vec!["protected paths that do not exist yet are matched by name only"],
+        }
+    }
+
+    /// Paths that `profile` closes and this backend leaves open.
+    pub fn leaves_open(&self, profile: &Profile) -> Vec<PathBuf> {
+        match self {
+            Self::Bwrap { .. } | Self::Seatbelt => Vec::new(),
+            Self::Landlock { .. } => {
+                let rules = profile.rules();
+                let inside = |path: &Path| {
+                    rules.iter().any(|r| r.effect == Effect::AllowWrite && path.starts_with(&r.path) && r.path != path)
+                };
+                let closed = rules.iter().filter(|rule| matches!(rule.effect, Effect::DenyRead | Effect::DenyWrite));
+                closed.filter(|rule| inside(&rule.path) && rule.path.exists()).map(|rule| rule.path.clone()).collect()
+            }
+        }
+    }
+}
+
+fn landlock_gaps(abi: u32) -> Vec<&'static str> {
+    let mut gaps = vec![
+        "protected and denied paths inside a writable directory: changes to protected ones are undone after the command, \
+         denied ones stay open",
+        "hosts cannot be allowed one by one: there is no network at all, not even between commands on this machine",
+        "modes, owners, times and attributes of files outside: Landlock does not judge changes to them",
+        "names of hidden files can be listed",
+        "the process table is visible, though other processes cannot be read or traced",
+    ];
+    if abi < 3 {
+        gaps.push("files outside can be truncated (kernel older than 6.2)");
+    }
+    if abi < 6 {
+        gaps.push("other processes of this user can be signalled (kernel older than 6.12)");
+    }
+    gaps
+}

@@ -1,0 +1,178 @@
+//! Starting a command in its cage.
+
+#[cfg(target_os = "linux")]
+use super::bwrap::{self, Session};
+#[cfg(target_os = "linux")]
+use super::place::StandIns;
+#[cfg(target_os = "linux")]
+use super::plan::{Plan, plan};
+#[cfg(target_os = "linux")]
+use super::seccomp::{self, Internet};
+use super::{Backend, Profile, Sweep};
+#[cfg(target_os = "linux")]
+use super::{Effect, Files, ProcMount, UnixSockets, door, inner, landlock};
+#[cfg(target_os = "linux")]
+use crate::process::Input;
+use crate::process::{self, Child, Spawn};
+use std::io;
+use std::net::TcpListener;
+#[cfg(target_os = "linux")]
+use std::path::{Path, PathBuf};
+
+/// A command in its cage.
+#[derive(Debug)]
+pub struct Caged {
+    pub child: Child,
+    /// Where its network comes out; `None` when it has none.
+    pub door: Option<Door>,
+    /// What is due when it has ended.
+    pub sweep: Sweep,
+}
+
+/// The way out of a cage's network.
+#[derive(Debug)]
+pub struct Door(tokio::net::UnixStream);
+
+impl Door {
+    /// The socket at which the cage's programs find the proxy, once it is there. Fails when the cage ended first.
+    pub async fn listener(self) -> io::Result<TcpListener> {
+        #[cfg(target_os = "linux")]
+        {
+            use std::os::fd::AsFd;
+            loop {
+                self.0.readable().await?;
+                match self.0.try_io(tokio::io::Interest::READABLE, || door::take_in(self.0.as_fd())) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    other => return other,
+                }
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            self.0.readable().await?;
+            Err(io::Error::from(io::ErrorKind::Unsupported))
+        }
+    }
+}
+
+/// Starts `spec` under `profile`. Must be called inside the runtime, on a thread that lives as long as the command: the
+/// cage ends with the thread that made it.
+#[cfg(target_os = "linux")]
+pub fn spawn(backend: &Backend, profile: &Profile, spec: Spawn) -> io::Result<Caged> {
+    match backend {
+        Backend::Bwrap { program, proc } => in_bwrap(program, *proc, profile, spec),
+        Backend::Landlock { abi } => in_landlock(*abi, profile, spec),
+        Backend::Seatbelt => Err(io::Error::from(io::ErrorKind::Unsupported)),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn spawn(backend: &Backend, profile: &Profile, mut spec: Spawn) -> io::Result<Caged> {
+    if *backend != Backend::Seatbelt {
+        return Err(io::Error::from(io::ErrorKind::Unsupported));
+    }
+    let text = super::seatbelt::profile(profile, super::seatbelt::Proxy::None);
+    let inner = std::mem::replace(&mut spec.program, super::seatbelt::PROGRAM.into());
+    let args = std::mem::take(&mut spec.args);
+    spec.args = vec!["-p".into(), text.into(), inner];
+    spec.args.extend(args);
+    Ok(Caged { child: process::spawn(spec)?, door: None, sweep: Sweep::default() })
+}
+
+#[cfg(target_os = "linux")]
+fn in_bwrap(program: &Path, proc: ProcMount, profile: &Profile, mut spec: Spawn) -> io::Result<Caged> {
+    let void = void(&profile.private)?;
+    let mut plan = planned(profile);
+    let stand_ins = StandIns::make(&plan.absent);
+    plan.absent = stand_ins.paths().to_vec();
+    let filter = filter(Internet::Namespaced, profile.unix_sockets);
+    let filter = through_pipe(&seccomp::bytes(&filter))?;
+    let (inside, outside) = std::os::unix::net::UnixStream::pair()?;
+    outside.set_nonblocking(true)?;
+    let own = std::env::current_exe()?;
+    let mut args = bwrap::arguments(&bwrap::Shape {
+        files: &profile.files,
+        plan: &plan,
+        proc,
+        void: &void,
+        own: &own,
+        cwd: &spec.cwd,
+        filter: raw(&filter),
+        session: if spec.stdin == Input::Inherit { Session::Shared } else { Session::Own },
+    });
+    spec.env.retain(|(name, value)| {
+        let loader = bwrap::is_loader_variable(name);
+        if loader {
+            args.extend(["--setenv".into(), name.clone(), value.clone()]);
+        }
+        !loader
+    });
+    args.extend(["--".into(), bwrap::INNER.into(), inner::ARGUMENT.into(), raw(&inside).to_string().into()]);
+    args.push(std::mem::replace(&mut spec.program, program.into()));
+    args.append(&mut spec.args);
+    spec.args = args;
+    // A cage that cannot be built must not have its own directory in a place the command removed.
+    spec.cwd = PathBuf::from("/");
+    let sweep = Sweep::new(&profile.private, profile.never.clone(), &[], stand_ins);
+    let child = process::spawn_prepared(spec, process::Prepare::Inherit(vec![filter, inside.into()]))?;
+    Ok(Caged { child, door: Some(Door(tokio::net::UnixStream::from_std(outside)?)), sweep })
+}
+
+#[cfg(target_os = "linux")]
+fn in_landlock(abi: u32, profile: &Profile, spec: Spawn) -> io::Result<Caged> {
+    let ruleset = match &profile.files {
+        Files::Confined(rules) => Some(landlock::ruleset(rules, abi)?),
+        Files::Free => None,
+    };
+    let filter = filter(Internet::Blocked, profile.unix_sockets);
+    let plan = planned(profile);
+    let protected = profile.rules().iter().filter(|rule| rule.effect == Effect::Protect);
+    let kept: Vec<PathBuf> = protected.map(|rule| rule.path.clone()).filter(|path| path.exists()).collect();
+    let absent = plan.absent.into_iter().chain(profile.never.iter().cloned()).collect();
+    let sweep = Sweep::new(&profile.private, absent, &kept, StandIns::default());
+    let restrict = move || {
+        landlock::drop_capabilities()?;
+        if let Some(set) = &ruleset {
+            landlock::apply(set)?;
+        }
+        seccomp::apply(&filter)
+    };
+    let child = process::spawn_prepared(spec, process::Prepare::Restrict(Box::new(restrict)))?;
+    Ok(Caged { child, door: None, sweep })
+}
+
+#[cfg(target_os = "linux")]
+fn planned(profile: &Profile) -> Plan {
+    plan(profile.rules())
+}
+
+#[cfg(target_os = "linux")]
+fn filter(internet: Internet, unix_sockets: UnixSockets) -> Vec<libc::sock_filter> {
+    seccomp::program(seccomp::Shape { internet, unix_sockets })
+}
+
+#[cfg(target_os = "linux")]
+fn raw(fd: &impl std::os::fd::AsRawFd) -> i32 {
+    fd.as_raw_fd()
+}
+
+/// A descriptor from which `bytes` can be read; they fit into a pipe.
+#[cfg(target_os = "linux")]
+fn through_pipe(bytes: &[u8]) -> io::Result<std::os::fd::OwnedFd> {
+    use std::io::Write;
+    let (reader, mut writer) = io::pipe()?;
+    writer.write_all(bytes)?;
+    Ok(reader.into())
+}
+
+/// A file that nobody may read, to put in the place of hidden ones.
+#[cfg(target_os = "linux")]
+fn void(private: &Path) -> io::Result<PathBuf> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = private.join("void");
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&path);
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(path),
+    }
+}

@@ -1,0 +1,181 @@
+//! A command in the sandbox: its environment, its way to the network, and what it tried in vain. The engine computes what is
+//! allowed; this starts the command so and reports.
+
+use http::filter::{External, Filter, Judge, Verdict};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use sys::Env;
+use sys::process::{Child, Spawn};
+use sys::sandbox::{self, Backend, Caged, PROXY_PORT, Profile, Sweep};
+
+/// More violations than this are counted, not listed.
+const MAX_LISTED: usize = 10;
+
+/// Everything a sandboxed command needs. Made for one call.
+pub struct Cage {
+    pub backend: Backend,
+    pub profile: Profile,
+    /// Says which hosts may be reached.
+    pub hosts: Arc<dyn Judge>,
+    pub external: External,
+    /// `TMPDIR` inside; `None` leaves it as it is.
+    pub temp: Option<PathBuf>,
+    /// Variables that commands must not see.
+    pub unset: Vec<String>,
+    /// Of gimlet itself, for the user's own proxies.
+    pub env: Env,
+    /// `ignoreViolations`: part of the command (or `*`) to parts of the violation.
+    pub ignored: Vec<(String, Vec<String>)>,
+    pub escape: Escape,
+}
+
+/// Whether the model may ask to run a command outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escape {
+    Offered,
+    Forbidden,
+}
+
+/// A running command's confinement. Dropped after the command, it cleans up behind it.
+pub struct Confined {
+    network: Option<tokio::task::JoinHandle<()>>,
+    refused: Arc<Refused>,
+    sweep: Option<Sweep>,
+}
+
+impl Cage {
+    /// Starts `spawn` inside. Must be called inside the runtime.
+    pub fn start(&self, mut spawn: Spawn) -> io::Result<(Child, Confined)> {
+        self.adapt(&mut spawn.env);
+        let Caged { child, door, sweep } = sandbox::spawn(&self.backend, &self.profile, spawn)?;
+        let refused = Arc::new(Refused { judge: Arc::clone(&self.hosts), seen: Mutex::default() });
+        let filter = Arc::new(Filter::new(Arc::clone(&refused) as Arc<dyn Judge>, self.external, &self.env));
+        let network = door.map(|door| {
+            tokio::spawn(async move {
+                let served = match door.listener().await {
+                    Ok(listener) => filter.serve(listener).await,
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = served {
+                    tracing::debug!(%error, "the sandbox's network ended");
+                }
+            })
+        });
+        Ok((child, Confined { network, refused, sweep: Some(sweep) }))
+    }
+
+    fn adapt(&self, env: &mut Vec<(OsString, OsString)>) {
+        let proxied = self.backend.has_proxy();
+        let unset = |name: &OsString| self.unset.iter().any(|unset| name == unset.as_str());
+        env.retain(|(name, _)| !unset(name) && (!proxied || !is_proxy(name)));
+        let mut set = |name: &str, value: OsString| {
+            env.retain(|(n, _)| n != name);
+            env.push((name.into(), value));
+        };
+        set("SANDBOX_RUNTIME", "1".into());
+        if let Some(temp) = &self.temp {
+            set("TMPDIR", temp.clone().into());
+        }
+        if !proxied {
+            return;
+        }
+        let (http, socks) = (format!("http://127.0.0.1:{PROXY_PORT}"), format!("socks5h://127.0.0.1:{PROXY_PORT}"));
+        for (name, value) in [("HTTP_PROXY", &http), ("HTTPS_PROXY", &http), ("ALL_PROXY", &socks)] {
+            set(name, value.into());
+            set(&name.to_ascii_lowercase(), value.into());
+        }
+        for name in ["NO_PROXY", "no_proxy"] {
+            set(name, "localhost,127.0.0.1,::1".into());
+        }
+    }
+
+    /// What the model is told of `violations`, when there are any that are not ignored.
+    pub fn report(&self, command: &str, violations: Vec<String>) -> Option<String> {
+        let ignored = |violation: &String| {
+            self.ignored.iter().any(|(part, texts)| {
+                (part == "*" || command.contains(part)) && texts.iter().any(|text| violation.contains(text))
+            })
+        };
+        let mut left: Vec<String> = violations.into_iter().filter(|violation| !ignored(violation)).collect();
+        if left.is_empty() {
+            return None;
+        }
+        let more = left.len().saturating_sub(MAX_LISTED);
+        left.truncate(MAX_LISTED);
+        if more > 0 {
+            left.push(format!("and {more} more"));
+        }
+        let advice = match self.escape {
+            Escape::Offered => {
+                "The command ran in the sandbox, which blocked this. If it is needed, run the command again with \
+                 dangerouslyDisableSandbox: true; the user will be asked."
+            }
+            Escape::Forbidden => "The command ran in the sandbox, which blocked this; it cannot be switched off here.",
+        };
+        Some(format!("<sandbox_violations>\n{}\n</sandbox_violations>\n{advice}", left.join("\n")))
+    }
+}
+
+fn is_proxy(name: &OsString) -> bool {
+    let name = name.to_string_lossy();
+    ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "ftp_proxy"].iter().any(|p| name.eq_ignore_ascii_case(p))
+}
+
+/// Lines of a failed command's output that look like refusals of the file system.
+pub fn suspected(output: &str) -> Vec<String> {
+    let refusals =
+        ["Read-only file system", "Permission denied", "Operation not permitted", "EROFS", "EACCES", "EPERM"];
+    let lines = output.lines().filter(|line| refusals.iter().any(|refusal| line.contains(refusal)));
+    let short = |line: &str| format!("file: {}", line.trim().chars().take(300).collect::<String>());
+    lines.take(MAX_LISTED / 2).map(short).collect()
+}
+
+impl Confined {
+    /// Cleans up and says what was blocked. Every process of the command must be gone.
+    pub async fn finish(mut self) -> Vec<String> {
+        let mut found = self.refused.take();
+        if let Some(sweep) = self.sweep.take() {
+            found.extend(tokio::task::spawn_blocking(move || sweep.finish()).await.unwrap_or_default());
+        }
+        found
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        if let Some(network) = self.network.take() {
+            network.abort();
+        }
+        for violation in self.sweep.take().map(Sweep::finish).unwrap_or_default() {
+            tracing::warn!(violation, "the sandbox undid a change");
+        }
+    }
+}
+
+/// Remembers which hosts were asked for in vain.
+struct Refused {
+    judge: Arc<dyn Judge>,
+    seen: Mutex<BTreeSet<String>>,
+}
+
+impl Refused {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect()
+    }
+}
+
+impl Judge for Refused {
+    fn judge(&self, host: &str, port: u16) -> Verdict {
+        let verdict = self.judge.judge(host, port);
+        if let Verdict::Deny(why) = &verdict {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if seen.len() < 1000 {
+                seen.insert(format!("network {host}:{port}: {why}"));
+            }
+        }
+        verdict
+    }
+}

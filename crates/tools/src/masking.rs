@@ -1,0 +1,136 @@
+//! The one seam between what tools find out and everyone who reads it. Every call runs through [`run`], which hides
+//! secrets in its outcome; the output of commands is hidden earlier still, ahead of memory and files. A mask that the
+//! model sends back in something it writes is refused: it would take the place of the secret it stands for.
+
+use crate::contract::{Call, CallCx, Outcome};
+use permission::{Known, Mask};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sys::Env;
+use wire::block::{Block, Content};
+
+/// A helper may make a new key for every request; older ones have run out.
+const MOST_LEARNED: usize = 32;
+
+/// Keys that are kept in files and not in variables; looked up when the first result is masked.
+pub type Stored = Box<dyn Fn() -> Vec<Known> + Send + Sync>;
+
+/// What a session hides. Built when it is first needed, then only when it learns of another key.
+pub struct Masking {
+    env: Env,
+    stored: Stored,
+    parts: Mutex<Parts>,
+}
+
+#[derive(Default)]
+struct Parts {
+    off: bool,
+    learned: Vec<Known>,
+    built: Option<Mask>,
+}
+
+impl Masking {
+    pub fn new(env: Env) -> Self {
+        Self::with_stored(env, Box::new(Vec::new))
+    }
+
+    pub fn with_stored(env: Env, stored: Stored) -> Self {
+        Self { env, stored, parts: Mutex::default() }
+    }
+
+    /// Hides nothing: the user said so.
+    pub fn off() -> Self {
+        let masking = Self::new(Env::default());
+        masking.parts().off = true;
+        masking
+    }
+
+    /// From now on `value` is hidden as well, under `name`.
+    pub fn learn(&self, name: &str, value: &str) {
+        let known = Known { name: name.to_owned(), value: value.as_bytes().to_vec() };
+        let mut parts = self.parts();
+        if !parts.learned.contains(&known) {
+            if parts.learned.len() == MOST_LEARNED {
+                parts.learned.remove(0);
+            }
+            parts.learned.push(known);
+            parts.built = None;
+        }
+    }
+
+    pub fn mask(&self) -> Mask {
+        let mut parts = self.parts();
+        if parts.off {
+            return Mask::off();
+        }
+        if let Some(built) = &parts.built {
+            return built.clone();
+        }
+        let known: Vec<Known> = parts.learned.iter().cloned().chain((self.stored)()).collect();
+        let mask = Mask::of(self.env.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())), &known);
+        parts.built = Some(mask.clone());
+        mask
+    }
+
+    fn parts(&self) -> MutexGuard<'_, Parts> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a call must not run: its input holds a mask that would be written somewhere.
+    pub fn refusal(&self, tool: &str, input: &RawValue) -> Option<Outcome> {
+        if !writes(tool) || !input.get().contains("hidden by gimlet") && !input.get().contains("\\u") {
+            return None;
+        }
+        let mask = self.mask().returned(input)?;
+        let advice = match tool {
+            "Bash" => "Let the shell supply the value, for example from its variable or file.",
+            "Edit" | "MultiEdit" => "Choose old_string and new_string so that they leave the secret out.",
+            _ => "Change the file with Edit and leave the part with the secret out, or refer to a variable.",
+        };
+        Some(Outcome::invalid(format!(
+            "Nothing was done: the input contains {mask}, which stands for a secret that is not shown to you. Writing it \
+             would destroy the secret. {advice}"
+        )))
+    }
+}
+
+fn writes(tool: &str) -> bool {
+    matches!(tool, "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Bash") || tool.starts_with("mcp__")
+}
+
+/// Runs a call and hides secrets in what it returns.
+pub async fn run(call: Box<dyn Call>, cx: CallCx) -> Outcome {
+    let state = Arc::clone(&cx.state);
+    let outcome = call.run(cx).await;
+    hide(outcome, &state.masking.mask())
+}
+
+fn hide(outcome: Outcome, mask: &Mask) -> Outcome {
+    if mask.is_off() {
+        return outcome;
+    }
+    let Outcome { content, is_error, structured } = outcome;
+    let content = match content {
+        Content::Text(text) => Content::Text(hide_text(text, mask)),
+        Content::Blocks(blocks) => Content::Blocks(
+            blocks
+                .into_iter()
+                .map(|block| match block {
+                    Block::Text { text } => Block::Text { text: hide_text(text, mask) },
+                    Block::Image { .. } | Block::Document { .. } => block,
+                })
+                .collect(),
+        ),
+    };
+    let structured = structured.map(|raw| mask.json(&raw).unwrap_or(raw));
+    Outcome { content, is_error, structured }
+}
+
+fn hide_text(text: String, mask: &Mask) -> String {
+    match mask.text(&text) {
+        Cow::Owned(masked) => masked,
+        Cow::Borrowed(_) => text,
+    }
+}

@@ -1,0 +1,249 @@
+//! What each event says besides the fields common to all.
+
+use super::{EventName, HookEvent};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+macro_rules! payloads {
+    ($($(#[$doc:meta])* $name:ident $(by $subject:ident)? {
+        $($(#[$attr:meta])* $field:ident: $type:ty,)*
+    })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, Serialize)]
+        pub struct $name {
+            $(#[serde(skip_serializing_if = "Absent::is_absent")] $(#[$attr])* pub $field: $type,)*
+        }
+
+        impl HookEvent for $name {
+            const EVENT: EventName = EventName::$name;
+            $(fn subject(&self) -> Option<&str> {
+                Some(&self.$subject)
+            })?
+        }
+    )*};
+}
+
+/// Options that are `None` are left out; everything else is written.
+trait Absent {
+    fn is_absent(&self) -> bool {
+        false
+    }
+}
+impl<T> Absent for Option<T> {
+    fn is_absent(&self) -> bool {
+        self.is_none()
+    }
+}
+impl Absent for String {}
+impl Absent for bool {}
+impl Absent for u64 {}
+impl Absent for Box<RawValue> {}
+impl<T> Absent for Vec<T> {}
+impl Absent for Nullable {}
+
+/// Written as `null` when there is nothing.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Nullable(pub Option<String>);
+
+payloads! {
+    PreToolUse by tool_name {
+        tool_name: String,
+        tool_input: Box<RawValue>,
+        tool_use_id: String,
+        batch: Option<BatchPlace>,
+    }
+    PostToolUse by tool_name {
+        tool_name: String,
+        tool_input: Box<RawValue>,
+        tool_response: Box<RawValue>,
+        tool_use_id: String,
+        duration_ms: u64,
+    }
+    PostToolUseFailure by tool_name {
+        tool_name: String,
+        tool_input: Box<RawValue>,
+        tool_use_id: String,
+        error: String,
+        is_interrupt: bool,
+        duration_ms: u64,
+    }
+    PostToolBatch {
+        tool_calls: Vec<BatchCall>,
+    }
+    PermissionRequest by tool_name {
+        tool_name: String,
+        tool_input: Box<RawValue>,
+        permission_suggestions: Option<Box<RawValue>>,
+    }
+    PermissionDenied by tool_name {
+        tool_name: String,
+        tool_input: Box<RawValue>,
+        tool_use_id: String,
+        reason: String,
+    }
+    UserPromptSubmit {
+        prompt: String,
+        session_title: Option<String>,
+    }
+    UserPromptExpansion by command_name {
+        expansion_type: String,
+        command_name: String,
+        command_args: String,
+        command_source: Option<String>,
+        prompt: String,
+    }
+    SessionStart by source {
+        source: String,
+        model: Option<String>,
+        agent_type: Option<String>,
+        session_title: Option<String>,
+    }
+    SessionEnd by reason {
+        reason: String,
+    }
+    Setup by trigger {
+        trigger: String,
+    }
+    Stop {
+        stop_hook_active: bool,
+        last_assistant_message: Option<String>,
+        background_tasks: Vec<BackgroundTask>,
+        session_crons: Vec<Cron>,
+    }
+    StopFailure by error {
+        error: String,
+        error_details: Option<String>,
+        last_assistant_message: Option<String>,
+    }
+    /// The base fields carry the agent's id and type.
+    SubagentStart by kind {
+        #[serde(skip)]
+        kind: String,
+    }
+    /// The base fields carry the agent's id and type.
+    SubagentStop by kind {
+        #[serde(skip)]
+        kind: String,
+        stop_hook_active: bool,
+        agent_transcript_path: String,
+        last_assistant_message: Option<String>,
+        background_tasks: Vec<BackgroundTask>,
+        session_crons: Vec<Cron>,
+    }
+    PreCompact by trigger {
+        trigger: String,
+        custom_instructions: Nullable,
+    }
+    PostCompact by trigger {
+        trigger: String,
+        compact_summary: String,
+    }
+    Notification by notification_type {
+        message: String,
+        title: Option<String>,
+        notification_type: String,
+    }
+    TaskCreated {
+        task_id: String,
+        task_subject: String,
+        task_description: Option<String>,
+    }
+    TaskCompleted {
+        task_id: String,
+        task_subject: String,
+        task_description: Option<String>,
+    }
+    ConfigChange by source {
+        source: String,
+        file_path: Option<String>,
+    }
+    InstructionsLoaded by load_reason {
+        file_path: String,
+        memory_type: String,
+        load_reason: String,
+        globs: Option<Vec<String>>,
+        trigger_file_path: Option<String>,
+        parent_file_path: Option<String>,
+    }
+    WorktreeCreate {
+        name: String,
+    }
+    WorktreeRemove {
+        worktree_path: String,
+    }
+    CwdChanged {
+        old_cwd: String,
+        new_cwd: String,
+    }
+    FileChanged by name {
+        #[serde(skip)]
+        name: String,
+        file_path: String,
+        event: String,
+    }
+    DirectoryAdded by source {
+        directory: String,
+        source: String,
+    }
+}
+
+/// Which call of one message this is (an extension).
+#[derive(Clone, Debug, Serialize)]
+pub struct BatchPlace {
+    pub size: usize,
+    pub index: usize,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct BatchCall {
+    pub tool_name: String,
+    pub tool_input: Box<RawValue>,
+    pub tool_use_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_response: Option<Box<RawValue>>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct BackgroundTask {
+    pub id: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub status: String,
+    pub description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Cron {
+    pub id: String,
+    pub schedule: String,
+    pub recurring: bool,
+    pub prompt: String,
+}
+
+/// The longest description or command in a list of tasks.
+const CLIPPED: usize = 1000;
+
+/// Long texts in lists end in how much was left out.
+pub fn clip(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= CLIPPED {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(CLIPPED).collect();
+    format!("{kept}… [+{} chars]", count - CLIPPED)
+}
+
+/// What a `prompt` or `agent` handler's model answers.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Judgement {
+    pub ok: bool,
+    #[serde(default)]
+    pub reason: Option<String>,
+    #[serde(default)]
+    pub impossible: bool,
+}
