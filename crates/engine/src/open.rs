@@ -130,8 +130,7 @@ impl Opening {
         // There is no classifier to decide in our place: people are asked.
         let mode = if wanted == PermissionMode::Auto { PermissionMode::Default } else { wanted };
         let catalog = Arc::new(Catalog::default());
-        let (model, notice) =
-            main_model(&options, &loaded, &conversation, main.definition.as_ref(), (&catalog, &env));
+        let (model, notice) = main_model(&options, &loaded, &conversation, main.definition.as_ref(), (&catalog, &env));
         loaded.notices.extend(notice);
         let wanted_credential = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
         let credential = config::credentials::resolve(&env, &loaded, wanted_credential);
@@ -240,15 +239,19 @@ impl Opening {
         let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits);
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         let ledger = Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served());
-        let kit = agent::kit(&self, &registry, agent::Shared {
-            host: &host,
-            identity: &identity,
-            state: &state,
-            ledger: &ledger,
-            files: &files,
-            teaching,
-            watch: &watch,
-        });
+        let kit = agent::kit(
+            &self,
+            &registry,
+            agent::Shared {
+                host: &host,
+                identity: &identity,
+                state: &state,
+                ledger: &ledger,
+                files: &files,
+                teaching,
+                watch: &watch,
+            },
+        );
         let agents = Arc::new(Agents::new(kit, self.roots.clone(), self.options.agents.clone()));
         let spawner = Spawner::new(agents, None, 0, CancellationToken::new());
         toolbox::add_agents(&mut registry, &self, &policy, &spawner);

@@ -2,8 +2,8 @@
 
 use crate::agents::recover::Owed;
 use crate::agents::{Fence, Spawner};
-use crate::calls;
 use crate::ask::Asker;
+use crate::calls;
 use crate::command::{Event, Prompt};
 use crate::commands;
 use crate::context::Context;

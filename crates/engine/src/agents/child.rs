@@ -202,8 +202,7 @@ pub(super) fn build(
 /// The session's hooks and those of the definition, whose Stop is the agent's.
 fn hooking(kit: &Kit, sheet: &Sheet, seed: Seed, watch: &Watch) -> Hooking {
     let definition = &sheet.definition;
-    let agent =
-        Agent { id: sheet.id.clone(), kind: definition.name.clone(), transcript: kit.transcript.clone() };
+    let agent = Agent { id: sheet.id.clone(), kind: definition.name.clone(), transcript: kit.transcript.clone() };
     let declared = definition.hooks.as_ref().and_then(serde_json::Value::as_object);
     let own = declared.map(|declared| {
         let stop = |event: &str| if event == "Stop" { "SubagentStop".to_owned() } else { event.to_owned() };

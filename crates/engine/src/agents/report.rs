@@ -26,7 +26,9 @@ pub(super) fn judge(ended: &Ended, max_turns: Option<u32>) -> Verdict {
     let text = ended.text.trim();
     let good = |report: String| Verdict { status: TaskStatus::Completed, report, is_error: false };
     match ended.reason {
-        Some(EndReason::Completed | EndReason::StopHookPrevented) if text.is_empty() => good("(The agent ended without a report.)".into()),
+        Some(EndReason::Completed | EndReason::StopHookPrevented) if text.is_empty() => {
+            good("(The agent ended without a report.)".into())
+        }
         Some(EndReason::Completed | EndReason::StructuredRetries | EndReason::StopHookPrevented) => good(scan(text)),
         Some(EndReason::MaxTurns) => {
             let turns = max_turns.unwrap_or_default();

@@ -360,7 +360,11 @@ impl Io {
         }
         let alone = || self.state.tasks.running().is_empty() && !sys::process::has_strays();
         // An agent never works alone: its siblings and the main thread may have written what is found here.
-        let author = if moment == Moment::Quiet && !worked && self.hooks.agent.is_none() && alone() { Author::User } else { Author::Session };
+        let author = if moment == Moment::Quiet && !worked && self.hooks.agent.is_none() && alone() {
+            Author::User
+        } else {
+            Author::Session
+        };
         // Settings are large, and this is rare.
         Box::pin(self.take_settings(author, cancel)).await;
         for notice in self.watch.take_notices() {
