@@ -16,7 +16,7 @@ mod worktree;
 
 pub(crate) use child::Kit;
 pub(crate) use send_message::SendMessage;
-pub(crate) use tool::AgentTool;
+pub(crate) use tool::{AgentTool, Fork, fork};
 pub(crate) use worktree::Fence;
 
 use crate::ask::Asker;

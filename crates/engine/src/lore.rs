@@ -6,6 +6,7 @@ pub(crate) mod slash;
 mod telling;
 pub(crate) mod tool;
 
+use crate::agents::Spawner;
 use crate::calls::ToolUse;
 use crate::prompts::{self, Telling};
 use crate::session::{Attachment, Io};
@@ -31,6 +32,8 @@ pub(crate) struct Shelf {
     skills: Arc<Skills>,
     /// The rules in force, for commands inside skills.
     policy: Option<Arc<Policy>>,
+    /// Starts the skills that are agents.
+    spawner: Option<Arc<Spawner>>,
     /// Skills that calls of this batch loaded.
     loaded: Vec<Invocation>,
 }
@@ -251,9 +254,11 @@ impl Lore {
         self.in_play.extend(matching);
     }
 
-    /// Before a batch of calls: the rules that commands inside skills are judged by.
-    pub(crate) fn share(&self, policy: &Arc<Policy>) {
-        self.shelf().policy = Some(Arc::clone(policy));
+    /// Before a batch of calls: the rules that commands inside skills are judged by, and who starts agents for them.
+    pub(crate) fn share(&self, policy: &Arc<Policy>, spawner: &Arc<Spawner>) {
+        let mut shelf = self.shelf();
+        shelf.policy = Some(Arc::clone(policy));
+        shelf.spawner = Some(Arc::clone(spawner));
     }
 
     /// After a batch: the skills it loaded.

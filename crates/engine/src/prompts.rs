@@ -145,6 +145,14 @@ pub(crate) fn skill_again(name: &str) -> String {
     format!("The skill {name} was invoked again. Its instructions are already above, unchanged; follow them.")
 }
 
+/// What a typed skill that ran as an agent came to.
+pub(crate) fn forked_skill(name: &str, report: &str) -> String {
+    format!(
+        "The skill {name} has run in an agent of its own, which ended with the report below. Tell the user what came of \
+         it.\n\n{report}"
+    )
+}
+
 /// Skills of the same name in folders below.
 pub(crate) fn skill_variants(names: &[String]) -> String {
     if names.is_empty() {

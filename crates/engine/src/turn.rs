@@ -237,7 +237,7 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let uses = std::mem::take(&mut turn.calls);
     let token = turn.token.clone();
     let touching = lore::touching(&uses);
-    session.io.lore.share(&session.io.policy);
+    session.io.lore.share(&session.io.policy, &session.io.spawner);
     let Session { control, context, io, .. } = session;
     if agents::are_concerned(uses.iter().map(|used| used.name.as_str())) {
         io.spawner.publish(io, context.model());

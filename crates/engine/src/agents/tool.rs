@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tools::input::Input;
 use tools::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
 use wire::mode::PermissionMode;
+use wire::settings::RuleText;
 
 pub(super) const NAME: &str = "Agent";
 const DESCRIPTION: &str = include_str!("agent.md");
@@ -65,6 +66,7 @@ impl Tool for AgentTool {
             background: input.opt_bool("run_in_background")?,
             name: input.opt_string("name")?.filter(|name| !name.is_empty()),
             isolated: input.opt_choice("isolation", &["worktree"])?.is_some(),
+            rules: Vec::new(),
             spawner: Arc::clone(&self.spawner),
         }))
     }
@@ -79,7 +81,55 @@ struct AgentCall {
     background: Option<bool>,
     name: Option<String>,
     isolated: bool,
+    /// Hold for this agent besides the session's.
+    rules: Vec<RuleText>,
     spawner: Arc<Spawner>,
+}
+
+/// A skill that runs as an agent of its own.
+pub(crate) struct Fork {
+    pub(crate) description: String,
+    pub(crate) prompt: String,
+    pub(crate) agent_type: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<String>,
+    /// What the skill grants and takes away.
+    pub(crate) rules: Vec<RuleText>,
+}
+
+/// Runs `fork` to its end. The limits and rules of the Agent tool hold. Boxed: a turn can hold a fork, which is turns.
+pub(crate) fn fork<'a>(
+    spawner: &'a Arc<Spawner>,
+    fork: Fork,
+    policy: &Policy,
+    cx: CallCx,
+) -> BoxFuture<'a, Result<Outcome, Refused>> {
+    let agent_type = fork.agent_type.as_deref().unwrap_or(DEFAULT_TYPE);
+    let refused = if !is_allowed(policy, agent_type) {
+        Some(format!("The rules do not allow agents of the type {agent_type}."))
+    } else if spawner.depth >= spawner.agents.limits.depth {
+        Some("Agents cannot be nested deeper than this one.".into())
+    } else {
+        None
+    };
+    let call = AgentCall {
+        description: fork.description,
+        prompt: fork.prompt,
+        agent_type: fork.agent_type,
+        model: fork.model,
+        effort: fork.effort,
+        background: Some(false),
+        name: None,
+        isolated: false,
+        rules: fork.rules,
+        spawner: Arc::clone(spawner),
+    };
+    Box::pin(async move {
+        match refused {
+            Some(why) => Err(why),
+            None => call.start(cx).await,
+        }
+    })
 }
 
 impl Call for AgentCall {
@@ -99,7 +149,8 @@ impl Call for AgentCall {
 impl AgentCall {
     async fn start(&self, cx: CallCx) -> Result<Outcome, Refused> {
         let spawner = &self.spawner;
-        let live = spawner.live()?;
+        let mut live = spawner.live()?;
+        live.watch.granted.extend(self.rules.iter().cloned());
         let definition = self.definition()?;
         if spawner.agents.is_over_budget() {
             return Err("Budget limit reached: no further agent is started.".into());

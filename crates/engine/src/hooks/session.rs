@@ -367,7 +367,8 @@ impl Io {
         };
         // Settings are large, and this is rare.
         Box::pin(self.take_settings(author, cancel)).await;
-        for notice in self.watch.take_notices() {
+        // The main thread finds the same and says so once.
+        for notice in self.watch.take_notices().into_iter().filter(|_| self.hooks.agent.is_none()) {
             self.host.notice(notice).await;
         }
     }

@@ -2,11 +2,13 @@
 //! one that fails or is not allowed ends the whole invocation. Files it mentions are attached when they may be read.
 
 use super::Fixed;
+use crate::agents::Fork;
 use config::roots::Scope;
 use config::skills::render::{Piece, Values, mentions, render};
 use config::skills::{Form, Skill};
 use permission::{Access, Decision, Facts, Policy, Request};
 use serde_json::json;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tools::{CallCx, Outcome, Tool};
@@ -25,6 +27,24 @@ pub(crate) struct Invocation {
     pub rules: Vec<RuleText>,
     /// The call that loaded it; `None` when it was typed.
     pub tool_use_id: Option<String>,
+}
+
+impl Invocation {
+    /// The same as the task of an agent. It knows nothing of the conversation, so the files are part of the text.
+    pub(crate) fn into_fork(self) -> Fork {
+        let mut prompt = self.text;
+        for file in &self.files {
+            write!(prompt, "\n\nContents of {}:\n{}", file.path.display(), file.content).ok();
+        }
+        Fork {
+            description: self.skill.name,
+            prompt,
+            agent_type: self.skill.agent,
+            model: self.skill.model,
+            effort: self.skill.effort,
+            rules: self.rules,
+        }
+    }
 }
 
 /// A file that a skill mentions.

@@ -2,9 +2,11 @@
 //! message; each gets the words after the last.
 
 use super::invoke::{Invocation, Scene, invoke};
+use crate::agents;
 use crate::calls;
+use crate::scribe::PromptSource;
 use crate::session::Session;
-use config::skills::{Skill, Skills};
+use config::skills::{Context, Skill, Skills};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use store::StoreError;
@@ -100,6 +102,17 @@ pub(crate) async fn load(
             session.io.lore.skills().qualified(&skill.name).map(|other| other.name.clone()).collect();
         let rendering = invoke(skill, &plan.arguments, &scene);
         match session.control.during(rendering).await {
+            Some(Ok(invocation)) if invocation.skill.context == Context::Fork => {
+                let name = invocation.skill.name.clone();
+                match run_fork(session, invocation, scene).await {
+                    Some(Ok(report)) => {
+                        let text = crate::prompts::forked_skill(&name, &report);
+                        session.inject(&text, PromptSource::Meta).await?;
+                    }
+                    Some(Err(why)) => return Ok(Err(why)),
+                    None => return Ok(Ok(())),
+                }
+            }
             Some(Ok(mut invocation)) => {
                 invocation.text.push_str(&crate::prompts::skill_variants(&variants));
                 loaded.push(invocation);
@@ -110,6 +123,19 @@ pub(crate) async fn load(
     }
     session.take_up(loaded).await?;
     Ok(Ok(()))
+}
+
+/// The skill as an agent: its report, or why there is none. `None` when the process must stop.
+async fn run_fork(session: &mut Session, invocation: Invocation, scene: Scene) -> Option<Result<String, String>> {
+    let Session { control, context, io, .. } = session;
+    io.spawner.publish(io, context.model());
+    let fork = invocation.into_fork();
+    let done = control.during(agents::fork(&io.spawner, fork, &scene.policy, scene.cx)).await?;
+    Some(match done {
+        Ok(outcome) if outcome.is_error => Err(outcome.content.text().into_owned()),
+        Ok(outcome) => Ok(outcome.content.text().into_owned()),
+        Err(why) => Err(why),
+    })
 }
 
 #[cfg(test)]

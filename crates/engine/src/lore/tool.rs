@@ -1,9 +1,10 @@
 //! The Skill tool: the model loads a skill. The body goes into the conversation as a message of its own; the result only
-//! says that it did.
+//! says that it did. A skill with `context: fork` is the task of an agent instead, and the result is its report.
 
 use super::invoke::{Scene, invoke};
 use super::{Fixed, Shared};
-use config::skills::Skill;
+use crate::agents;
+use config::skills::{Context, Skill};
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::json;
@@ -81,13 +82,21 @@ impl Call for SkillCall {
 
 impl SkillCall {
     async fn load(self, cx: CallCx) -> Outcome {
-        let Some(policy) = self.shared.lock().unwrap_or_else(PoisonError::into_inner).policy.clone() else {
+        let (policy, spawner) = {
+            let shelf = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            (shelf.policy.clone(), shelf.spawner.clone())
+        };
+        let (Some(policy), Some(spawner)) = (policy, spawner) else {
             return Outcome::failed("The skill could not be loaded: no rules are in force yet.");
         };
         let id = cx.id.clone();
         let scene = Scene { fixed: self.fixed, policy, cx };
         let name = self.skill.name.clone();
         match invoke(self.skill, &self.args, &scene).await {
+            Ok(invocation) if invocation.skill.context == Context::Fork => {
+                let done = agents::fork(&spawner, invocation.into_fork(), &scene.policy, scene.cx).await;
+                done.unwrap_or_else(Outcome::failed)
+            }
             Ok(mut invocation) => {
                 invocation.tool_use_id = Some(id);
                 self.shared.lock().unwrap_or_else(PoisonError::into_inner).loaded.push(invocation);
