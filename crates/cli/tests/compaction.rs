@@ -330,7 +330,7 @@ fn skills_and_listings_come_back() {
     assert_eq!(done.code(), 0, "{}", done.stderr);
     let last = server.requests().pop().unwrap().all_text();
     assert!(last.contains("Write in telegram style, stop."), "{last}");
-    assert!(last.contains("About brief"), "the listing is told again");
+    assert!(last.contains("- brief"), "the listing is told again: {last}");
     let clauses = last.matches("Clause. ").count();
     assert!((1_000..2_100).contains(&clauses), "cut to 5,000 tokens: {clauses}");
 }
