@@ -309,3 +309,62 @@ fn an_interrupt_during_the_summary_changes_nothing() {
     running.close_stdin();
     assert!(of_kind(&here.transcript(), "compact_boundary").is_empty());
 }
+
+// [EXT-147] [EXT-211] What a skill said comes back behind the summary, and the listing with it.
+#[test]
+fn skills_and_listings_come_back() {
+    let server = ModelServer::start();
+    let here = sandbox(&server);
+    let long = "Clause. ".repeat(4_000);
+    for (name, text) in [("brief", "Write in telegram style, stop."), ("lengthy", long.as_str())] {
+        here.write(
+            &format!(".claude/skills/{name}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: About {name}\n---\n{text}\n"),
+        );
+    }
+    for text in ["One.", "Two.", "SUMMARY", "Three."] {
+        server.push(Reply::text(text));
+    }
+    let input = [prompt("/lengthy"), prompt("/brief"), prompt("/compact"), prompt("go on")].concat();
+    let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
+    assert_eq!(done.code(), 0, "{}", done.stderr);
+    let last = server.requests().pop().unwrap().all_text();
+    assert!(last.contains("Write in telegram style, stop."), "{last}");
+    assert!(last.contains("- brief"), "the listing is told again: {last}");
+    let clauses = last.matches("Clause. ").count();
+    assert!((1_000..2_100).contains(&clauses), "cut to 5,000 tokens: {clauses}");
+}
+
+// [EXT-100] [EXT-101] [EXT-96] PreCompact can refuse; PostCompact gets the summary; SessionStart says why it runs.
+#[test]
+fn hooks_see_and_refuse_compactions() {
+    let server = ModelServer::start();
+    let here = sandbox(&server);
+    let log = here.project().join("log");
+    let note = format!("cat >> {0}; echo >> {0}", log.display());
+    let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let refuse = format!("{note}; test ! -e refuse || {{ echo not today >&2; exit 2; }}");
+    let hooks = json!({"PreCompact": hook(&refuse), "PostCompact": hook(&note), "SessionStart": hook(&note)});
+    here.write_config("settings.json", json!({"hooks": hooks}).to_string());
+    here.write("refuse", "");
+    server.push(Reply::text("One."));
+    let input = [prompt("first"), prompt("/compact keep names")].concat();
+    let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
+    let result = done.lines().pop().unwrap();
+    assert!(result["result"].as_str().unwrap().contains("not today"), "{result}");
+    assert_eq!(server.requests().len(), 1, "nothing was asked");
+    std::fs::remove_file(here.project().join("refuse")).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    for text in ["One.", "SUMMARY of it"] {
+        server.push(Reply::text(text));
+    }
+    let input = [prompt("first"), prompt("/compact keep names")].concat();
+    here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
+    let told: Vec<Value> =
+        std::fs::read_to_string(&log).unwrap().lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let of = |name: &str| told.iter().filter(|event| event["hook_event_name"] == name).collect::<Vec<_>>();
+    assert_eq!(of("PreCompact")[0]["custom_instructions"], "keep names");
+    assert_eq!(of("PostCompact")[0]["compact_summary"], "SUMMARY of it");
+    let sources: Vec<_> = of("SessionStart").iter().map(|event| event["source"].clone()).collect();
+    assert_eq!(sources, ["startup", "compact"]);
+}

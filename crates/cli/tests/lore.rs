@@ -147,6 +147,20 @@ fn what_a_skill_grants_ends_with_the_turn() {
 }
 
 #[test]
+fn a_skill_does_not_lift_rules_that_refuse() {
+    // SC-E12
+    let touch = |name: &str| Reply::tool("Bash", json!({"command": format!("touch {name}")}));
+    let server = ModelServer::script([touch("denied"), touch("asked"), touch("made"), Reply::text("done")]);
+    let sandbox = sandbox(&server);
+    let rules = json!({"permissions": {"deny": ["Bash(touch denied)"], "ask": ["Bash(touch asked)"]}});
+    sandbox.write_config("settings.json", rules.to_string());
+    sandbox.write_config("skills/all/SKILL.md", "---\nallowed-tools: AskUserQuestion, Bash\n---\nGo.\n");
+    drop(sandbox.gimlet(&["-p", "/all"]).run());
+    let made = |name: &str| sandbox.project().join(name).exists();
+    assert_eq!((made("denied"), made("asked"), made("made")), (false, false, true));
+}
+
+#[test]
 fn changes_are_picked_up_while_the_session_runs() {
     // [EXT-128] [EXT-123] [EXT-152]
     let server = ModelServer::script([

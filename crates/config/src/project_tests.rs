@@ -429,7 +429,8 @@ fn changes_are_noticed_and_only_narrow() {
     assert!(Project::refresh(&second, &cwd, &env, &selection).is_none());
     fs::remove_file(sandbox.root.join("repo/.claude/settings.local.json")).unwrap();
     let third = Project::refresh(&second, &cwd, &env, &selection).unwrap().unwrap();
-    assert!(third.rules.is_empty());
+    assert!(texts(&third, Behaviour::Allow).is_empty());
+    assert_eq!(texts(&third, Behaviour::Deny), ["WebFetch"], "a refusal stays");
 }
 
 #[test]

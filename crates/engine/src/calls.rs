@@ -93,7 +93,7 @@ pub(crate) fn record_owed(io: &mut Io, owed: OwedResult) -> Result<Option<(Arc<R
 }
 
 /// What something that is no call of the model may use, to run tools on its own account.
-pub(crate) fn context_for(io: &Io, id: &str, cancel: CancellationToken) -> CallCx {
+pub(crate) async fn context_for(io: &Io, id: &str, cancel: CancellationToken) -> std::io::Result<CallCx> {
     let used = ToolUse {
         id: id.to_owned(),
         name: String::new(),
@@ -102,7 +102,8 @@ pub(crate) fn context_for(io: &Io, id: &str, cancel: CancellationToken) -> CallC
         malformed: None,
         batch: (1, 0),
     };
-    prepare::call_cx(&used, permission::Facts::default(), io, cancel)
+    let cage = prepare::enclose(io).await?;
+    Ok(CallCx { cage, ..prepare::call_cx(&used, permission::Facts::default(), io, cancel) })
 }
 
 /// A call that was parsed but not started.

@@ -281,6 +281,7 @@ impl Lore {
     pub(crate) fn begin_anew(&mut self, lazy: Lazy) {
         self.lazy = lazy;
         self.told.clear();
+        self.unsettled = true;
     }
 
     /// What skills said before a summary, the newest first, within limits. The others may be said again in full.

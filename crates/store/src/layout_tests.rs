@@ -99,6 +99,7 @@ fn another_hash_of_the_same_path_is_used_again() {
     assert!(layout.project_dir(Path::new(&fresh)).ends_with(project_name(&fresh)));
 }
 
+// SC-C19 A planted link is refused; what is made is private.
 #[test]
 fn task_output_is_private() {
     let dir = tempfile::tempdir().unwrap();

@@ -143,6 +143,7 @@ async fn what_is_no_file_is_refused_without_hanging() {
     let text = bench.fails("Read", json!({"file_path": bench.dir.join("sub/mian.rs")})).await;
     assert!(text.contains("does not exist") && text.contains(bench.dir.to_str().unwrap()), "{text}");
     assert!(text.ends_with(&format!("Did you mean {}?", bench.dir.join("sub/main.rs").display())), "{text}");
+    // SC-C16
     let text = bench.fails("Read", json!({"file_path": "/dev/zero"})).await;
     assert!(text.contains("is a device") && text.starts_with("<tool_use_error>"), "{text}");
     let _socket = UnixListener::bind(bench.dir.join("sock")).unwrap();

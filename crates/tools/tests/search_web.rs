@@ -155,7 +155,7 @@ async fn long_pages_go_on_at_an_offset() {
 
 #[tokio::test]
 async fn redirects_within_a_site_are_followed_others_told() {
-    // [TST-78]
+    // [TST-78] SC-E17
     let site = Site::new(|port| {
         BTreeMap::from([
             ("/here", redirect("/there")),

@@ -3,7 +3,7 @@
 
 use super::ToolUse;
 use crate::ask::{self, Asker, Matter, Reply, Then};
-use crate::cage::{self, Standing};
+use crate::cage::{self, Confinement, Made, Standing};
 use crate::command::Event;
 use crate::hooks::{Ruling, Word};
 use crate::session::Io;
@@ -142,23 +142,37 @@ impl Draft {
 /// Whether a command runs in the sandbox, in which one, and what that means for permission. Nothing without a sandbox.
 async fn confine(used: &ToolUse, input: &RawValue, io: &Io) -> std::io::Result<(Held, Option<Arc<Cage>>)> {
     let outside = (Held::Not, None);
-    let Some(confinement) = io.watch.confinement.as_ref().filter(|_| wire::names::canonical(&used.name) == "Bash")
-    else {
-        return Ok(outside);
-    };
+    let Some(confinement) = &io.watch.confinement else { return Ok(outside) };
+    match wire::names::canonical(&used.name) {
+        "Bash" => {}
+        // Its commands have to be allowed as they are, and run inside all the same.
+        "Skill" => return Ok((Held::Not, enclose(io).await?)),
+        _ => return Ok(outside),
+    }
     let Some((command, escaping)) = cage::bash_input(input.get()) else { return Ok(outside) };
     match confinement.standing(&command, escaping) {
         Standing::Outside(held) => Ok((held, None)),
         Standing::Inside => {
-            let (making, rules, mode) = (Arc::clone(confinement), io.watch.rules(), io.mode);
-            let made = tokio::task::spawn_blocking(move || making.cage(&rules, mode)).await;
-            let made = made.map_err(std::io::Error::other)??;
-            for warning in &made.warnings {
-                tracing::warn!(warning, "sandbox");
-            }
+            let made = make_cage(confinement, io).await?;
             Ok((confinement.held(&made), Some(Arc::new(made.cage))))
         }
     }
+}
+
+/// The sandbox for commands that no call names, where there is one.
+pub(super) async fn enclose(io: &Io) -> std::io::Result<Option<Arc<Cage>>> {
+    let Some(confinement) = io.watch.confinement.as_ref().filter(|c| c.backend().is_some()) else { return Ok(None) };
+    Ok(Some(Arc::new(make_cage(confinement, io).await?.cage)))
+}
+
+async fn make_cage(confinement: &Arc<Confinement>, io: &Io) -> std::io::Result<Made> {
+    let (making, rules, mode) = (Arc::clone(confinement), io.watch.rules(), io.mode);
+    let made = tokio::task::spawn_blocking(move || making.cage(&rules, mode)).await;
+    let made = made.map_err(std::io::Error::other)??;
+    for warning in &made.warnings {
+        tracing::warn!(warning, "sandbox");
+    }
+    Ok(made)
 }
 
 /// A call the host was asked about.

@@ -6,7 +6,7 @@ use crate::agents::Fork;
 use config::roots::Scope;
 use config::skills::render::{Piece, Values, mentions, render};
 use config::skills::{Form, Skill};
-use permission::{Access, Decision, Facts, Policy, Request};
+use permission::{Access, Decision, Policy, Request};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -139,7 +139,7 @@ fn refusal(
     let input = input.to_string();
     let request = Request::new(tool, accesses).with_input(&input);
     let cwd = &scene.cx.workspace.cwd;
-    let facts = Facts::gather(cwd.clone(), policy.needs(&request, cwd), sys::real::path);
+    let facts = crate::facts::gather(policy, &request, cwd);
     match policy.decide(&request, &facts) {
         Decision::Allow(_) => None,
         Decision::Ask(refusal) | Decision::Deny(refusal) => Some(refusal.message),

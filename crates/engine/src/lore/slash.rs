@@ -96,7 +96,10 @@ pub(crate) async fn load(
 ) -> Result<Result<(), String>, StoreError> {
     let mut loaded: Vec<Invocation> = Vec::new();
     for skill in plan.skills {
-        let cx = calls::context_for(&session.io, "slash", token.child_token());
+        let cx = match calls::context_for(&session.io, "slash", token.child_token()).await {
+            Ok(cx) => cx,
+            Err(error) => return Ok(Err(format!("The sandbox could not be set up: {error}"))),
+        };
         let scene = Scene { fixed: Arc::clone(&session.io.lore.fixed), policy: Arc::clone(&session.io.policy), cx };
         let variants: Vec<String> =
             session.io.lore.skills().qualified(&skill.name).map(|other| other.name.clone()).collect();
