@@ -55,7 +55,8 @@ fn todos(io: &Io) -> Option<Attachment> {
 }
 
 fn running(io: &Io) -> Option<Attachment> {
-    let tasks = io.state.tasks.running();
+    let mut tasks = io.state.tasks.running();
+    tasks.retain(|task| task.owner.as_deref() == io.host.agent_id());
     if tasks.is_empty() {
         return None;
     }
