@@ -194,6 +194,43 @@ fn a_background_agent_asks_while_the_session_is_idle() {
     assert_eq!(of_kind(&lines, "system/task_notification")[0]["status"], "stopped", "{:?}", kinds(&lines));
 }
 
+// [CLI-183] A mode that the host chooses reaches running agents, except those whose definition chose one.
+#[test]
+fn a_chosen_mode_reaches_running_agents() {
+    for (own, asked) in [(None, 1), (Some("default"), 2)] {
+        let call = agent_call("toolu_a", &json!({"subagent_type": "w"}));
+        let server =
+            server(vec![Reply::message(vec![call]), Reply::text("done")], |request| match request.tool_uses().len() {
+                0 => touch("first"),
+                1 => Reply::tool("Write", json!({"file_path": "second", "content": "x"})),
+                _ => Reply::text("made"),
+            });
+        let sandbox = Sandbox::with_server(EXE, &server);
+        let mut agents = json!({"w": {"description": "d", "prompt": "p"}});
+        if let Some(mode) = own {
+            agents["w"]["permissionMode"] = mode.into();
+        }
+        let agents = agents.to_string();
+        let mut running = host(&sandbox, &[&ASKING[..], &["--agents", &agents]].concat()).spawn();
+        running.send_user("go");
+        let question = running.wait_for("control_request");
+        running.send_json(&json!({"type": "control_request", "request_id": "mode",
+                                  "request": {"subtype": "set_permission_mode", "mode": "acceptEdits"}}));
+        running.wait_for("control_response");
+        answer(&mut running, &question, &json!({"behavior": "allow"}));
+        if asked == 2 {
+            let question = running.wait_for("control_request");
+            assert_eq!(question["request"]["tool_name"], "Write");
+            answer(&mut running, &question, &json!({"behavior": "allow"}));
+        }
+        running.wait_for("result");
+        running.close_stdin();
+        let lines = running.finish().expect_clean().lines();
+        assert_eq!(of_kind(&lines, "control_request").len(), asked, "{own:?}");
+        assert!(sandbox.project().join("second").exists());
+    }
+}
+
 // SC-D20 What an agent writes into the settings grants nothing, also when it has ended before anyone looks.
 #[test]
 fn an_agent_cannot_grant_by_writing_settings() {

@@ -385,6 +385,15 @@ pub(super) fn mode_of(definition: &Definition, live: &Live, env: &sys::Env) -> P
     }
 }
 
+/// Whether the definition decides the mode below a parent in `parent`.
+pub(super) fn is_own_mode(definition: &Definition, parent: PermissionMode) -> bool {
+    use PermissionMode::{AcceptEdits, Auto, BypassPermissions, Default, DontAsk, Plan};
+    match parent {
+        AcceptEdits | Auto | BypassPermissions => false,
+        Default | DontAsk | Plan => definition.permission_mode.is_some(),
+    }
+}
+
 /// Whether this definition's agents can be continued.
 pub(super) fn is_continuable(definition: &Definition) -> bool {
     !builtin::is_one_shot(definition)
