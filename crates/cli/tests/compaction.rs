@@ -368,3 +368,43 @@ fn hooks_see_and_refuse_compactions() {
     let sources: Vec<_> = of("SessionStart").iter().map(|event| event["source"].clone()).collect();
     assert_eq!(sources, ["startup", "compact"]);
 }
+
+// [TST-194] Files that were in use and open todos are told again, as they are now.
+#[test]
+fn what_was_in_use_comes_back() {
+    let server = ModelServer::start();
+    let here = sandbox(&server);
+    let many: Vec<String> = (0..7).map(|n| format!("file{n}.txt")).collect();
+    for name in &many {
+        here.write(name, format!("content of {name}\n"));
+        server.push(Reply::tool("Read", json!({"file_path": name})));
+    }
+    let todo =
+        json!({"todos": [{"content": "Paint the shed", "status": "pending", "activeForm": "Painting the shed"}]});
+    server.push(Reply::tool("TodoWrite", todo));
+    for text in ["Read.", "SUMMARY"] {
+        server.push(Reply::text(text));
+    }
+    server
+        .push(Reply::tool("Edit", json!({"file_path": "file6.txt", "old_string": "changed", "new_string": "edited"})));
+    server.push(Reply::text("Done."));
+    let rest = ["--input-format", "stream-json", "--allowedTools", "Edit", "TodoWrite"];
+    let mut run = here.gimlet(&args(&rest)).env("CLAUDE_CODE_ENABLE_TASKS", "0").stdin_open().spawn();
+    run.send_user("read them");
+    run.wait_for("result");
+    here.write("file6.txt", "changed meanwhile\n");
+    run.send_user("/compact");
+    run.wait_for("result");
+    run.send_user("go on");
+    run.wait_for("result");
+    run.close_stdin();
+    drop(run.finish());
+    let requests = server.requests();
+    let after = requests[requests.len() - 2].all_text();
+    for name in &many[2..6] {
+        assert!(after.contains(&format!("content of {name}")), "{name}: {after}");
+    }
+    assert!(after.contains("changed meanwhile") && !after.contains("content of file1.txt"), "{after}");
+    assert!(after.contains("Paint the shed"), "{after}");
+    assert_eq!(here.read("file6.txt"), "edited meanwhile\n");
+}
