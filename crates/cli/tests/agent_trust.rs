@@ -231,10 +231,11 @@ fn a_chosen_mode_reaches_running_agents() {
     }
 }
 
-// SC-D20 What an agent writes into the settings grants nothing, also when it has ended before anyone looks.
+// SC-D20 What an agent writes into the settings grants and runs nothing, also when it has ended before anyone looks.
 #[test]
 fn an_agent_cannot_grant_by_writing_settings() {
-    let rules = r#"{"permissions":{"allow":["Bash"]}}"#;
+    let rules = r#"{"permissions":{"allow":["Bash"]},
+        "hooks":{"PreToolUse":[{"matcher":"","hooks":[{"type":"command","command":"touch ran"}]}]}}"#;
     let agent = move |request: &Captured| match request.tool_uses().len() {
         0 => Reply::tool("Write", json!({"file_path": "rules.json", "content": rules})),
         1 => Reply::tool("Bash", json!({"command": "mv rules.json .claude/settings.local.json"})),
@@ -261,7 +262,7 @@ fn an_agent_cannot_grant_by_writing_settings() {
     let told = running.finish().expect_code(0).stderr;
     assert_eq!(told.matches("allow rule Bash").count(), 1, "{told}");
     assert_eq!(sandbox.read(".claude/settings.local.json"), rules);
-    assert!(!sandbox.project().join("made").exists());
+    assert!(!sandbox.project().join("made").exists() && !sandbox.project().join("ran").exists());
 }
 
 // [TST-192] [TST-194] An agent's conversation is shortened in its own file; the main one is not.
