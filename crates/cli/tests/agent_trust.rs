@@ -231,6 +231,33 @@ fn a_chosen_mode_reaches_running_agents() {
     }
 }
 
+// SC-E06 Plan mode reaches every agent, also one with a mode of its own.
+#[test]
+fn plan_mode_reaches_every_agent() {
+    let call = agent_call("toolu_a", &json!({"subagent_type": "w"}));
+    let server =
+        server(vec![Reply::message(vec![call]), Reply::text("done")], |request| match request.tool_uses().len() {
+            0 => touch("first"),
+            1 => Reply::tool("Write", json!({"file_path": "second", "content": "x"})),
+            _ => Reply::text("made"),
+        });
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let agents = json!({"w": {"description": "d", "prompt": "p", "permissionMode": "acceptEdits"}}).to_string();
+    let rules = r#"{"permissions":{"ask":["Bash(touch *)"]}}"#;
+    let flags = [&ASKING[..], &["--agents", &agents, "--settings", rules]].concat();
+    let mut running = host(&sandbox, &flags).spawn();
+    running.send_user("go");
+    let question = running.wait_for("control_request");
+    running.send_json(&json!({"type": "control_request", "request_id": "mode",
+                              "request": {"subtype": "set_permission_mode", "mode": "plan"}}));
+    running.wait_for("control_response");
+    answer(&mut running, &question, &json!({"behavior": "deny", "message": "no"}));
+    running.wait_for("result");
+    running.close_stdin();
+    drop(running.finish());
+    assert!(!sandbox.project().join("second").exists());
+}
+
 // SC-D20 What an agent writes into the settings grants and runs nothing, also when it has ended before anyone looks.
 #[test]
 fn an_agent_cannot_grant_by_writing_settings() {

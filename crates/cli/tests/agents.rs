@@ -368,6 +368,8 @@ fn modes_follow_parent_and_policy() {
         ("bypassPermissions", "default", r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#, false),
         ("acceptEdits", "default", "{}", true),
         ("plan", "acceptEdits", "{}", true),
+        // SC-E06 Whoever plans has agents that plan.
+        ("acceptEdits", "plan", "{}", false),
     ];
     for (own, parent, settings, written) in cases {
         let server = server(

@@ -74,7 +74,8 @@ impl Io {
         }
         for update in news {
             let to = update.destination.unwrap_or(Source::Session);
-            let is_mode = update.kind == "setMode" && self.mode_of == ModeOf::Definition;
+            let plans = update.mode.as_deref() == Some(PermissionMode::Plan.as_str());
+            let is_mode = update.kind == "setMode" && self.mode_of == ModeOf::Definition && !plans;
             if !is_mode && !matches!(to, Source::Managed | Source::Flag) {
                 // Whoever asked has saved it.
                 self.take_update(update, to).await;
@@ -193,7 +194,8 @@ impl Io {
         self.adopt_grants(&[]).await;
         if self.chosen_mode.has_changed().unwrap_or(false) {
             let chosen = *self.chosen_mode.borrow_and_update();
-            if let Some(mode) = chosen {
+            let holds = |mode: &PermissionMode| self.mode_of == ModeOf::Session || *mode == PermissionMode::Plan;
+            if let Some(mode) = chosen.filter(holds) {
                 self.set_mode(mode).await;
             }
         }

@@ -155,16 +155,12 @@ pub(super) fn build(
     });
     let context = context(kit, sheet, &registry, Arc::clone(&identity), restored)?;
     let (commands, receiver) = mpsc::channel(COMMAND_QUEUE);
-    // A definition's own mode stays, whatever the host chooses for the session.
+    // A definition's own mode stays whatever the host chooses for the session, except for plan mode.
     let is_own = tool::is_own_mode(&sheet.definition, live.mode);
     let mode_of = if is_own { ModeOf::Definition } else { live.mode_of };
-    let chosen_mode = match mode_of {
-        ModeOf::Session => live.chosen_mode,
-        ModeOf::Definition => watch::channel(None).1,
-    };
     let io = Io {
         hooks: hooking(kit, sheet, live.hooks, &watch),
-        chosen_mode,
+        chosen_mode: live.chosen_mode,
         mode_of,
         bypass: live.bypass,
         asker: live.asker,

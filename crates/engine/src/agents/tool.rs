@@ -367,12 +367,13 @@ fn model_of(asked: Option<&str>, definition: &Definition, live: &Live, kit: &sup
     }
 }
 
-/// A parent that may do more keeps its mode for its agents; otherwise the definition chooses, below what policy allows.
+/// A parent that may do more keeps its mode for its agents, and one that plans has agents that plan; otherwise the
+/// definition chooses, below what policy allows.
 pub(super) fn mode_of(definition: &Definition, live: &Live, env: &sys::Env) -> PermissionMode {
     use PermissionMode::{AcceptEdits, Auto, BypassPermissions, Default, DontAsk, Plan};
     match (live.mode, definition.permission_mode) {
-        (AcceptEdits | Auto | BypassPermissions, _) | (Default | DontAsk | Plan, None) => live.mode,
-        (Default | DontAsk | Plan, Some(BypassPermissions)) => {
+        (AcceptEdits | Auto | BypassPermissions | Plan, _) | (Default | DontAsk, None) => live.mode,
+        (Default | DontAsk, Some(BypassPermissions)) => {
             let loaded = &live.watch.loaded;
             let vouched = match definition.scope {
                 Scope::Managed | Scope::CommandLine | Scope::User => true,
@@ -381,7 +382,7 @@ pub(super) fn mode_of(definition: &Definition, live: &Live, env: &sys::Env) -> P
             let root = sys::is_root() && !env.is_on("IS_SANDBOX");
             if vouched && !loaded.bypass_disabled && !root { BypassPermissions } else { live.mode }
         }
-        (Default | DontAsk | Plan, Some(chosen)) => chosen,
+        (Default | DontAsk, Some(chosen)) => chosen,
     }
 }
 
@@ -389,8 +390,8 @@ pub(super) fn mode_of(definition: &Definition, live: &Live, env: &sys::Env) -> P
 pub(super) fn is_own_mode(definition: &Definition, parent: PermissionMode) -> bool {
     use PermissionMode::{AcceptEdits, Auto, BypassPermissions, Default, DontAsk, Plan};
     match parent {
-        AcceptEdits | Auto | BypassPermissions => false,
-        Default | DontAsk | Plan => definition.permission_mode.is_some(),
+        AcceptEdits | Auto | BypassPermissions | Plan => false,
+        Default | DontAsk => definition.permission_mode.is_some(),
     }
 }
 
