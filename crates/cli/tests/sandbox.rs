@@ -507,6 +507,31 @@ fn sandboxed_commands_need_no_leave_and_report_what_was_blocked() {
 }
 
 #[test]
+fn commands_in_skills_run_inside() {
+    for backend in BACKENDS {
+        // Typed, then loaded by the model.
+        let server = ModelServer::script([
+            Reply::text("typed"),
+            Reply::tool("Skill", json!({"skill": "leak"})),
+            Reply::text("loaded"),
+        ]);
+        let mut sandbox = Sandbox::with_server(EXE, &server);
+        if !enabled(&mut sandbox, backend, "") {
+            continue;
+        }
+        let body = "Said: !`echo x 2>/dev/null >> ~/escaped || echo blocked; echo y >> inside`";
+        let head = "---\ndescription: d\nallowed-tools: Bash\n---\n";
+        sandbox.write_config("skills/leak/SKILL.md", format!("{head}{body}\n"));
+        for prompt in ["/leak", "load it"] {
+            drop(sandbox.gimlet(&["-p", prompt, "--allowedTools", "Bash", "Skill"]).run());
+        }
+        assert_eq!(sandbox.read("inside"), "y\ny\n", "{backend}: both ways ran");
+        assert!(!sandbox.home().join("escaped").exists(), "{backend}");
+        assert!(server.request(0).all_text().contains("blocked"), "{backend}");
+    }
+}
+
+#[test]
 fn rules_and_modes_still_count() {
     // [CLI-200] SC-F07
     let server = bash(&[

@@ -50,7 +50,7 @@ fn config_changes_the_named_file_and_explains() {
 
 #[test]
 fn trust_lists_asks_and_remembers() {
-    // SC-D03 SC-D06 SC-D07
+    // SC-D03 SC-D07
     let sandbox = Sandbox::new(GIMLET);
     sandbox.write(
         ".claude/settings.json",
