@@ -21,7 +21,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tools", &["wire", "sys", "http", "permission"]),
     ("engine", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "tools"]),
     ("headless", &["engine", "wire", "sys"]),
-    ("cli", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "tools", "engine", "headless"]),
+    ("tui", &["engine", "wire", "sys"]),
+    ("cli", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "tools", "engine", "headless", "tui"]),
     ("testkit", &["wire"]),
 ];
 

@@ -22,6 +22,7 @@ mod open;
 pub mod options;
 mod pressure;
 mod prompts;
+pub mod recall;
 mod reload;
 mod result;
 mod resume;
