@@ -8,7 +8,7 @@ mod declared;
 mod session;
 mod watch;
 
-pub(crate) use calls::{Batched, Ruling, Word};
+pub(crate) use calls::{Batched, Before, Ruling, Word};
 pub(crate) use declared::{Own, with_own};
 pub use declared::{Reduced, catalogue};
 pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
@@ -384,6 +384,19 @@ fn assemble(catalogue: hooks::Catalogue, around: &Surroundings, runner: Caller, 
 impl Io {
     /// Fires an event and settles what is the same for all of them: messages, broken hooks, hooks that run on.
     pub(crate) async fn fire<E: HookEvent>(&mut self, event: &E, scope: Scope<'_>) -> Merged {
+        self.renew_host_hooks();
+        if !self.hooks.listens(E::EVENT) {
+            return Merged::default();
+        }
+        let merged = self.raise(event, scope).await;
+        self.settle_hooks(merged).await
+    }
+
+    /// What the host registered counts from the next event on.
+    fn renew_host_hooks(&mut self) {}
+
+    /// Fires an event; what it came to is still to be settled.
+    async fn raise<E: HookEvent>(&self, event: &E, scope: Scope<'_>) -> Merged {
         if !self.hooks.listens(E::EVENT) {
             return Merged::default();
         }
@@ -403,8 +416,7 @@ impl Io {
             cancel: scope.cancel,
             progress: &self.hooks.listener,
         };
-        let merged = Box::pin(hooks.fire(event, &occasion)).await;
-        self.settle_hooks(merged).await
+        Box::pin(hooks.fire(event, &occasion)).await
     }
 
     /// As an observer: nobody waits for it and nothing comes of it.

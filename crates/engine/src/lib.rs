@@ -10,6 +10,7 @@ mod compact;
 mod context;
 mod control;
 mod decide;
+mod deferred;
 pub mod facts;
 mod grants;
 mod history;
@@ -34,5 +35,5 @@ mod tasks;
 mod turn;
 
 pub use command::{Command, Commands, Event, Events, Prompt};
-pub use open::open;
+pub use open::{awaits_call, open};
 pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking};

@@ -13,6 +13,7 @@ use crate::agents::recover::{self, Owed};
 use crate::agents::{Agents, Spawner};
 use crate::ask::{Asker, QUESTION_QUEUE, Question};
 use crate::cage::{Confinement, Grounds};
+use crate::deferred;
 use crate::command::{COMMAND_QUEUE, Commands, EVENT_QUEUE, Event, Events};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
 use crate::control::{Control, Lanes, ModeChoice};
@@ -21,7 +22,7 @@ use crate::hooks::{self, EnvFiles, HookCallers, Hooking, Own, Parts as HookParts
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
-use crate::options::{BYPASS_ROOT, Boot, Options, SettingSource, StartError, Thinking, is_sandboxed};
+use crate::options::{BYPASS_ROOT, Boot, Options, SessionChoice, SettingSource, StartError, Thinking, is_sandboxed};
 use crate::pressure::{Pressure, Wishes};
 use crate::reload::{Instructions, Watch};
 use crate::resume;
@@ -72,6 +73,18 @@ pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     let session = opening.build(command_receiver, event_sender)?;
     tokio::spawn(session.serve());
     Ok((commands, events))
+}
+
+/// Whether the conversation that `boot` continues ends in a call that a hook left: there is something to do without a prompt.
+pub fn awaits_call(boot: &Boot) -> bool {
+    let Ok(cwd) = boot.cwd.canonicalize() else { return false };
+    let conversation = match boot.options.session {
+        SessionChoice::New { .. } => return false,
+        SessionChoice::Continue { .. } | SessionChoice::Resume { .. } => {
+            Conversation::choose(&boot.options, &Layout::new(&boot.env), &cwd)
+        }
+    };
+    conversation.is_ok_and(|chosen| !chosen.is_fork && chosen.loaded.as_ref().and_then(deferred::of).is_some())
 }
 
 /// What the model is told besides the conversation of this process.
@@ -224,6 +237,7 @@ impl Opening {
         let modes = ModeChoice { chosen, bypass: self.bypass() };
         let structured = self.structured()?;
         let owed = self.owed();
+        let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
         let restored = self.conversation.loaded.as_mut().map(resume::restore);
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
@@ -293,7 +307,7 @@ impl Opening {
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
         let conversation = self.conversation.start(self.options.name, self.mode);
-        let start = Start { setup, only_hooks, agent, owed, ..conversation };
+        let start = Start { setup, only_hooks, agent, owed, deferred, ..conversation };
         let lanes = Lanes { commands, questions: posed };
         let control = Control::new(lanes, host, modes).over(Arc::clone(&io.spawner.agents));
         Ok(Session { control, context, io, start })

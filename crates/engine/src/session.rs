@@ -70,6 +70,10 @@ pub(crate) struct Start {
     pub agent: Option<String>,
     /// What agents left for a conversation that is taken up again.
     pub owed: Owed,
+    /// A call that a hook left for this run.
+    pub deferred: Option<calls::ToolUse>,
+    /// The host already knows that the turn has begun.
+    pub is_announced: bool,
 }
 
 /// What wakes an idle session besides its host.
@@ -227,7 +231,11 @@ impl Session {
 
     /// Accepts what opens a turn: records it, tells the host that the turn begins. A prompt that hooks refuse is not
     /// recorded; the text says why.
-    pub(crate) async fn open_turn(&mut self, opener: &Opener, token: &CancellationToken) -> Result<Opened, StoreError> {
+    pub(crate) async fn open_turn(
+        &mut self,
+        opener: Option<&Opener>,
+        token: &CancellationToken,
+    ) -> Result<Opened, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
         self.io.adopt_mode().await;
         self.look(Moment::Quiet, token).await;
@@ -235,31 +243,32 @@ impl Session {
         self.io.lore.refresh().await;
         let mut plan = None;
         let mut texts = Vec::new();
+        let Some(opener) = opener else { return Ok(Opened::Accepted(None)) };
         match opener {
             Opener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.take_task(prompt).await?,
             Opener::Prompt(prompt) => {
                 match self.submit_hooks(&plain_text(&prompt.content), token).await {
                     PromptSays::GoOn(said) => texts = said,
                     PromptSays::Blocked(why) => {
-                        self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                        self.announce().await;
                         return self.refuse_prompt(why).await;
                     }
                 }
                 self.io.end_grants();
                 plan = slash::plan(&self.io.lore.skills(), &prompt.content);
                 let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
-                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                self.announce().await;
                 let written = recorded?;
                 if self.io.flags.replay_user_messages {
                     self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
                 }
             }
             Opener::Notice(text) => {
-                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                self.announce().await;
                 self.inject(text, PromptSource::Notice).await?;
             }
             Opener::Hook(beside) => {
-                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                self.announce().await;
                 self.place(vec![beside.clone()])?;
             }
         }
@@ -276,8 +285,11 @@ impl Session {
         }
     }
 
-    /// Tells the host that a turn begins.
-    pub(crate) async fn announce(&self) {
+    /// Tells the host that a turn begins, once.
+    pub(crate) async fn announce(&mut self) {
+        if std::mem::take(&mut self.start.is_announced) {
+            return;
+        }
         self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
     }
 

@@ -7,8 +7,12 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hooks::http::{Limits, MAX_BODY};
 use hooks::{Ask, Http as HttpHook, Job, Kind, Ran, Runner};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::SystemTime;
 use sys::Env;
+use tokio::sync::OnceCell;
 use tools::SideRequest;
 use tools::contract::SidePurpose;
 
@@ -19,15 +23,28 @@ pub(crate) struct Callers {
     side: Arc<Side>,
     client: OnceLock<http::Http>,
     limits: Mutex<Limits>,
+    config_changes: Mutex<BTreeMap<Changed, Arc<OnceCell<bool>>>>,
 }
+
+/// A settings file as it was found.
+pub(super) type Changed = (PathBuf, Option<(SystemTime, u64)>);
 
 impl Callers {
     pub(crate) fn new(env: Env, side: Arc<Side>, limits: Limits) -> Self {
-        Self { env, side, client: OnceLock::new(), limits: Mutex::new(limits) }
+        Self { env, side, client: OnceLock::new(), limits: Mutex::new(limits), config_changes: Mutex::default() }
     }
 
     pub(super) fn set_limits(&self, limits: Limits) {
         *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+
+    /// Where the word about a change is kept, which is asked for once, whoever of the session notices it first.
+    pub(super) fn word_about(&self, path: &Path) -> Arc<OnceCell<bool>> {
+        let stamp = std::fs::metadata(path).ok().and_then(|meta| Some((meta.modified().ok()?, meta.len())));
+        let mut all = self.config_changes.lock().unwrap_or_else(PoisonError::into_inner);
+        // Earlier states of the file are over.
+        all.retain(|(known, at), _| known != path || *at == stamp);
+        Arc::clone(all.entry((path.to_path_buf(), stamp)).or_default())
     }
 
     async fn http(&self, hook: &HttpHook, job: &Job) -> Ran {
