@@ -115,7 +115,7 @@ impl Running {
     }
 
     pub(super) async fn finish(mut self: Box<Self>, content: Box<RawValue>) -> Finished {
-        let first = Prompt { content, uuid: None, query: true };
+        let first = Prompt::new(content);
         let ended = self.work(first).await;
         self.put_away().await;
         let worktree = match &self.sheet.worktree {
