@@ -11,6 +11,7 @@ mod context;
 mod control;
 mod decide;
 mod deferred;
+mod desk;
 pub mod facts;
 mod grants;
 mod history;
@@ -33,7 +34,8 @@ mod step;
 mod structured;
 mod tasks;
 mod turn;
+mod wished;
 
-pub use command::{Command, Commands, Event, Events, Prompt};
+pub use command::{Command, Commands, Event, Events, Priority, Prompt};
 pub use open::{awaits_call, open};
 pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking};

@@ -151,6 +151,8 @@ pub(crate) struct InitFacts {
     pub cwd: String,
     pub api_key_source: &'static str,
     pub output_style: String,
+    /// What it could be.
+    pub output_styles: Vec<String>,
     pub betas: Vec<String>,
 }
 
@@ -174,6 +176,7 @@ impl Session {
                         tracing::warn!(%error, "a prompt could not be recorded");
                     }
                 }
+                Wake::Wishes => self.adopt_wishes().await,
                 Wake::Event(News::Hook(beside)) => {
                     turn::run(&mut self, Opener::Hook(beside)).await;
                 }
@@ -221,7 +224,8 @@ impl Session {
 
     /// A prompt is a command of ours or opens a turn.
     async fn accept(&mut self, prompt: Prompt) {
-        match commands::built_in(&plain_text(&prompt.content)) {
+        let command = if prompt.verbatim { None } else { commands::built_in(&plain_text(&prompt.content)) };
+        match command {
             Some(command) => commands::run(self, command, prompt).await,
             None => {
                 turn::run(self, Opener::Prompt(prompt)).await;
@@ -238,6 +242,7 @@ impl Session {
     ) -> Result<Opened, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
         self.io.adopt_mode().await;
+        self.adopt_wishes().await;
         self.look(Moment::Quiet, token).await;
         self.publish_for_hooks();
         self.io.lore.refresh().await;
@@ -255,7 +260,9 @@ impl Session {
                     }
                 }
                 self.io.end_grants();
-                plan = slash::plan(&self.io.lore.skills(), &prompt.content);
+                if !prompt.verbatim {
+                    plan = slash::plan(&self.io.lore.skills(), &prompt.content);
+                }
                 let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
                 self.announce().await;
                 let written = recorded?;
@@ -296,6 +303,7 @@ impl Session {
     /// Notices changed settings, a moved shell and watched files, and tells the hooks that care.
     pub(crate) async fn look(&mut self, moment: Moment, token: &CancellationToken) {
         let Self { control, io, .. } = self;
+        io.renew_host_hooks();
         let look = async {
             io.refresh_settings(moment, token).await;
             io.look_around(token).await;

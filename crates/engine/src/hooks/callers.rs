@@ -1,7 +1,8 @@
-//! Handlers that need more than a process: HTTP, the small model, and agents that look before they judge. MCP tool handlers
+//! Handlers that need more than a process: HTTP, the small model, agents that look before they judge, functions of the host. MCP tool handlers
 //! say that they cannot run yet; such an answer never blocks.
 
 use crate::agents::{self, Spawner};
+use super::HostHooks;
 use crate::side::Side;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -24,14 +25,16 @@ pub(crate) struct Callers {
     client: OnceLock<http::Http>,
     limits: Mutex<Limits>,
     config_changes: Mutex<BTreeMap<Changed, Arc<OnceCell<bool>>>>,
+    pub(super) host: Arc<HostHooks>,
 }
 
 /// A settings file as it was found.
 pub(super) type Changed = (PathBuf, Option<(SystemTime, u64)>);
 
 impl Callers {
-    pub(crate) fn new(env: Env, side: Arc<Side>, limits: Limits) -> Self {
-        Self { env, side, client: OnceLock::new(), limits: Mutex::new(limits), config_changes: Mutex::default() }
+    pub(crate) fn new(env: Env, side: Arc<Side>, limits: Limits, host: Arc<HostHooks>) -> Self {
+        let (client, limits) = (OnceLock::new(), Mutex::new(limits));
+        Self { env, side, client, limits, config_changes: Mutex::default(), host }
     }
 
     pub(super) fn set_limits(&self, limits: Limits) {
@@ -129,7 +132,8 @@ impl Runner for Caller {
                 Kind::Http(hook) => self.shared.http(hook, &job).await,
                 Kind::Prompt(ask) => self.shared.prompt(ask, &job).await,
                 Kind::Agent(ask) => self.agent(ask, &job).await,
-                Kind::McpTool(_) | Kind::Callback { .. } | Kind::Command(_) => {
+                Kind::Callback { id } => self.shared.host.run(id, &job).await,
+                Kind::McpTool(_) | Kind::Command(_) => {
                     failed(format!("{} handlers are not available yet", entry.handler.kind.name()))
                 }
             }
