@@ -251,12 +251,7 @@ impl Batch {
         }
     }
 
-    async fn draft(
-        &self,
-        index: usize,
-        parsed: Result<Box<dyn Call>, Outcome>,
-        io: &mut Io,
-    ) -> Result<Draft, Outcome> {
+    async fn draft(&self, index: usize, parsed: Result<Box<dyn Call>, Outcome>, io: &mut Io) -> Result<Draft, Outcome> {
         if self.turn.is_cancelled() {
             return Err(Outcome::failed("Not run: the user interrupted the turn."));
         }

@@ -1,8 +1,8 @@
 //! Handlers that need more than a process: HTTP, the small model, agents that look before they judge, functions of the host. MCP tool handlers
 //! say that they cannot run yet; such an answer never blocks.
 
-use crate::agents::{self, Spawner};
 use super::HostHooks;
+use crate::agents::{self, Spawner};
 use crate::side::Side;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;

@@ -92,9 +92,10 @@ impl Io {
             if used.batch.0 == 1 && self.hooks.agent().is_none() {
                 return Ruling { word, input: None };
             }
-            let content = "A hook deferred a call that is not the only one of its message, or is an agent's: such a call \
+            let content =
+                "A hook deferred a call that is not the only one of its message, or is an agent's: such a call \
                            cannot be taken up later, so it is decided now."
-                .to_owned();
+                    .to_owned();
             self.host.system(SystemBody::Informational { content, level: "warning" }).await;
             word = None;
         }

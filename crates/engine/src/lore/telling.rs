@@ -1,8 +1,8 @@
 //! How what was taught enters the conversation: as lines of the transcript and messages to the model, in one order, so that a
 //! resumed request has the same bytes.
 
-use super::invoke::Invocation;
 use super::Touched;
+use super::invoke::Invocation;
 use super::slash::{self, Plan};
 use crate::scribe::PromptSource;
 use crate::session::{Attachment, Session, synthetic, user_message};
