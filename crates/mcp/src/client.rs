@@ -1,5 +1,7 @@
 //! Our side of a connection: what a server may ask of us, and what it tells us.
 
+#![expect(deprecated, reason = "roots and logging still stand in the revision that servers speak")]
+
 use crate::elicit::{self, Action, Elicitation, Elicited};
 use crate::owner::Owner;
 use rmcp::ErrorData;
@@ -38,7 +40,6 @@ impl Face {
 /// The revision asked for; servers may answer with an older one.
 pub(crate) const PROTOCOL: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 
-#[expect(deprecated, reason = "roots and logging still stand in the revision that servers speak")]
 impl ClientHandler for Face {
     fn get_info(&self) -> ClientConfig {
         let info = json!({

@@ -4,10 +4,10 @@
 use crate::catalogue::{self, Catalogue};
 use crate::client::{Change, Face};
 use crate::host::Shared;
-use crate::server::{Link, Running, Server, ServerInfo, Status};
+use crate::server::{Link, Server, ServerInfo, Status};
 use crate::transport::remote::{Remote, Unreached};
 use crate::transport::{self, Undelivered};
-use rmcp::service::{ClientInitializeError, RoleClient, ServiceExt};
+use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceExt};
 use rmcp::transport::Transport as RmcpTransport;
 use rmcp::transport::streamable_http_client::{HttpStatusError, StreamableHttpError};
 use serde_json::value::RawValue;
@@ -38,7 +38,7 @@ pub(crate) enum Failure {
 }
 
 struct Connected {
-    running: Running,
+    running: RunningService<RoleClient, Face>,
     link: Arc<Link>,
     changes: mpsc::Receiver<Change>,
     inbound: Option<mpsc::Sender<Box<RawValue>>>,
@@ -232,35 +232,26 @@ async fn attend(
     stop: &CancellationToken,
     generation: u64,
 ) -> Ended {
-    let Connected { mut running, link, mut changes, inbound, catalogue } = connected;
+    let Connected { running, link, mut changes, inbound, catalogue } = connected;
     shared.set(server, generation, |slot| {
         slot.status = Status::Connected;
         slot.catalogue = catalogue;
         slot.link = Some(Arc::clone(&link));
         slot.inbound = inbound;
     });
-    let peer = link.peer.clone();
+    let end = running.cancellation_token();
+    let mut running = std::pin::pin!(running.waiting());
     loop {
         tokio::select! {
             () = stop.cancelled() => {
-                running.close().await.ok();
+                end.cancel();
+                running.await.ok();
                 return Ended::Stopped;
             }
-            change = changes.recv() => match change {
-                Some(change) => refresh(change, &link, server, shared, generation).await,
-                // The handler lives as long as the service: it has ended.
-                None => return Ended::Closed,
-            },
-            () = closed(&peer) => return Ended::Closed,
+            // The handler lives as long as the service does.
+            Some(change) = changes.recv() => refresh(change, &link, server, shared, generation).await,
+            _ = &mut running => return Ended::Closed,
         }
-    }
-}
-
-/// Ends when the connection does.
-async fn closed(peer: &rmcp::Peer<RoleClient>) {
-    // The library offers no wait that leaves the service usable; the sender knows when its other end is gone.
-    while !peer.is_transport_closed() {
-        tokio::time::sleep(Duration::from_millis(250)).await;
     }
 }
 

@@ -249,11 +249,7 @@ impl Host {
         let server = self.find(server)?;
         let link = server.link()?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let request = CallToolRequest {
-            params,
-            method: rmcp::model::CallToolRequestMethod,
-            extensions: rmcp::model::Extensions::default(),
-        };
+        let request = CallToolRequest::new(params);
         let answer = link.call(request.into(), cancel).await;
         if let Err(error) = &answer {
             self.react(&server, error);
@@ -308,11 +304,7 @@ impl Host {
         let link = self.find(server)?.link()?;
         let mut params = GetPromptRequestParams::new(name.to_owned());
         params.arguments = Some(arguments);
-        let request = GetPromptRequest {
-            params,
-            method: rmcp::model::GetPromptRequestMethod,
-            extensions: rmcp::model::Extensions::default(),
-        };
+        let request = GetPromptRequest::new(params);
         let answer = link.ask(request.into(), link.limits.total).await?;
         let messages = answer.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
         let read = |message: Value| {

@@ -1,7 +1,6 @@
 //! One server: what is known of it, and the connection when there is one.
 
 use crate::catalogue::{Catalogue, RemotePrompt, RemoteTool};
-use crate::client::Face;
 use crate::connect;
 use crate::error::CallError;
 use crate::host::Declared;
@@ -11,7 +10,7 @@ use rmcp::model::{
     CancelledNotification, CancelledNotificationParam, ClientRequest, RequestId, RootsListChangedNotification,
     ServerResult,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError};
+use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -151,9 +150,6 @@ pub(crate) struct Link {
     pub(crate) last_words: Option<Arc<LastWords>>,
 }
 
-/// The running half of a connection, owned by the task that attends to it.
-pub(crate) type Running = RunningService<RoleClient, Face>;
-
 impl Link {
     /// Asks and waits at most `limit`.
     pub(crate) async fn ask(&self, request: ClientRequest, limit: Duration) -> Result<Value, CallError> {
@@ -183,14 +179,8 @@ impl Link {
     }
 
     async fn cancel(&self, id: RequestId) {
-        let mut params = CancelledNotificationParam::default();
-        params.request_id = Some(id);
-        params.reason = Some("the user interrupted the call".into());
-        let notification = CancelledNotification {
-            params,
-            method: rmcp::model::CancelledNotificationMethod,
-            extensions: rmcp::model::Extensions::default(),
-        };
+        let why = Some("the user interrupted the call".to_owned());
+        let notification = CancelledNotification::new(CancelledNotificationParam::new(Some(id), why));
         let told = self.peer.send_notification(notification.into());
         // A server that does not read cannot hold up an interrupt.
         if tokio::time::timeout(Duration::from_millis(200), told).await.is_err() {
