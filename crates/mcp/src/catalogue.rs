@@ -162,13 +162,12 @@ pub(crate) async fn tools(link: &Link) -> Result<Arc<[Arc<RemoteTool>]>, CallErr
     let mut tools = Vec::new();
     for fields in patient(link, Listed::Tools).await? {
         let name = fields.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        match tool(&link.server, fields, &taken) {
-            Some(tool) => {
-                taken.insert(tool.exposed.clone());
-                tools.push(Arc::new(tool));
-            }
-            None => tracing::warn!(server = link.server, tool = name, "the tool is left out: its schema is no object"),
-        }
+        let Some(tool) = tool(&link.server, fields, &taken) else {
+            tracing::warn!(server = link.server, tool = name, "the tool is left out: its schema is no object");
+            continue;
+        };
+        taken.insert(tool.exposed.clone());
+        tools.push(Arc::new(tool));
     }
     Ok(tools.into())
 }

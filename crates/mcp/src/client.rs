@@ -61,7 +61,7 @@ impl ClientHandler for Face {
                 Some(json!({"uri": uri.as_str().trim_end_matches('/'), "name": name.unwrap_or_default()}))
             })
             .collect();
-        serde_json::from_value(json!({"roots": roots})).map_err(internal)
+        serde_json::from_value(json!({"roots": roots})).map_err(|error| internal(&error))
     }
 
     async fn create_elicitation(
@@ -69,7 +69,7 @@ impl ClientHandler for Face {
         request: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let asked = serde_json::to_value(&request).map_err(internal)?;
+        let asked = serde_json::to_value(&request).map_err(|error| internal(&error))?;
         let text = |key: &str| asked.get(key).and_then(Value::as_str).map(str::to_owned);
         let question = Elicitation {
             server: self.server.clone(),
@@ -139,7 +139,7 @@ fn is_proper(question: &Elicitation) -> bool {
     url.scheme() == "https" || (url.scheme() == "http" && is_local)
 }
 
-fn internal(error: serde_json::Error) -> ErrorData {
+fn internal(error: &serde_json::Error) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 

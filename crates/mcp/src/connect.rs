@@ -6,13 +6,14 @@ use crate::client::{Change, Face};
 use crate::host::Shared;
 use crate::server::{Link, Server, ServerInfo, Status};
 use crate::transport::remote::{Remote, Unreached};
+use crate::transport::stdio::LastWords;
 use crate::transport::{self, Undelivered};
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceExt};
 use rmcp::transport::Transport as RmcpTransport;
 use rmcp::transport::streamable_http_client::{HttpStatusError, StreamableHttpError};
 use serde_json::value::RawValue;
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -122,19 +123,16 @@ async fn connect_with_retries(
 
 async fn connect(server: &Server, shared: &Shared) -> Result<Connected, Failure> {
     let limit = shared.settings.connect;
-    let words = Arc::new(std::sync::Mutex::new(None));
-    match tokio::time::timeout(limit, open(server, shared, &words)).await {
-        Ok(done) => done,
-        Err(_) => {
-            let said: Option<Arc<transport::stdio::LastWords>> =
-                words.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-            let said = said.map(|words| words.describe()).unwrap_or_default();
-            Err(Failure::Permanent(format!("connection timed out after {} ms{said}", limit.as_millis())))
-        }
+    let words = Words::default();
+    if let Ok(done) = tokio::time::timeout(limit, open(server, shared, &words)).await {
+        return done;
     }
+    let said = words.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let said = said.map(|words| words.describe()).unwrap_or_default();
+    Err(Failure::Permanent(format!("connection timed out after {} ms{said}", limit.as_millis())))
 }
 
-type Words = std::sync::Mutex<Option<Arc<transport::stdio::LastWords>>>;
+type Words = Mutex<Option<Arc<LastWords>>>;
 
 async fn open(server: &Server, shared: &Shared, words: &Words) -> Result<Connected, Failure> {
     let remote = |address| {
@@ -145,7 +143,7 @@ async fn open(server: &Server, shared: &Shared, words: &Words) -> Result<Connect
     match &server.config.transport {
         Transport::Stdio(command) => {
             let (stdio, last_words) = transport::stdio::open(command, &shared.settings).map_err(Failure::Permanent)?;
-            *words.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Arc::clone(&last_words));
+            *words.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&last_words));
             let opened = greet(stdio, server, shared, Some(Arc::clone(&last_words))).await;
             opened.map_err(|failure| match failure {
                 Failure::Transient(why) | Failure::Permanent(why) => {
@@ -175,7 +173,7 @@ async fn greet(
     transport: impl RmcpTransport<RoleClient> + 'static,
     server: &Server,
     shared: &Shared,
-    last_words: Option<Arc<transport::stdio::LastWords>>,
+    last_words: Option<Arc<LastWords>>,
 ) -> Result<Connected, Failure> {
     let (sender, changes) = mpsc::channel(CHANGES);
     let face = Face {

@@ -23,9 +23,9 @@ pub fn exposed_tool(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -
         return name;
     }
     let digest = Sha256::digest(format!("{server}\n{tool}").as_bytes());
-    let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let hash = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
     let kept = name.len().min(LONGEST - SUFFIX);
-    format!("{}_{hash}", &name[..kept])
+    format!("{}_{hash:08x}", &name[..kept])
 }
 
 fn sanitise(name: &str) -> String {

@@ -188,7 +188,6 @@ impl Link {
         }
     }
 
-    #[expect(deprecated, reason = "roots still stand in the revision that servers speak")]
     pub(crate) async fn roots_changed(&self) {
         let changed = RootsListChangedNotification::default();
         let told = self.peer.send_notification(changed.into());

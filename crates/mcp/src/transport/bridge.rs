@@ -79,12 +79,11 @@ impl Transport<RoleClient> for Bridge {
             if skipped {
                 return Ok(());
             }
-            let answer = match known {
-                Some(answer) => wire::raw::to_raw(&answer)?,
-                None => {
-                    let message = wire::raw::to_raw(&message?)?;
-                    owner.forward(&server, message).await.map_err(Undelivered::Refused)?
-                }
+            let answer = if let Some(answer) = known {
+                wire::raw::to_raw(&answer)?
+            } else {
+                let message = wire::raw::to_raw(&message?)?;
+                owner.forward(&server, message).await.map_err(Undelivered::Refused)?
             };
             if is_request {
                 answers.send(answer).await.map_err(|_| Undelivered::Closed)?;

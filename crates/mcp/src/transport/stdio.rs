@@ -103,7 +103,7 @@ fn spawn(command: &Command, settings: &Settings) -> Spawn {
         ("CLAUDE_PROJECT_DIR", settings.cwd.clone().into_os_string()),
         ("CLAUDE_CODE_SESSION_ID", OsString::from(&settings.session_id)),
     ];
-    let env = settings.child_env.with(own).with(command.env.iter().map(|(name, value)| (name, value)));
+    let env = settings.child_env.with(own).with(&command.env);
     let (program, args) = match settings.env.non_empty("CLAUDE_CODE_SHELL_PREFIX") {
         Some(prefix) => (OsString::from(prefix), vec![OsString::from(shell_line(command))]),
         None => (OsString::from(&command.command), command.args.iter().map(OsString::from).collect()),
