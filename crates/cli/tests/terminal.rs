@@ -26,7 +26,12 @@ fn leave(mut terminal: Terminal) -> Vec<u8> {
 /// Every mode that was switched on was switched off again, later.
 fn assert_restored(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    for (on, off) in [("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[>1u", "\x1b[<u"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[?2026h", "\x1b[?2026l")] {
+    for (on, off) in [
+        ("\x1b[?2004h", "\x1b[?2004l"),
+        ("\x1b[>1u", "\x1b[<u"),
+        ("\x1b[?25l", "\x1b[?25h"),
+        ("\x1b[?2026h", "\x1b[?2026l"),
+    ] {
         let (last_on, last_off) = (text.rfind(on), text.rfind(off));
         assert!(last_on.is_some() && last_off > last_on, "{on:?} at {last_on:?}, {off:?} at {last_off:?}");
     }
@@ -123,7 +128,8 @@ fn a_message_typed_meanwhile_is_sent_next() {
     terminal.wait_for("> second");
     gate.open_all();
     let screen = terminal.wait_for("● Two.");
-    let order: Vec<usize> = ["> first", "● One.", "> second", "● Two."].iter().map(|t| screen.find(t).unwrap()).collect();
+    let order: Vec<usize> =
+        ["> first", "● One.", "> second", "● Two."].iter().map(|t| screen.find(t).unwrap()).collect();
     assert!(order.is_sorted(), "{screen}");
 }
 

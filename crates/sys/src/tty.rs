@@ -78,12 +78,8 @@ impl Tty {
             }
             before
         };
-        let undo = Undo {
-            input: self.input.as_raw_fd(),
-            output: self.output.as_raw_fd(),
-            before,
-            bytes: leave.to_vec(),
-        };
+        let undo =
+            Undo { input: self.input.as_raw_fd(), output: self.output.as_raw_fd(), before, bytes: leave.to_vec() };
         *UNDO.lock().unwrap_or_else(PoisonError::into_inner) = Some(undo);
         let mut raw = before;
         // SAFETY: cfmakeraw only changes the structure it is given.
@@ -209,6 +205,7 @@ pub fn on_restore(bytes: &[u8]) {
 
 /// Runs a program that takes the terminal over, as an editor does, and waits for its end. Blocking; the terminal must
 /// have been put back and nobody else may read from it.
+#[expect(clippy::disallowed_methods, reason = "it takes our place at the terminal and is waited for")]
 pub fn run_foreground(shell_command: &str, argument: &std::path::Path, cwd: &std::path::Path) -> io::Result<bool> {
     let status = std::process::Command::new("/bin/sh")
         .args(["-c", &format!("{shell_command} \"$1\""), "sh"])

@@ -45,7 +45,10 @@ pub enum Input {
     /// Prompts of earlier sessions, newest first.
     History(Vec<String>),
     /// The answer of the file index to a question of ours.
-    Files { query: String, found: Vec<String> },
+    Files {
+        query: String,
+        found: Vec<String>,
+    },
     /// What came back from the external editor.
     Edited(String),
     /// The session could not be opened, or has ended by itself.
@@ -60,7 +63,10 @@ pub enum Effect {
     Submit(Prompt),
     Interrupt,
     /// A `control_request`: its id and its `request` object as JSON.
-    Control { id: String, request: String },
+    Control {
+        id: String,
+        request: String,
+    },
     /// The `response` object of a `control_response`, as JSON.
     Answer(String),
     /// Look for files; answered by `Input::Files`.
@@ -68,7 +74,10 @@ pub enum Effect {
     /// Read the prompts of earlier sessions; answered by `Input::History`.
     LoadHistory,
     /// A prompt for later sessions.
-    Remember { text: String, session_id: String },
+    Remember {
+        text: String,
+        session_id: String,
+    },
     ExternalEditor(String),
     Suspend,
     Redraw,
@@ -346,11 +355,7 @@ impl App {
     }
 
     fn look(&self) -> markdown::Look<'_> {
-        markdown::Look {
-            theme: &self.preferences.theme,
-            columns: self.size.columns,
-            syntax: self.preferences.syntax,
-        }
+        markdown::Look { theme: &self.preferences.theme, columns: self.size.columns, syntax: self.preferences.syntax }
     }
 }
 

@@ -26,11 +26,11 @@ fn enter(app: &mut App) -> Vec<Effect> {
     press(app, &[Key::plain(Code::Enter)])
 }
 
-fn raw(value: serde_json::Value) -> Box<RawValue> {
+fn raw(value: &serde_json::Value) -> Box<RawValue> {
     RawValue::from_string(value.to_string()).unwrap()
 }
 
-fn stream(app: &mut App, event: serde_json::Value) {
+fn stream(app: &mut App, event: &serde_json::Value) {
     let event = StreamEvent {
         kind: "stream_event",
         event: Arc::from(raw(event)),
@@ -43,10 +43,10 @@ fn stream(app: &mut App, event: serde_json::Value) {
 }
 
 fn say(app: &mut App, text: &str) {
-    stream(app, json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}));
+    stream(app, &json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}));
 }
 
-fn ask(app: &mut App, request: serde_json::Value) {
+fn ask(app: &mut App, request: &serde_json::Value) {
     let line = json!({"type": "control_request", "request_id": "q1", "request": request});
     app.update(Input::Event(engine::Event::Control(line.to_string())));
 }
@@ -133,7 +133,7 @@ fn keys_on_their_way_do_not_answer_a_question() {
     let mut app = app();
     write(&mut app, "x");
     enter(&mut app);
-    ask(&mut app, json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "rm x"}}));
+    ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "rm x"}}));
     // Someone types on: the dialog must wait for a pause.
     for _ in 0..5 {
         app.now += Duration::from_millis(100);
@@ -143,7 +143,10 @@ fn keys_on_their_way_do_not_answer_a_question() {
     assert_eq!(app.editor.text(), "y1y1y1y1y1");
     app.now += Duration::from_millis(300);
     let effects = write(&mut app, "y");
-    assert!(matches!(&effects[..], [Effect::Answer(answer)] if answer.contains("\"behavior\":\"allow\"")), "{effects:?}");
+    assert!(
+        matches!(&effects[..], [Effect::Answer(answer)] if answer.contains("\"behavior\":\"allow\"")),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -153,11 +156,11 @@ fn escape_says_no_and_a_comment_goes_along() {
     write(&mut app, "x");
     enter(&mut app);
     let request = json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "rm x"}});
-    ask(&mut app, request.clone());
+    ask(&mut app, &request);
     app.now += Duration::from_secs(1);
     let effects = press(&mut app, &[Key::plain(Code::Escape)]);
     assert!(matches!(&effects[..], [Effect::Answer(answer)] if answer.contains("deny")));
-    ask(&mut app, request);
+    ask(&mut app, &request);
     app.now += Duration::from_secs(1);
     press(&mut app, &[Key::plain(Code::Down), Key::plain(Code::Tab)]);
     write(&mut app, "use make");
@@ -169,7 +172,7 @@ fn escape_says_no_and_a_comment_goes_along() {
 #[test]
 fn a_withdrawn_question_goes_away() {
     let mut app = app();
-    ask(&mut app, json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "x"}}));
+    ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "x"}}));
     let line = json!({"type": "control_cancel_request", "request_id": "q1"});
     app.update(Input::Event(engine::Event::Control(line.to_string())));
     assert!(app.dialogs.is_empty());
@@ -205,7 +208,7 @@ fn every_size_has_a_prompt() {
         assert!(frame.lines.len() <= rows, "{columns}x{rows}");
         assert!(frame.caret.is_some_and(|caret| caret.row < rows), "{columns}x{rows}");
     }
-    ask(&mut app, json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "a\nb\nc\nd\ne"}}));
+    ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "a\nb\nc\nd\ne"}}));
     app.size = Size { columns: 20, rows: 5 };
     assert!(app.view().lines.len() <= 5);
 }

@@ -111,11 +111,7 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    prop_oneof![
-        "[a-c日é \n]{1,3}".prop_map(Op::Insert),
-        "[a\n]{0,6}".prop_map(Op::Paste),
-        (0u8..18).prop_map(Op::Do),
-    ]
+    prop_oneof!["[a-c日é \n]{1,3}".prop_map(Op::Insert), "[a\n]{0,6}".prop_map(Op::Paste), (0u8..18).prop_map(Op::Do),]
 }
 
 fn run(editor: &mut Editor, op: &Op) {

@@ -61,7 +61,7 @@ struct Lexer<'a> {
     out: Line,
 }
 
-impl<'a> Lexer<'a> {
+impl Lexer<'_> {
     fn run(mut self, state: &mut State) -> Line {
         while !self.rest.is_empty() {
             match *state {

@@ -146,9 +146,8 @@ impl<'a> Writer<'a> {
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
                 self.write(&text, self.style());
             }
-            Event::SoftBreak | Event::HardBreak if self.table.is_some() => self.write(" ", self.style()),
-            Event::SoftBreak => self.write(" ", self.style()),
-            Event::HardBreak => self.end_line(),
+            Event::HardBreak if self.table.is_none() => self.end_line(),
+            Event::SoftBreak | Event::HardBreak => self.write(" ", self.style()),
             Event::Rule => {
                 self.begin_block();
                 let style = self.fg(Token::Subtle);
@@ -164,7 +163,7 @@ impl<'a> Writer<'a> {
 
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph => self.begin_block(),
+            Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
             Tag::Heading { level, .. } => {
                 self.begin_block();
                 self.styles.push(self.heading(level));
@@ -206,7 +205,6 @@ impl<'a> Writer<'a> {
                 self.styles.push(Style::PLAIN.underline());
             }
             Tag::Image { .. } => self.write("[image: ", self.style()),
-            Tag::HtmlBlock => self.begin_block(),
             Tag::TableHead
             | Tag::TableRow
             | Tag::TableCell

@@ -39,7 +39,10 @@ fn tables_fit_or_stack() {
 
 #[test]
 fn links_show_where_they_lead() {
-    assert_eq!(shown("[text](http://x.y/z) <http://a.b> ![pic](p.png)", 80), ["text (http://x.y/z) http://a.b [image: pic]"]);
+    assert_eq!(
+        shown("[text](http://x.y/z) <http://a.b> ![pic](p.png)", 80),
+        ["text (http://x.y/z) http://a.b [image: pic]"]
+    );
     let theme = Theme::default();
     let look = Look { theme: &theme, columns: 80, syntax: Syntax::Coloured };
     let lines = render("[text](http://x.y/z)", &look);

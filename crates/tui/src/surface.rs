@@ -128,7 +128,7 @@ impl<W: Write> Surface<W> {
         self.buffer.clear();
         self.begin();
         if !finished.is_empty() || self.stale {
-            self.to_top();
+            self.climb();
             self.buffer.extend_from_slice(b"\x1b[J");
             self.rows.clear();
             self.print(finished);
@@ -146,7 +146,7 @@ impl<W: Write> Surface<W> {
     pub fn leave(&mut self, finished: &[Line]) -> io::Result<()> {
         self.buffer.clear();
         self.begin();
-        self.to_top();
+        self.climb();
         self.buffer.extend_from_slice(b"\x1b[J");
         self.rows.clear();
         self.print(finished);
@@ -225,7 +225,7 @@ impl<W: Write> Surface<W> {
 
     /// From the cursor to the first row of the live region, wherever a resize has put it. The terminal stops at the top
     /// of the screen by itself.
-    fn to_top(&mut self) {
+    fn climb(&mut self) {
         up(self.rows_above(), &mut self.buffer);
         self.buffer.push(b'\r');
         self.at = Caret::default();
@@ -301,28 +301,27 @@ impl<W: Write> Surface<W> {
     }
 
     fn place(&mut self, caret: Option<Caret>) {
-        match caret {
-            Some(caret) => {
-                self.go(caret.row);
-                if caret.column > 0 {
-                    write!(self.buffer, "\x1b[{}C", caret.column).ok();
-                }
-                self.at = caret;
-                self.buffer.extend_from_slice(b"\x1b[?25h");
-                self.hidden = false;
+        if let Some(caret) = caret {
+            self.go(caret.row);
+            if caret.column > 0 {
+                write!(self.buffer, "\x1b[{}C", caret.column).ok();
             }
-            None => {
-                // A column of its own: the pending wrap after a full row would count differently when reflowed.
-                let last = self.rows.len().saturating_sub(1);
-                self.go(last);
-            }
+            self.at = caret;
+            self.buffer.extend_from_slice(b"\x1b[?25h");
+            self.hidden = false;
+        } else {
+            // A column of its own: the pending wrap after a full row would count differently when reflowed.
+            self.go(self.rows.len().saturating_sub(1));
         }
     }
 }
 
 /// A terminal that reports nothing usable is treated as a small one.
 fn sane(size: Size) -> Size {
-    Size { columns: if size.columns == 0 { 80 } else { size.columns }, rows: if size.rows == 0 { 24 } else { size.rows } }
+    Size {
+        columns: if size.columns == 0 { 80 } else { size.columns },
+        rows: if size.rows == 0 { 24 } else { size.rows },
+    }
 }
 
 fn up(rows: usize, out: &mut Vec<u8>) {

@@ -195,17 +195,21 @@ fn leaving_takes_the_live_region_away() {
 #[derive(Clone, Debug)]
 enum Step {
     /// Widths of finished lines and of the lines of the next frame.
-    Draw { finished: Vec<usize>, live: Vec<usize>, caret: (usize, usize) },
-    Resize { columns: usize, rows: usize },
+    Draw {
+        finished: Vec<usize>,
+        live: Vec<usize>,
+        caret: (usize, usize),
+    },
+    Resize {
+        columns: usize,
+        rows: usize,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let draw = (
-        prop::collection::vec(0usize..90, 0..3),
-        prop::collection::vec(0usize..70, 1..7),
-        (0usize..7, 0usize..60),
-    )
-        .prop_map(|(finished, live, caret)| Step::Draw { finished, live, caret });
+    let draw =
+        (prop::collection::vec(0usize..90, 0..3), prop::collection::vec(0usize..70, 1..7), (0usize..7, 0usize..60))
+            .prop_map(|(finished, live, caret)| Step::Draw { finished, live, caret });
     let resize = (10usize..60, 4usize..20).prop_map(|(columns, rows)| Step::Resize { columns, rows });
     prop_oneof![3 => draw, 2 => resize]
 }

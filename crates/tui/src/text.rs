@@ -34,9 +34,8 @@ pub fn clean(text: &str) -> String {
     while let Some(c) = rest.next() {
         match c {
             '\t' => out.push_str(TAB),
-            '\n' => out.push('\n'),
             '\r' if rest.peek() == Some(&'\n') => {}
-            '\r' => out.push('\n'),
+            '\n' | '\r' => out.push('\n'),
             '\u{1b}' => skip_sequence(&mut rest),
             c if c.is_control() || is_override(c) => {}
             c => out.push(c),
@@ -132,16 +131,13 @@ pub fn wrap(text: &str, first: usize, columns: usize) -> Vec<std::ops::Range<usi
             continue;
         }
         if used + wide > room && at > start {
-            match blank.filter(|(end, _)| *end > start) {
-                Some((end, before)) => {
-                    rows.push(start..end);
-                    start = end + 1;
-                    used -= before + 1;
-                }
-                None => {
-                    rows.push(start..at);
-                    (start, used) = (at, 0);
-                }
+            if let Some((end, before)) = blank.filter(|(end, _)| *end > start) {
+                rows.push(start..end);
+                start = end + 1;
+                used -= before + 1;
+            } else {
+                rows.push(start..at);
+                (start, used) = (at, 0);
             }
             (room, blank) = (columns, None);
             if used + wide > room && at > start {

@@ -197,8 +197,8 @@ fn built_in(base: Base, token: Token) -> Option<Colour> {
         Token::Suggestion | Token::Permission | Token::RateLimitFill | Token::Ide => {
             shade((150, 170, 255), (60, 80, 200), if light { ansi(4) } else { ansi(12) })
         }
-        Token::Remember | Token::LabelYou => pick(ansi(12), ansi(4)),
-        Token::Success => pick(ansi(10), ansi(2)),
+        Token::Remember | Token::LabelYou | Token::CodeName => pick(ansi(12), ansi(4)),
+        Token::Success | Token::CodeString => pick(ansi(10), ansi(2)),
         Token::Error => pick(ansi(9), ansi(1)),
         Token::Warning | Token::FastMode => pick(ansi(11), ansi(3)),
         Token::Merged | Token::AutoAccept => shade((175, 135, 255), (110, 60, 190), ansi(5)),
@@ -216,9 +216,7 @@ fn built_in(base: Base, token: Token) -> Option<Colour> {
         Token::MemoryBackground => shade((40, 44, 56), (232, 238, 250), ansi(8)),
         Token::SelectionBackground => shade((38, 79, 120), (173, 214, 255), ansi(4)),
         Token::CodeKeyword => pick(ansi(13), ansi(5)),
-        Token::CodeString => pick(ansi(10), ansi(2)),
         Token::CodeNumber => pick(ansi(14), ansi(6)),
-        Token::CodeName => pick(ansi(12), ansi(4)),
     }
 }
 

@@ -160,10 +160,8 @@ impl Dialog {
     pub fn rows(&self, session: &Session, theme: &Theme, columns: usize) -> (Vec<Line>, Option<(usize, usize)>) {
         let accent = theme.fg(Token::Permission);
         let faint = theme.fg(Token::Inactive);
-        let mut rows = vec![
-            Line::styled("─".repeat(columns), accent),
-            Line::styled(self.title(session), accent.bold()),
-        ];
+        let mut rows =
+            vec![Line::styled("─".repeat(columns), accent), Line::styled(self.title(session), accent.bold())];
         let preview = self.preview(session, theme, columns.saturating_sub(2));
         let cut = preview.len().saturating_sub(PREVIEW);
         for line in preview.iter().take(PREVIEW) {
@@ -180,7 +178,9 @@ impl Dialog {
             rows.extend(Line::styled(text::clean(reason), faint).wrapped(columns, 0));
         }
         if let Some(path) = &self.request.blocked_path {
-            rows.extend(Line::styled(format!("Outside the permitted places: {}", text::clean(path)), faint).wrapped(columns, 0));
+            rows.extend(
+                Line::styled(format!("Outside the permitted places: {}", text::clean(path)), faint).wrapped(columns, 0),
+            );
         }
         for (index, choice) in self.choices.iter().enumerate() {
             let chosen = index == self.chosen;
@@ -274,7 +274,9 @@ mod tests {
         // [TST-240]
         let suggestions = json!([{"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "cargo test:*"}],
                                   "behavior": "allow", "destination": "localSettings"}]);
-        let dialog = dialog(json!({"tool_name": "Bash", "input": {"command": "cargo test"}, "permission_suggestions": suggestions}));
+        let dialog = dialog(
+            json!({"tool_name": "Bash", "input": {"command": "cargo test"}, "permission_suggestions": suggestions}),
+        );
         let rows = texts(&dialog);
         assert!(rows.contains(&"  cargo test".to_owned()), "{rows:?}");
         let all = rows.join(" ");
@@ -285,7 +287,10 @@ mod tests {
     #[test]
     fn a_scope_that_cannot_be_told_is_not_offered() {
         // [TST-240]
-        for suggestion in [json!({"type": "novel"}), json!({"type": "addRules", "behavior": "allow", "destination": "moon", "rules": []})] {
+        for suggestion in [
+            json!({"type": "novel"}),
+            json!({"type": "addRules", "behavior": "allow", "destination": "moon", "rules": []}),
+        ] {
             let dialog = dialog(json!({"tool_name": "Bash", "permission_suggestions": [suggestion]}));
             assert_eq!(dialog.choices, [Choice::Yes, Choice::No]);
         }

@@ -184,8 +184,11 @@ impl App {
         }
         self.session.cwd.clone_from(&init.cwd);
         if self.session.commands.is_empty() {
-            let command =
-                |name: &String| SlashCommand { name: name.clone(), description: String::new(), argument_hint: String::new() };
+            let command = |name: &String| SlashCommand {
+                name: name.clone(),
+                description: String::new(),
+                argument_hint: String::new(),
+            };
             self.session.commands = init.slash_commands.iter().map(command).collect();
         }
     }
@@ -228,7 +231,8 @@ impl App {
 
     fn delta(&mut self, delta: Option<Delta<'_>>) {
         let (Some(delta), Some(turn)) = (delta, &mut self.turn) else { return };
-        let size = [&delta.text, &delta.thinking, &delta.partial_json].into_iter().flatten().map(|t| t.len()).sum::<usize>();
+        let size =
+            [&delta.text, &delta.thinking, &delta.partial_json].into_iter().flatten().map(|t| t.len()).sum::<usize>();
         // An estimate until the provider counts.
         turn.tokens_now += (size as u64).div_ceil(4);
         if let Some(text) = delta.text {
@@ -266,10 +270,8 @@ impl App {
                         self.reply_part(part);
                     }
                 }
-                "thinking" => {
-                    if !block.thinking.trim().is_empty() {
-                        self.transcript.add(Kind::Thinking, &block.thinking);
-                    }
+                "thinking" if !block.thinking.trim().is_empty() => {
+                    self.transcript.add(Kind::Thinking, &block.thinking);
                 }
                 "tool_use" => self.call(block),
                 _ => {}
@@ -436,7 +438,8 @@ impl App {
                 self.note(&content, token);
             }
             SystemBody::SessionWritesLost { error_code, .. } => {
-                let text = format!("The transcript cannot be written ({error_code}). What happens now is not recorded.");
+                let text =
+                    format!("The transcript cannot be written ({error_code}). What happens now is not recorded.");
                 self.note(&text, Token::Error);
             }
             // Told by what follows them: a result, a state, a hook's own message.
@@ -506,7 +509,8 @@ impl App {
             self.session.mode = mode;
         }
         if let Some(commands) = body.get("commands").and_then(Value::as_array) {
-            let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let text =
+                |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
             self.session.commands = commands
                 .iter()
                 .map(|value| SlashCommand {

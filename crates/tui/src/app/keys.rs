@@ -507,7 +507,9 @@ impl App {
                     self.decide(Choice::YesAlways);
                 }
             }
-            Match::Action(action @ (Action::Redraw | Action::ToggleTranscript | Action::ToggleTodos | Action::Suspend)) => {
+            Match::Action(
+                action @ (Action::Redraw | Action::ToggleTranscript | Action::ToggleTodos | Action::Suspend),
+            ) => {
                 self.act(action, key);
             }
             Match::Action(_) | Match::Prefix | Match::None => {}

@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn commands_match_fuzzily_and_best_first() {
-        let command = |name: &str| SlashCommand { name: name.into(), description: "d".into(), argument_hint: String::new() };
+        let command =
+            |name: &str| SlashCommand { name: name.into(), description: "d".into(), argument_hint: String::new() };
         let known = [command("context"), command("compact"), command("help")];
         let names: Vec<String> = commands("cpt", &known).into_iter().map(|item| item.text).collect();
         assert_eq!(names, ["/compact"]);

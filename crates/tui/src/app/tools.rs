@@ -6,6 +6,7 @@ use crate::text;
 use crate::theme::{Theme, Token};
 use serde::Deserialize;
 use serde_json::Value;
+use std::fmt::Write;
 
 use super::session::Session;
 
@@ -56,7 +57,10 @@ pub fn label(tool: &str, input: &Value, session: &Session) -> Label {
         "Skill" => ("Skill", field(input, "skill").to_owned()),
         "Agent" | "Task" => {
             let kind = field(input, "subagent_type");
-            return Label { name: if kind.is_empty() { "Agent" } else { kind }.into(), argument: field(input, "description").into() };
+            return Label {
+                name: if kind.is_empty() { "Agent" } else { kind }.into(),
+                argument: field(input, "description").into(),
+            };
         }
         _ => return Label { name: other_name(tool), argument: shorten(&compact(input)) },
     };
@@ -75,7 +79,7 @@ fn search_argument(input: &Value, session: &Session) -> String {
     for name in ["path", "glob", "type"] {
         let value = field(input, name);
         if !value.is_empty() {
-            text.push_str(&format!(", {name}: \"{}\"", session.short_path(value)));
+            write!(text, ", {name}: \"{}\"", session.short_path(value)).ok();
         }
     }
     text
@@ -229,7 +233,12 @@ pub fn hunks_of(detail: &Value) -> Vec<Hunk> {
             };
             new += usize::from(sign != Sign::Removed);
             old += usize::from(sign != Sign::Added);
-            rows.push(diff::Row { sign, number, text: line.get(1..).unwrap_or_default().to_owned(), marks: Vec::new() });
+            rows.push(diff::Row {
+                sign,
+                number,
+                text: line.get(1..).unwrap_or_default().to_owned(),
+                marks: Vec::new(),
+            });
         }
         diff::mark_words(&mut rows);
         rows
@@ -289,7 +298,10 @@ mod tests {
         assert_eq!(shown("Read", json!({"file_path": "/work/src/a.rs"})), "● Read(src/a.rs)");
         assert_eq!(shown("Read", json!({"file_path": "/workshop/a.rs"})), "● Read(/workshop/a.rs)");
         assert_eq!(shown("Bash", json!({"command": "# note\nrm -rf x"})), "● Bash(# note\n      rm -rf x)");
-        assert_eq!(shown("Grep", json!({"pattern": "x", "path": "/work/src"})), "● Search(pattern: \"x\", path: \"src\")");
+        assert_eq!(
+            shown("Grep", json!({"pattern": "x", "path": "/work/src"})),
+            "● Search(pattern: \"x\", path: \"src\")"
+        );
         assert_eq!(shown("mcp__slack__send", json!({"to": "a"})), "● slack - send (MCP)(to: \"a\")");
         assert_eq!(shown("TodoWrite", json!({"todos": []})), "● Update todos");
         assert_eq!(shown("Bash", json!({"command": "a\u{1b}[2Jb"})), "● Bash(ab)");
@@ -301,7 +313,7 @@ mod tests {
         let shown = |outcome: &Outcome| texts(&result("Bash", &json!({}), outcome, &Theme::default(), 80));
         assert_eq!(shown(&outcome("a\nb\n", false)), ["  ⎿ a", "    b"]);
         assert_eq!(shown(&outcome("", false)), ["  ⎿ (no output)"]);
-        let long: String = (1..=9).map(|n| format!("{n}\n")).collect();
+        let long = "line\n".repeat(9);
         assert_eq!(shown(&outcome(&long, false))[4], "    … +5 lines (ctrl+o to expand)");
         assert_eq!(shown(&outcome("<tool_use_error>bad</tool_use_error>", true)), ["  ⎿ bad"]);
     }

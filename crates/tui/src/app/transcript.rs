@@ -4,6 +4,7 @@ use crate::style::{Line, Style};
 use crate::text;
 use crate::theme::{Theme, Token};
 use std::collections::VecDeque;
+use std::fmt::Write;
 
 /// Bytes that are kept.
 const LIMIT: usize = 8 * 1024 * 1024;
@@ -41,7 +42,7 @@ impl Transcript {
         }
         let mut kept = text::clean(&text[..end]);
         if end < text.len() {
-            kept.push_str(&format!("\n… {} more bytes", text.len() - end));
+            write!(kept, "\n… {} more bytes", text.len() - end).ok();
         }
         self.bytes += kept.len();
         self.entries.push_back(Entry { kind, text: kept });

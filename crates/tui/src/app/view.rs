@@ -211,9 +211,8 @@ impl App {
 
     fn help_rows(&self) -> Vec<Line> {
         let theme = &self.preferences.theme;
-        let mut rows = vec![
-            faint("/ commands · @ files · \\ enter or shift+enter for a new line · ↑ earlier prompts", theme),
-        ];
+        let mut rows =
+            vec![faint("/ commands · @ files · \\ enter or shift+enter for a new line · ↑ earlier prompts", theme)];
         let shown = [
             Action::Cancel,
             Action::CycleMode,
@@ -253,7 +252,8 @@ impl App {
             (Some((text, _)), _) => Line::styled(text.clone(), theme.fg(Token::Warning)),
             (None, Some(text)) => {
                 let cycle = self.preferences.bindings.keys_of(Action::CycleMode).unwrap_or_default();
-                Line::styled(text, theme.fg(self.border())).and(format!(" ({cycle} to cycle)"), theme.fg(Token::Inactive))
+                Line::styled(text, theme.fg(self.border()))
+                    .and(format!(" ({cycle} to cycle)"), theme.fg(Token::Inactive))
             }
             (None, None) if self.editor.is_empty() && !self.is_busy() => faint("? for shortcuts", theme),
             (None, None) => Line::new(),

@@ -24,8 +24,14 @@ fn text(text: &str, keys: &str) -> String {
 fn motions() {
     // [TST-233]
     let at = |keys| after("foo.bar baz\n  next line", keys).1;
-    assert_eq!([at("w"), at("W"), at("e"), at("3l"), at("$"), at("jj"), at("j^"), at("G")], [3, 8, 2, 3, 11, 12, 14, 23]);
-    assert_eq!([at("wwb"), at("$b"), at("$B"), at("fb"), at("tb"), at("fb;"), at("$Fb"), at("fb;,")], [3, 8, 8, 4, 3, 8, 8, 4]);
+    assert_eq!(
+        [at("w"), at("W"), at("e"), at("3l"), at("$"), at("jj"), at("j^"), at("G")],
+        [3, 8, 2, 3, 11, 12, 14, 23]
+    );
+    assert_eq!(
+        [at("wwb"), at("$b"), at("$B"), at("fb"), at("tb"), at("fb;"), at("$Fb"), at("fb;,")],
+        [3, 8, 8, 4, 3, 8, 8, 4]
+    );
     assert_eq!([at("Ggg"), at("jk"), at("$0")], [0, 0, 0]);
 }
 

@@ -173,12 +173,28 @@ static LANGUAGES: &[Language] = &[
         keywords: "from run cmd label expose env add copy entrypoint volume user workdir arg onbuild stopsignal healthcheck shell as",
         ..HASHED
     },
-    Language { names: "makefile make mk cmake just", keywords: "include define endef ifeq ifneq ifdef ifndef else endif export if endif function foreach set", ..HASHED },
-    Language { names: "hcl terraform tf nix", comments: &["#", "//"], block: Some(("/*", "*/")), keywords: "resource variable output module provider data locals terraform true false null let in with if then else inherit rec import", ..PLAIN },
+    Language {
+        names: "makefile make mk cmake just",
+        keywords: "include define endef ifeq ifneq ifdef ifndef else endif export if endif function foreach set",
+        ..HASHED
+    },
+    Language {
+        names: "hcl terraform tf nix",
+        comments: &["#", "//"],
+        block: Some(("/*", "*/")),
+        keywords: "resource variable output module provider data locals terraform true false null let in with if then else inherit rec import",
+        ..PLAIN
+    },
     Language {
         names: "zig",
         keywords: "align allowzero and anytype asm async await break catch comptime const continue defer else enum errdefer error export extern false fn for if inline null opaque or orelse packed pub return struct suspend switch test true try undefined union unreachable usingnamespace var volatile while",
         ..C_LIKE
     },
-    Language { names: "proto protobuf graphql gql thrift", comments: &["//", "#"], block: Some(("/*", "*/")), keywords: "syntax package import message enum service rpc returns option repeated optional required oneof map type query mutation subscription interface union input schema scalar fragment on struct", ..PLAIN },
+    Language {
+        names: "proto protobuf graphql gql thrift",
+        comments: &["//", "#"],
+        block: Some(("/*", "*/")),
+        keywords: "syntax package import message enum service rpc returns option repeated optional required oneof map type query mutation subscription interface union input schema scalar fragment on struct",
+        ..PLAIN
+    },
 ];

@@ -255,12 +255,17 @@ fn read_csi(bytes: &[u8]) -> Read {
     let len = at + 1;
     match (body, last) {
         (b"200", b'~') => Read::PasteBegins(len),
-        (b"201", b'~') => Read::Done(len, None),
         (b"", b'I') => Read::Done(len, Some(Input::Focus(Focus::Gained))),
         (b"", b'O') => Read::Done(len, Some(Input::Focus(Focus::Lost))),
         // An old mouse report: three more bytes.
-        (b"", b'M') => if bytes.len() < len + 3 { Read::Wait } else { Read::Done(len + 3, None) },
-        ([b'<', ..], b'M' | b'm') => Read::Done(len, None),
+        (b"", b'M') => {
+            if bytes.len() < len + 3 {
+                Read::Wait
+            } else {
+                Read::Done(len + 3, None)
+            }
+        }
+        (b"201", b'~') | ([b'<', ..], b'M' | b'm') => Read::Done(len, None),
         ([b'?' | b'>' | b'=', ..], _) | (_, b'R' | b'c' | b'n' | b't') => Read::Done(len, report(&bytes[1..len])),
         (_, b'u') => Read::Done(len, kitty(body)),
         (_, b'~') => Read::Done(len, numbered(body)),

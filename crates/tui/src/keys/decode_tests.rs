@@ -85,8 +85,25 @@ fn a_large_paste_in_small_pieces_stays_linear() {
 
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let known: Vec<&'static [u8]> = vec![
-        b"\x1b", b"\x1b[A", b"\x1b[1;5C", b"\x1bOP", b"\x1b[13;2u", b"\x1b[200~", b"\x1b[201~", b"\x1b[I", b"\x1b[<0;1;2M",
-        b"\x1b]11;rgb:0/0/0\x07", b"a", b"\r", "日".as_bytes(), b"\xff", b"\x1b[", b"\x03", b"\x1b[M", b"\x1bP", b"[201~",
+        b"\x1b",
+        b"\x1b[A",
+        b"\x1b[1;5C",
+        b"\x1bOP",
+        b"\x1b[13;2u",
+        b"\x1b[200~",
+        b"\x1b[201~",
+        b"\x1b[I",
+        b"\x1b[<0;1;2M",
+        b"\x1b]11;rgb:0/0/0\x07",
+        b"a",
+        b"\r",
+        "日".as_bytes(),
+        b"\xff",
+        b"\x1b[",
+        b"\x03",
+        b"\x1b[M",
+        b"\x1bP",
+        b"[201~",
     ];
     prop::collection::vec(prop::sample::select(known), 0..14).prop_map(|parts| parts.concat())
 }

@@ -85,6 +85,6 @@ pub(super) fn parse_chord(text: &str) -> Option<Vec<Key>> {
 }
 
 /// As shown in hints: `ctrl+x ctrl+k`.
-pub fn show_chord(keys: &[Key]) -> String {
+pub(super) fn show_chord(keys: &[Key]) -> String {
     keys.iter().map(Key::to_string).collect::<Vec<_>>().join(" ")
 }

@@ -230,8 +230,7 @@ fn bracketed(text: &str, at: usize, around: bool, (open, close): (char, char)) -
 
 /// Upper case becomes lower case and the other way round.
 pub(super) fn flipped(text: &str) -> String {
-    let flip = |c: char| -> String {
-        if c.is_uppercase() { c.to_lowercase().collect() } else { c.to_uppercase().collect() }
-    };
+    let flip =
+        |c: char| -> String { if c.is_uppercase() { c.to_lowercase().collect() } else { c.to_uppercase().collect() } };
     text.chars().map(flip).collect()
 }
