@@ -79,7 +79,8 @@ pub(crate) fn interactive(args: Args, around: &Surroundings) -> Result<tui::Star
     conflicts(&args, false)?;
     if args.resume.as_deref() == Some("") {
         return Err(Refusal::Usage(
-            "Error: choosing a session from a list is not available yet; use -c, or --resume with an id or title".into(),
+            "Error: choosing a session from a list is not available yet; use -c, or --resume with an id or title"
+                .into(),
         ));
     }
     let cwd = sys::launch::cwd(&around.env).map_err(|error| Refusal::Startup {
@@ -90,6 +91,7 @@ pub(crate) fn interactive(args: Args, around: &Surroundings) -> Result<tui::Star
     let mut options = options(args, around, &cwd)?;
     options.partial_messages = true;
     options.multi_turn = true;
+    options.tell_history = true;
     options.permission_prompt_tool.get_or_insert_with(|| "stdio".into());
     if around.env.non_empty("CLAUDE_CODE_ENTRYPOINT").is_none() {
         options.entrypoint = "cli".into();

@@ -105,8 +105,8 @@ fn escape_stops_a_reply_and_keeps_what_there_is() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("go\r");
-    // The message starts, its block starts, its text comes; the end never does.
-    gate.open_for(3);
+    // The message starts, its block starts, a ping and its text come; the end never does.
+    gate.open_for(4);
     terminal.wait_for("First");
     terminal.send("\x1b");
     let screen = terminal.wait_for("Interrupted");

@@ -8,6 +8,7 @@ mod cassette;
 mod conversation;
 mod lore;
 mod prompt;
+mod replay;
 mod toolbox;
 
 use crate::agents::recover::{self, Owed};
@@ -241,7 +242,7 @@ impl Opening {
     fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: Out) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
         let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
-        let host = Host::new(out.stream, session_id.clone());
+        let host = Host::new(out.stream.clone(), session_id.clone());
         let desk = Desk::new(host.clone(), self.host_flags().session_state);
         let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.asked.hooks.take().unwrap_or_default()));
         let own_hooks = Own { host: host_hooks.layer(), ..self.own_hooks() };
@@ -256,6 +257,9 @@ impl Opening {
         let owed = self.owed();
         let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
         let restored = self.conversation.loaded.as_mut().map(resume::restore);
+        if let Some(restored) = restored.as_ref().filter(|_| self.options.tell_history) {
+            replay::tell(restored, &out.stream, &session_id);
+        }
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();

@@ -15,6 +15,7 @@ pub mod tools;
 pub mod transcript;
 pub mod view;
 
+use crate::editor::vim::Vim;
 use crate::editor::{Editor, Submission};
 use crate::keys::bindings::Bindings;
 use crate::keys::{Focus, Key};
@@ -144,6 +145,11 @@ pub struct App {
     pub editor: Editor,
     pub session: Session,
     pub overlay: Option<Overlay>,
+    /// The engine has said what it can do.
+    pub is_ready: bool,
+    /// The request it answers then.
+    greeting: Option<String>,
+    vim: Option<Vim>,
     recall: Recall,
     search: Option<Search>,
     menu: Option<Menu>,
@@ -169,6 +175,7 @@ pub struct App {
 
 impl App {
     pub fn new(preferences: Preferences, size: Size, session: Session) -> Self {
+        let vim = preferences.vim.then(Vim::default);
         Self {
             preferences,
             size,
@@ -176,6 +183,9 @@ impl App {
             editor: Editor::new(),
             session,
             overlay: None,
+            is_ready: false,
+            greeting: None,
+            vim,
             recall: Recall::default(),
             search: None,
             menu: None,
@@ -249,7 +259,7 @@ impl App {
 
     /// Asks the engine for what it can do.
     pub fn initialize(&mut self) {
-        self.control(&serde_json::json!({"subtype": "initialize"}));
+        self.greeting = Some(self.control(&serde_json::json!({"subtype": "initialize"})));
     }
 
     /// The title of the window.

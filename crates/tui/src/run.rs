@@ -63,6 +63,8 @@ struct Interface {
     /// The picture is older than the state.
     dirty: bool,
     follows_background: bool,
+    /// Sent once the session stands and has told what it continues.
+    prompt: Option<String>,
 }
 
 /// Why the loop ends.
@@ -77,6 +79,8 @@ impl Interface {
     fn open(start: &Start) -> io::Result<Self> {
         let env = &start.boot.env;
         let tty = Tty::open()?;
+        // Before the terminal is changed: from here on every end puts it back.
+        let (signals, terminal_signals) = (Signals::listen()?, TerminalSignals::listen()?);
         restore_on_panic();
         let mut preferences = start.preferences.clone();
         if preferences.theme.base() == theme::Base::Dark && env.non_empty("COLORFGBG").is_some_and(is_light) {
@@ -120,12 +124,13 @@ impl Interface {
             decoder: Decoder::new(),
             bytes,
             outside,
-            signals: Signals::listen()?,
-            terminal_signals: TerminalSignals::listen()?,
+            signals,
+            terminal_signals,
             began: now,
             drawn_at: now,
             dirty: false,
             follows_background: start.follows_background,
+            prompt: None,
         })
     }
 
@@ -140,9 +145,7 @@ impl Interface {
         };
         self.outside.connect(commands.clone());
         self.app.initialize();
-        if let Some(prompt) = start.prompt.filter(|prompt| !prompt.trim().is_empty()) {
-            self.app.submit(Submission::plain(prompt));
-        }
+        self.prompt = start.prompt.filter(|prompt| !prompt.trim().is_empty());
         let effects = self.app.update(Input::Tick);
         let mut end = self.perform(effects).await;
         while end.is_none() {
@@ -239,10 +242,14 @@ impl Interface {
             if let Some(end) = self.update(Input::Event(event)).await {
                 return Some(end);
             }
-            next = events.try_recv().ok();
+            next = events.try_recv();
         }
         if let Some(event) = next {
             return self.update(Input::Event(event)).await;
+        }
+        if let Some(prompt) = self.prompt.take_if(|_| self.app.is_ready) {
+            self.app.submit(Submission::plain(prompt));
+            return self.update(Input::Tick).await;
         }
         None
     }

@@ -251,8 +251,9 @@ fn check(steps: &[Step]) -> Result<(), TestCaseError> {
             Step::Resize { columns, rows } => {
                 size = Size { columns: *columns, rows: *rows };
                 bench.resize(*columns, *rows);
-                // The terminal pushed the beginning of the live region into its scrollback, out of reach.
-                overflowed |= bench.screen.cursor().0 < bench.surface.rows_above();
+                // At the top of the screen the terminal pushes the beginning of rows into its scrollback, out of reach.
+                let drawn: usize = bench.surface.rows.iter().map(|row| text::rows_of(&row.text, size.columns)).sum();
+                overflowed |= bench.screen.cursor().0 < drawn;
                 // The cursor stands where a row was broken: a row may stay behind.
                 let at = bench.surface.at;
                 overflowed |= at.column % size.columns <= SLACK && at.column >= size.columns;

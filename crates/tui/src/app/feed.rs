@@ -161,6 +161,11 @@ impl App {
             Event::Control(line) => self.control_line(&line),
             Event::Notice(text) => self.note(&text, Token::Warning),
             Event::Fault(text) => self.note(&text, Token::Error),
+            Event::Refused(error) => {
+                self.note(&error.message, Token::Error);
+                self.effects.push(super::Effect::Exit);
+            }
+            Event::Mirror(_) => {}
         }
     }
 
@@ -310,11 +315,12 @@ impl App {
     }
 
     fn user(&mut self, message: &User) {
-        if message.parent_tool_use_id.is_some() || message.is_replay {
+        if message.parent_tool_use_id.is_some() {
             return;
         }
         let Ok(Body { content }) = serde_json::from_str(message.message.get()) else { return };
         let blocks = match content {
+            Content::Text(text) if message.is_replay => return self.earlier_prompt(&text),
             Content::Text(text) => return self.injected(&text),
             Content::Blocks(blocks) => blocks,
         };
@@ -326,10 +332,20 @@ impl App {
                     let outcome = Outcome { text: result_text(&block.content), is_error: block.is_error, detail };
                     self.settled(&block.tool_use_id, &outcome);
                 }
+                "text" if message.is_replay => self.earlier_prompt(&block.text),
                 "text" => self.injected(&block.text),
                 _ => {}
             }
         }
+    }
+
+    /// A prompt of a resumed conversation. What programs put there begins with a tag.
+    fn earlier_prompt(&mut self, text: &str) {
+        if text.starts_with("[Request interrupted") || text.starts_with('<') {
+            return;
+        }
+        self.print_held();
+        self.print_prompt(text);
     }
 
     /// Text the engine put into the conversation.
@@ -497,6 +513,10 @@ impl App {
     }
 
     fn answered(&mut self, response: &Value) {
+        if response.get("request_id").and_then(Value::as_str) == self.greeting.as_deref() {
+            self.greeting = None;
+            self.is_ready = true;
+        }
         if let Some(error) = response.get("error").and_then(Value::as_str) {
             // What an engine does not know is not offered; everything else is worth telling.
             if response.get("error_code").and_then(Value::as_str) != Some("unsupported_request") {

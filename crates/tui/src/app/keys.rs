@@ -8,6 +8,7 @@ use super::spinner::Waits;
 use super::transcript::Pager;
 use super::{App, Armed, Effect, Overlay};
 use crate::editor::Editor;
+use crate::editor::vim::Handled;
 use crate::keys::bindings::{Action, Context, Match};
 use crate::keys::{Code, Key, Mods};
 use serde_json::json;
@@ -22,6 +23,9 @@ impl App {
     pub(super) fn key(&mut self, key: Key) {
         if self.dialogs.front().is_some() && self.overlay.is_none() {
             return self.dialog_key(key);
+        }
+        if self.vim_key(key) {
+            return;
         }
         let contexts = self.contexts();
         self.chord.push(key);
@@ -40,6 +44,25 @@ impl App {
                 }
             }
         }
+    }
+
+    /// Whether vim took the key: only where the prompt is edited, and never the keys that have their own meaning there.
+    fn vim_key(&mut self, key: Key) -> bool {
+        let editing = self.search.is_none() && self.overlay.is_none() && self.chord.is_empty();
+        let Some(vim) = self.vim.as_mut().filter(|_| editing && self.menu.is_none()) else { return false };
+        if vim.is_idle() && key == Key::char('/') && !self.editor.is_empty() {
+            self.start_search();
+            return true;
+        }
+        if vim.is_idle() && self.editor.is_empty() && matches!(key.text(), Some('?' | '/')) {
+            vim.reset();
+            return false;
+        }
+        if vim.key(&mut self.editor, key) == Handled::No {
+            return false;
+        }
+        self.after_edit();
+        true
     }
 
     fn contexts(&self) -> Vec<Context> {
@@ -327,6 +350,9 @@ impl App {
         }
         self.menu = None;
         let submission = self.editor.take();
+        if let Some(vim) = &mut self.vim {
+            vim.reset();
+        }
         if submission.expanded.trim().is_empty() {
             return;
         }

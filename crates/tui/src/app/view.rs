@@ -258,6 +258,14 @@ impl App {
             (None, None) if self.editor.is_empty() && !self.is_busy() => faint("? for shortcuts", theme),
             (None, None) => Line::new(),
         };
+        let left = match &self.vim {
+            Some(vim) if self.hint.is_none() => {
+                let mut line = faint(format!("-- {} -- ", vim.mode().name()), theme);
+                line.append(left);
+                line
+            }
+            Some(_) | None => left,
+        };
         let mut facts = Vec::new();
         match self.session.background.len() {
             0 => {}

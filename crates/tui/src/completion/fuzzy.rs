@@ -9,7 +9,7 @@ pub fn score(query: &str, candidate: &str) -> Option<i32> {
     let bytes = candidate.as_bytes();
     let name_start = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
     // In the name alone when it is there, else over the whole path.
-    let in_name = walk(query.as_bytes(), bytes, name_start).map(|score| score + 40);
+    let in_name = walk(query.as_bytes(), bytes, name_start).map(|score| score + 15);
     let score = in_name.or_else(|| walk(query.as_bytes(), bytes, 0))?;
     Some(score - (bytes.len() / 8) as i32)
 }

@@ -89,6 +89,11 @@ impl Vim {
         self.mode
     }
 
+    /// In normal mode, with no command begun.
+    pub fn is_idle(&self) -> bool {
+        self.mode == Mode::Normal && self.pending.is_empty()
+    }
+
     /// The selection, as a range of the text.
     pub fn selection(&self, editor: &Editor) -> Option<Range<usize>> {
         match self.mode {

@@ -46,7 +46,7 @@ impl Outside {
         match effect {
             Effect::Submit(prompt) => {
                 if let Some(content) = content(&prompt) {
-                    let prompt = engine::Prompt { content, uuid: None, query: true };
+                    let prompt = engine::Prompt { by_human: true, ..engine::Prompt::new(content) };
                     self.send(Command::Submit(prompt)).await;
                 }
             }
