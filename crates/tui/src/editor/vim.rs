@@ -135,9 +135,8 @@ impl Vim {
                 return if selecting { Handled::Yes } else { Handled::No };
             }
             Code::Char(c) if key.mods.is_none() => c,
-            Code::Left => 'h',
+            Code::Left | Code::Backspace => 'h',
             Code::Right => 'l',
-            Code::Backspace => 'h',
             Code::Home => '0',
             Code::End => '$',
             _ => return Handled::No,
@@ -177,8 +176,8 @@ impl Vim {
             'i' | 'a' | 'I' | 'A' | 'o' | 'O' => self.start_insert(editor, first),
             'x' | 'X' | 's' | 'S' | 'D' | 'C' | 'Y' => self.shorthand(editor, count.unwrap_or(1), first),
             'p' | 'P' => self.put(editor, first),
-            'J' => self.join(editor),
-            '~' => self.flip(editor),
+            'J' => join(editor),
+            '~' => flip(editor),
             'u' => {
                 editor.undo();
             }
@@ -193,7 +192,7 @@ impl Vim {
             }
             'r' => {
                 let Some(with) = rest.chars().nth(1) else { return Parsed::Incomplete };
-                self.replace_char(editor, with);
+                replace_char(editor, with);
             }
             _ => return self.moved(editor, count.unwrap_or(1), rest),
         }
@@ -269,20 +268,15 @@ impl Vim {
                 let what = chars.next().ok_or(Parsed::Incomplete)?;
                 let find = Find { kind: FindKind::parse(first), what };
                 self.find = Some(find);
-                find.go(text, from, count).ok_or(Parsed::Nonsense).and_then(|at| self.found(find, at))
+                find.go(text, from, count).map(|at| found(find, at)).ok_or(Parsed::Nonsense)
             }
             ';' | ',' => {
                 let find = self.find.ok_or(Parsed::Nonsense)?;
                 let find = if first == ',' { find.reversed() } else { find };
-                find.go(text, from, count).ok_or(Parsed::Nonsense).and_then(|at| self.found(find, at))
+                find.go(text, from, count).map(|at| found(find, at)).ok_or(Parsed::Nonsense)
             }
             _ => Err(Parsed::Nonsense),
         }
-    }
-
-    #[expect(clippy::unused_self, reason = "reads as part of target")]
-    fn found(&self, find: Find, at: usize) -> Result<Target, Parsed> {
-        Ok(Target { at, inclusive: find.is_forward(), shape: Shape::Chars })
     }
 
     // Operators.
@@ -428,36 +422,6 @@ impl Vim {
         }
     }
 
-    fn join(&mut self, editor: &mut Editor) {
-        let text = editor.text();
-        let end = motion::line_end(text, editor.cursor());
-        if end == text.len() {
-            return;
-        }
-        let next = text[end + 1..].trim_start_matches([' ', '\t']);
-        let resume = text.len() - next.len();
-        editor.replace(end..resume, " ");
-        editor.left();
-    }
-
-    fn flip(&mut self, editor: &mut Editor) {
-        let from = editor.cursor();
-        let to = motion::right(editor.text(), from);
-        let flipped: String = objects::flipped(&editor.text()[from..to]);
-        if flipped != "\n" && !flipped.is_empty() {
-            editor.replace(from..to, &flipped);
-        }
-    }
-
-    fn replace_char(&mut self, editor: &mut Editor, with: char) {
-        let from = editor.cursor();
-        let to = motion::right(editor.text(), from);
-        if from < to && &editor.text()[from..to] != "\n" {
-            editor.replace(from..to, with.encode_utf8(&mut [0; 4]));
-            editor.left();
-        }
-    }
-
     // Visual modes.
 
     fn visual(&mut self, editor: &mut Editor, count: usize, first: char, keys: &str) -> Parsed {
@@ -521,13 +485,48 @@ impl Vim {
                 let breaks = editor.text()[range.clone()].matches('\n').count().max(1);
                 editor.go(range.start);
                 for _ in 0..breaks {
-                    self.join(editor);
+                    join(editor);
                 }
             }
             _ => return self.moved(editor, count, keys),
         }
         self.mode = Mode::Normal;
         Parsed::Complete
+    }
+}
+
+/// Forward finds take the place itself.
+fn found(find: Find, at: usize) -> Target {
+    Target { at, inclusive: find.is_forward(), shape: Shape::Chars }
+}
+
+fn join(editor: &mut Editor) {
+    let text = editor.text();
+    let end = motion::line_end(text, editor.cursor());
+    if end == text.len() {
+        return;
+    }
+    let next = text[end + 1..].trim_start_matches([' ', '\t']);
+    let resume = text.len() - next.len();
+    editor.replace(end..resume, " ");
+    editor.left();
+}
+
+fn flip(editor: &mut Editor) {
+    let from = editor.cursor();
+    let to = motion::right(editor.text(), from);
+    let flipped: String = objects::flipped(&editor.text()[from..to]);
+    if flipped != "\n" && !flipped.is_empty() {
+        editor.replace(from..to, &flipped);
+    }
+}
+
+fn replace_char(editor: &mut Editor, with: char) {
+    let from = editor.cursor();
+    let to = motion::right(editor.text(), from);
+    if from < to && &editor.text()[from..to] != "\n" {
+        editor.replace(from..to, with.encode_utf8(&mut [0; 4]));
+        editor.left();
     }
 }
 
