@@ -139,7 +139,7 @@ fn a_long_paste_is_folded_and_sent_whole() {
     let server = ModelServer::script([Reply::text("Read.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
-    let text: String = (0..5_000).map(|n| format!("line {n}\r")).collect();
+    let text = (0..5_000).map(|n| format!("line {n}\r")).collect::<Vec<_>>().concat();
     terminal.send(&format!("\x1b[200~{text}\x1b[201~"));
     terminal.wait_for("[Pasted text #1 +5000 lines]");
     terminal.send("\r");
@@ -151,11 +151,14 @@ fn a_long_paste_is_folded_and_sent_whole() {
 #[test]
 fn signals_put_the_terminal_back() {
     // [TST-231]
-    let signals: [(fn(&Terminal), i32); 2] = [(Terminal::terminate, 143), (Terminal::hang_up, 129)];
-    for (send, code) in signals {
+    for (hangs_up, code) in [(false, 143), (true, 129)] {
         let sandbox = Sandbox::new(EXE);
         let terminal = start(&sandbox, &[]);
-        send(&terminal);
+        if hangs_up {
+            terminal.hang_up();
+        } else {
+            terminal.terminate();
+        }
         let (exit, bytes) = terminal.finish();
         assert_eq!(exit, code);
         assert_restored(&bytes);
