@@ -32,6 +32,7 @@ mod step;
 mod structured;
 mod tasks;
 mod turn;
+pub mod workbench;
 
 pub use command::{Command, Commands, Event, Events, Prompt};
 pub use open::open;

@@ -83,7 +83,7 @@ struct Told {
 }
 
 /// Everything known before the parts are made.
-struct Opening {
+pub(crate) struct Opening {
     options: Options,
     env: Env,
     /// Without the settings' own variables.
@@ -111,7 +111,7 @@ struct Opening {
 }
 
 impl Opening {
-    fn new(boot: Boot) -> Result<Self, StartError> {
+    pub(crate) fn new(boot: Boot) -> Result<Self, StartError> {
         let cwd = boot.cwd.canonicalize().map_err(|e| StartError {
             message: format!("The current directory cannot be used: {}: {e}", boot.cwd.display()),
             reason: Some("cwd_unavailable"),
@@ -187,7 +187,7 @@ impl Opening {
         }
     }
 
-    fn notices(&self) -> Vec<String> {
+    pub(crate) fn notices(&self) -> Vec<String> {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
         all.extend(self.agent_notice.clone());
@@ -206,7 +206,7 @@ impl Opening {
         all
     }
 
-    fn build(
+    pub(crate) fn build(
         mut self,
         commands: mpsc::Receiver<crate::Command>,
         events: mpsc::Sender<Event>,
