@@ -90,8 +90,9 @@ impl Workbench {
 
     /// Puts the session away: background work ends, hooks of its end run.
     pub async fn close(self) {
-        let Self { session, mut events, _commands, .. } = self;
+        let Self { mut session, mut events, .. } = self;
         let drain = async { while events.recv().await.is_some() {} };
-        tokio::join!(session.close(), drain);
+        // Listening alone would never end: the session holds the sending side.
+        tokio::select! { () = session.close() => {}, () = drain => {} }
     }
 }
