@@ -47,7 +47,8 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     let command = words.next().unwrap_or_default();
     let rest: Vec<String> = words.collect();
     let is_help = |word: &String| matches!(word.as_str(), "--help" | "-h");
-    if rest.iter().take_while(|word| *word != "--").any(is_help) || matches!(command.as_str(), "help" | "--help" | "-h") {
+    if rest.iter().take_while(|word| *word != "--").any(is_help) || matches!(command.as_str(), "help" | "--help" | "-h")
+    {
         return Ok((USAGE.into(), 0));
     }
     match command.as_str() {
@@ -65,7 +66,8 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
             Err("Error: gimlet does not import from other programs; add the servers with `gimlet mcp add`".into())
         }
         other => {
-            let known = ["add", "add-json", "list", "get", "remove", "login", "logout", "reset-project-choices", "serve"];
+            let known =
+                ["add", "add-json", "list", "get", "remove", "login", "logout", "reset-project-choices", "serve"];
             let meant = crate::nearest::nearest(other, known.into_iter());
             let hint = meant.map(|meant| format!(" Did you mean gimlet mcp {meant}?")).unwrap_or_default();
             Err(format!("error: unknown command '{other}'.{hint}"))
@@ -141,11 +143,9 @@ fn not_ours(server: &Server, name: &str) -> String {
 }
 
 fn ambiguous(name: &str, places: &[Place]) -> String {
-    let lines: String = places
-        .iter()
-        .map(|place| format!("\n  gimlet mcp remove {name} -s {}", place.name()))
-        .collect();
-    format!("MCP server {name} exists in several scopes. Say which one:{lines}")
+    let line = |place: &Place| format!("  gimlet mcp remove {name} -s {}", place.name());
+    let lines: Vec<String> = places.iter().map(line).collect();
+    format!("MCP server {name} exists in several scopes. Say which one:\n{}", lines.join("\n"))
 }
 
 fn reset(words: &Words, env: &Env) -> Result<(String, u8), String> {

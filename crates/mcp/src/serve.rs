@@ -121,12 +121,13 @@ where
             loop {
                 tokio::select! {
                     answer = &mut run => break answer,
-                    read = line.read(), if open => match read? {
-                        Some(next) => line.meanwhile(next, &id, &cancel, &mut queue).await?,
+                    read = line.read(), if open => {
+                        let next = read?;
                         // Nobody reads the answer of a call whose asker has gone.
-                        None => {
-                            open = false;
-                            cancel.cancel();
+                        open = next.is_some();
+                        match next {
+                            Some(next) => line.meanwhile(next, &id, &cancel, &mut queue).await?,
+                            None => cancel.cancel(),
                         }
                     },
                 }
@@ -308,8 +309,8 @@ mod tests {
     }
 
     async fn answers(lines: &[Value]) -> Vec<Value> {
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        raw(&text).await
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        raw(&(lines.join("\n") + "\n")).await
     }
 
     async fn raw(text: &str) -> Vec<Value> {
@@ -338,15 +339,22 @@ mod tests {
         assert_eq!(got[0]["result"]["protocolVersion"], "2025-06-18");
         assert_eq!((&got[1]["id"], &got[1]["result"]), (&json!("a"), &json!({})));
         assert_eq!(got[2]["result"], json!({"content": [{"type": "text", "text": "{\"x\":1}"}], "isError": false}));
-        assert_eq!((&got[3]["error"]["code"], &got[4]["error"]["code"]), (&json!(INVALID_PARAMS), &json!(UNKNOWN_METHOD)));
-        assert_eq!(raw("{nope\n\n7\n").await.iter().map(|e| e["error"]["code"].as_i64().unwrap()).collect::<Vec<_>>(),
-            [PARSE_ERROR, INVALID_REQUEST]);
+        assert_eq!(
+            (&got[3]["error"]["code"], &got[4]["error"]["code"]),
+            (&json!(INVALID_PARAMS), &json!(UNKNOWN_METHOD))
+        );
+        assert_eq!(
+            raw("{nope\n\n7\n").await.iter().map(|e| e["error"]["code"].as_i64().unwrap()).collect::<Vec<_>>(),
+            [PARSE_ERROR, INVALID_REQUEST]
+        );
     }
 
     #[tokio::test]
     async fn a_running_call_can_be_cancelled_and_pings_do_not_wait() {
-        let call = |id: u32, name: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name}});
-        let stop = |id: u32| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+        let call =
+            |id: u32, name: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name}});
+        let stop =
+            |id: u32| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
         let ping = json!({"jsonrpc": "2.0", "id": 7, "method": "ping"});
         let got = answers(&[call(1, "wait"), call(2, "echo"), call(3, "echo"), ping, stop(2), stop(1)]).await;
         let ids: Vec<&Value> = got.iter().map(|answer| &answer["id"]).collect();

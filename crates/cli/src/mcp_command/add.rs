@@ -6,20 +6,14 @@ use super::{Here, shown, vault};
 use config::mcp::{Policy, Variables, check_name, expand};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::io::IsTerminal;
 use sys::Env;
 use wire::mcp::{OAuth, Remote, ServerConfig, Stdio, Transport};
 
 const USAGE: &str = "mcp add [options] <name> <url>, or gimlet mcp add [options] <name> -- <command> [args...]";
-const OPTIONS: [Flag; 7] = [
-    Flag::Scope,
-    Flag::Transport,
-    Flag::Env,
-    Flag::Header,
-    Flag::ClientId,
-    Flag::ClientSecret,
-    Flag::CallbackPort,
-];
+const OPTIONS: [Flag; 7] =
+    [Flag::Scope, Flag::Transport, Flag::Env, Flag::Header, Flag::ClientId, Flag::ClientSecret, Flag::CallbackPort];
 
 pub(super) fn run(rest: Vec<String>, env: &Env) -> Result<(String, u8), String> {
     let words = Words::parse(rest, &OPTIONS)?;
@@ -100,10 +94,9 @@ fn local(words: &Words, command: String, args: Vec<String>) -> Result<Stdio, Str
 fn remote(words: &Words, url: String) -> Result<Remote, String> {
     let mut headers = BTreeMap::new();
     for header in words.all(Flag::Header) {
-        let (name, value) = header
-            .split_once(':')
-            .filter(|(name, _)| !name.trim().is_empty())
-            .ok_or_else(|| format!("error: --header '{}' is not \"Name: value\"", header.split(' ').next().unwrap_or("")))?;
+        let (name, value) = header.split_once(':').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(|| {
+            format!("error: --header '{}' is not \"Name: value\"", header.split(' ').next().unwrap_or(""))
+        })?;
         headers.insert(name.trim().to_owned(), value.trim().to_owned());
     }
     let callback_port = match words.last(Flag::CallbackPort) {
@@ -117,8 +110,11 @@ fn remote(words: &Words, url: String) -> Result<Remote, String> {
     if words.has(Flag::ClientSecret) && client_id.is_none() {
         return Err("error: --client-secret needs --client-id".into());
     }
-    let oauth = (client_id.is_some() || callback_port.is_some())
-        .then(|| OAuth { client_id, callback_port, ..OAuth::default() });
+    let oauth = (client_id.is_some() || callback_port.is_some()).then(|| OAuth {
+        client_id,
+        callback_port,
+        ..OAuth::default()
+    });
     Ok(Remote { url, headers, headers_helper: None, oauth })
 }
 
@@ -128,9 +124,11 @@ fn declare(words: &Words, name: &str, value: Value, env: &Env) -> Result<(String
     let scope = words.scope()?.unwrap_or_default();
     let here = Here::open(env)?;
     if here.servers.exclusive {
-        return Err("Error: cannot add MCP server: enterprise MCP configuration is active and has exclusive control over \
+        return Err(
+            "Error: cannot add MCP server: enterprise MCP configuration is active and has exclusive control over \
                     MCP servers"
-            .into());
+                .into(),
+        );
     }
     let variables = Variables { hidden: &[], project: here.loaded.trust_key.clone() };
     let expanded = expand(&written, &here.loaded.env, variables);
@@ -143,10 +141,11 @@ fn declare(words: &Words, name: &str, value: Value, env: &Env) -> Result<(String
         mcp::auth::keep_client_secret(&vault, name, remote, &secret)
             .map_err(|error| format!("Error: the server was added, but its secret could not be stored: {error}"))?;
     }
-    let mut text = format!("Added {} MCP server {name} to {} config\n{}", written.kind(), scope.name(), summary(&written));
-    text.push_str(&format!("\nFile modified: {}", file.display()));
+    let mut text =
+        format!("Added {} MCP server {name} to {} config\n{}", written.kind(), scope.name(), summary(&written));
+    write!(text, "\nFile modified: {}", file.display()).ok();
     for warning in &expanded.warnings {
-        text.push_str(&format!("\nWarning: {warning}"));
+        write!(text, "\nWarning: {warning}").ok();
     }
     Ok((text, 0))
 }
@@ -182,14 +181,25 @@ mod tests {
     fn command_lines_become_declarations() {
         // [CLI-57]
         let value = made("-e A=1 B=2 srv -- npx -y pkg --scope x").unwrap();
-        assert_eq!(value, serde_json::json!({"type": "stdio", "command": "npx", "args": ["-y", "pkg", "--scope", "x"],
-            "env": {"A": "1", "B": "2"}}));
+        assert_eq!(
+            value,
+            serde_json::json!({"type": "stdio", "command": "npx", "args": ["-y", "pkg", "--scope", "x"],
+            "env": {"A": "1", "B": "2"}})
+        );
         assert_eq!(made("srv https://h/mcp").unwrap()["type"], "http");
         assert_eq!(made("-t sse srv https://h/mcp").unwrap()["type"], "sse");
         let value = made("srv https://h --client-id c --callback-port 8123 -H X:1").unwrap();
         assert_eq!((&value["oauth"]["callbackPort"], &value["headers"]["X"]), (&8123.into(), &"1".into()));
-        for bad in ["srv", "-t ws srv https://h", "-t http srv npx", "-e x srv -- c", "srv https://h --callback-port 0",
-            "srv https://h --client-secret", "-H X:1 srv -- c", "-e A=1 srv https://h"] {
+        for bad in [
+            "srv",
+            "-t ws srv https://h",
+            "-t http srv npx",
+            "-e x srv -- c",
+            "srv https://h --callback-port 0",
+            "srv https://h --client-secret",
+            "-H X:1 srv -- c",
+            "-e A=1 srv https://h",
+        ] {
             assert!(made(bad).is_err(), "{bad}");
         }
     }

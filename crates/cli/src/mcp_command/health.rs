@@ -34,7 +34,8 @@ pub(super) async fn check(servers: &[&Server], cwd: &Path, env: &Env) -> Vec<Hea
     let keyring = Keyring::new(http, env.clone(), Arc::new(vault::Tokens::new(env.clone())));
     let owner = Arc::new(Visitor { cwd: cwd.to_path_buf(), keyring, places });
     let child_env = env.without(SECRET_VARIABLES.iter().copied());
-    let settings = Settings { version: wire::version::COMPAT.to_owned(), ..Settings::from_env(env, child_env, cwd.to_path_buf()) };
+    let settings =
+        Settings { version: wire::version::COMPAT.to_owned(), ..Settings::from_env(env, child_env, cwd.to_path_buf()) };
     let host = Host::new(settings, owner);
     for server in servers.iter().filter(usable) {
         let declared = Declared { name: server.name.clone(), scope: server.scope, config: server.config.clone() };
@@ -43,7 +44,7 @@ pub(super) async fn check(servers: &[&Server], cwd: &Path, env: &Env) -> Vec<Hea
     let limit = host.connect_limit() + Duration::from_secs(1);
     host.settle(limit, |_| true).await;
     let found = servers.iter().map(|server| health(&host, server, limit)).collect();
-    host.close().await;
+    host.shutdown().await;
     found
 }
 

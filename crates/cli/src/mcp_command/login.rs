@@ -59,12 +59,7 @@ pub(super) fn helper_place(server: &Server) -> HelperPlace {
     HelperPlace { cwd: server.root.clone(), foreign: matches!(server.scope, Scope::Project | Scope::Plugin) }
 }
 
-async fn sign_in(
-    server: &Server,
-    remote: &Remote,
-    env: &Env,
-    browser: Option<Browser>,
-) -> Result<Outcome, String> {
+async fn sign_in(server: &Server, remote: &Remote, env: &Env, browser: Option<Browser>) -> Result<Outcome, String> {
     let http = Http::new(env.clone());
     let vault: Arc<dyn mcp::auth::Vault> = Arc::new(vault::Tokens::new(env.clone()));
     let mut headers: Vec<(String, String)> = remote.headers.clone().into_iter().collect();
@@ -99,13 +94,16 @@ impl mcp::auth::Vault for Nothing {
 
 fn tell(name: &str, url: &str, browser: Option<&Browser>, env: &Env) {
     let mut text = format!("To sign in to {name}, open this address:\n\n  {url}\n\n");
-    match browser.map(|browser| browser.open(url, env)) {
-        Some(Ok(())) => text.push_str("A browser should open by itself. "),
-        Some(Err(error)) => text.push_str(&format!("No browser could be started ({error}). ")),
-        None => {}
-    }
+    let opened = match browser.map(|browser| browser.open(url, env)) {
+        Some(Ok(())) => "A browser should open by itself. ".to_owned(),
+        Some(Err(error)) => format!("No browser could be started ({error}). "),
+        None => String::new(),
+    };
+    text.push_str(&opened);
     if std::io::stdin().is_terminal() {
-        text.push_str("If the browser runs on another machine, paste the address it ends up at here and press Enter.\n");
+        text.push_str(
+            "If the browser runs on another machine, paste the address it ends up at here and press Enter.\n",
+        );
     } else {
         text.push('\n');
     }
@@ -145,7 +143,8 @@ fn browser(env: &Env) -> Option<Browser> {
     }
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     // Without a display there is nothing to open, and some openers would start a text browser in our terminal.
-    let has_display = cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|v| env.non_empty(v).is_some());
+    let has_display =
+        cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|v| env.non_empty(v).is_some());
     find(opener, env).filter(|_| has_display).map(|program| Browser { program, args: Vec::new() })
 }
 
@@ -154,7 +153,10 @@ fn find(program: &str, env: &Env) -> Option<PathBuf> {
         return Some(PathBuf::from(program)).filter(|path| path.is_file());
     }
     let path = env.get("PATH")?;
-    path.split(':').filter(|dir| dir.starts_with('/')).map(|dir| PathBuf::from(dir).join(program)).find(|file| file.is_file())
+    path.split(':')
+        .filter(|dir| dir.starts_with('/'))
+        .map(|dir| PathBuf::from(dir).join(program))
+        .find(|file| file.is_file())
 }
 
 impl Browser {

@@ -47,12 +47,14 @@ pub(super) fn run(words: &Words, env: &Env) -> Result<(String, u8), String> {
 
 async fn serve(boot: Boot) -> Result<(), String> {
     let (bench, notices) = Workbench::open(boot).map_err(|error| error.message)?;
-    notices.iter().for_each(|notice| headless::complain(notice));
+    for notice in &notices {
+        headless::complain(notice);
+    }
     let mut tools = Tools { bench };
     let identity = Identity { name: "gimlet", version: wire::version::COMPAT.to_owned(), instructions: None };
     let input = BufReader::new(tokio::io::stdin());
     let served = mcp::serve::run(input, tokio::io::stdout(), &identity, &mut tools).await;
-    tools.bench.close().await;
+    Box::pin(tools.bench.close()).await;
     match served {
         // A client that closes our output has gone; that is how they end.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(shown(error)),

@@ -19,7 +19,7 @@ pub(super) enum Flag {
 }
 
 /// How many values an option takes.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Arity {
     Switch,
     One,

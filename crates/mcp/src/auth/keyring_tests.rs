@@ -18,7 +18,7 @@ async fn endpoint(status: &'static str, body: &'static str) -> Endpoint {
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut request = Vec::new();
-            while !request.ends_with(b"resource=http%3A%2F%2Fh") {
+            while !request.ends_with(b"client_id=c") {
                 if stream.read_buf(&mut request).await.unwrap() == 0 {
                     break;
                 }
