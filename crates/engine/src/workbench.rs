@@ -2,7 +2,7 @@
 //! model guards it here (rules, hooks, sandbox, snapshots, masking). Nobody can be asked, so what would ask is refused.
 
 use crate::calls::{self, ToolUse};
-use crate::command::Event;
+use crate::command::{Event, Events, lanes};
 use crate::open::Opening;
 use crate::options::{Boot, StartError};
 use crate::session::Session;
@@ -12,9 +12,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tools::Spec;
 use wire::sdk::Message;
-
-/// One call's events; a call that tells more waits until they are looked at.
-const EVENTS: usize = 256;
 
 /// What a call came to.
 #[derive(Debug)]
@@ -27,7 +24,7 @@ pub struct Called {
 
 pub struct Workbench {
     session: Session,
-    events: mpsc::Receiver<Event>,
+    events: Events,
     // Keeps the session from believing that its host has gone.
     _commands: mpsc::Sender<crate::Command>,
     count: u64,
@@ -37,10 +34,10 @@ impl Workbench {
     /// Opens the session `boot` describes. Must be called inside the runtime. The lines are for the person who started it.
     pub fn open(boot: Boot) -> Result<(Self, Vec<String>), StartError> {
         let (commands, receiver) = mpsc::channel(1);
-        let (sender, events) = mpsc::channel(EVENTS);
+        let (out, events) = lanes();
         let opening = Opening::new(boot)?;
         let notices = opening.notices();
-        let session = opening.build(receiver, sender)?;
+        let session = opening.build(receiver, out)?;
         Ok((Self { session, events, _commands: commands, count: 0 }, notices))
     }
 
@@ -79,7 +76,7 @@ impl Workbench {
                 () = &mut listen => return None,
             }
         };
-        while let Ok(event) = self.events.try_recv() {
+        while let Some(event) = self.events.try_recv() {
             if let Event::Message(Message::User(user)) = event {
                 structured = user.tool_use_result;
             }
