@@ -71,8 +71,8 @@ fn servers_are_declared_shown_and_removed() {
     for secret in ["hunter2", "pw@", "key=", "secret-h"] {
         assert!(!format!("{}{got}{two}", listed.stdout).contains(secret), "{secret}");
     }
-    let typo = sandbox.gimlet(&["mcp", "get", "tow"]).run();
-    assert_eq!((typo.code(), typo.stderr.trim()), (1, "No MCP server found with name: tow. Did you mean two?"));
+    let typo = sandbox.gimlet(&["mcp", "get", "twoo"]).run();
+    assert_eq!((typo.code(), typo.stderr.trim()), (1, "No MCP server found with name: twoo. Did you mean two?"));
     sandbox.gimlet(&["mcp", "add", "-s", "local", "one", "--", "y"]).run().expect_clean();
     let several = sandbox.gimlet(&["mcp", "remove", "one"]).run();
     assert!(several.code() == 1 && several.stderr.contains("gimlet mcp remove one -s user"), "{}", several.stderr);

@@ -8,11 +8,15 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::io;
+use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Revisions we answer in, newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// For what was asked before the input ended.
+const GRACE: Duration = Duration::from_secs(2);
 const LONGEST: u64 = 16 * 1024 * 1024;
 const INVALID_REQUEST: i64 = -32600;
 const UNKNOWN_METHOD: i64 = -32601;
@@ -83,15 +87,8 @@ where
     W: AsyncWrite + Unpin,
 {
     let mut line = Line { input, output, buffer: Vec::new() };
-    let mut queue: VecDeque<Vec<u8>> = VecDeque::new();
-    loop {
-        let next = match queue.pop_front() {
-            Some(next) => next,
-            None => match line.read().await? {
-                Some(next) => next,
-                None => return Ok(()),
-            },
-        };
+    let mut waiting = Waiting::default();
+    while let Some(next) = waiting.next(&mut line).await? {
         let Some(request) = line.parse(&next).await? else { continue };
         let (Some(id), Some(method)) = (request.id, request.method.as_deref()) else { continue };
         if method != "tools/call" {
@@ -99,43 +96,80 @@ where
             line.answer(&id, answer).await?;
             continue;
         }
-        let params = request.params.as_deref().map_or("{}", RawValue::get);
-        let known = |name: &str| bench.offers().iter().any(|offer| offer.name == name);
-        let call = match serde_json::from_str::<CallParams>(params) {
-            Ok(call) if known(&call.name) => call,
-            Ok(call) => {
-                line.answer(&id, Err((INVALID_PARAMS, format!("there is no tool {:?}", call.name)))).await?;
-                continue;
-            }
-            Err(error) => {
-                line.answer(&id, Err((INVALID_PARAMS, error.to_string()))).await?;
+        let call = match read_call(request.params.as_deref(), bench) {
+            Ok(call) => call,
+            Err(why) => {
+                line.answer(&id, Err((INVALID_PARAMS, why))).await?;
                 continue;
             }
         };
+        if let Some(answer) = waiting.during(call, &id, &mut line, bench).await? {
+            line.answer(&id, Ok(called(answer))).await?;
+        }
+    }
+    Ok(())
+}
+
+fn read_call(params: Option<&RawValue>, bench: &dyn Bench) -> Result<CallParams, String> {
+    let params = params.map_or("{}", RawValue::get);
+    let call: CallParams = serde_json::from_str(params).map_err(|error| error.to_string())?;
+    let known = bench.offers().iter().any(|offer| offer.name == call.name);
+    if known { Ok(call) } else { Err(format!("there is no tool {:?}", call.name)) }
+}
+
+/// What came while a call ran.
+#[derive(Default)]
+struct Waiting {
+    queue: VecDeque<Vec<u8>>,
+    /// The input has ended; what is left must be done by then.
+    until: Option<Instant>,
+}
+
+impl Waiting {
+    async fn next<R, W>(&mut self, line: &mut Line<R, W>) -> io::Result<Option<Vec<u8>>>
+    where
+        R: AsyncBufRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        match self.queue.pop_front() {
+            Some(next) => Ok(Some(next)),
+            None if self.until.is_some() => Ok(None),
+            None => line.read().await,
+        }
+    }
+
+    /// Runs a call and listens meanwhile. `None` when it was cancelled: such a request gets no answer.
+    async fn during<R, W>(
+        &mut self,
+        call: CallParams,
+        id: &Value,
+        line: &mut Line<R, W>,
+        bench: &mut dyn Bench,
+    ) -> io::Result<Option<Answer>>
+    where
+        R: AsyncBufRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
         let arguments = call.arguments.unwrap_or_else(|| RawValue::from_string("{}".into()).unwrap_or_default());
         let cancel = CancellationToken::new();
-        let answer = {
-            let run = bench.call(&call.name, arguments, &cancel);
-            tokio::pin!(run);
-            let mut open = true;
-            loop {
-                tokio::select! {
-                    answer = &mut run => break answer,
-                    read = line.read(), if open => {
-                        let next = read?;
-                        // Nobody reads the answer of a call whose asker has gone.
-                        open = next.is_some();
-                        match next {
-                            Some(next) => line.meanwhile(next, &id, &cancel, &mut queue).await?,
-                            None => cancel.cancel(),
-                        }
-                    },
+        let run = bench.call(&call.name, arguments, &cancel);
+        tokio::pin!(run);
+        loop {
+            let until = self.until;
+            let time_is_up = async {
+                match until.filter(|_| !cancel.is_cancelled()) {
+                    Some(until) => tokio::time::sleep_until(until).await,
+                    None => std::future::pending().await,
                 }
+            };
+            tokio::select! {
+                answer = &mut run => return Ok((!cancel.is_cancelled()).then_some(answer)),
+                () = time_is_up => cancel.cancel(),
+                read = line.read(), if until.is_none() => match read? {
+                    Some(next) => line.meanwhile(next, id, &cancel, &mut self.queue).await?,
+                    None => self.until = Some(Instant::now() + GRACE),
+                },
             }
-        };
-        // A cancelled request gets no answer.
-        if !cancel.is_cancelled() {
-            line.answer(&id, Ok(called(answer))).await?;
         }
     }
 }
