@@ -3,9 +3,10 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,61 @@ def test_client(suite, binary, caller, tmp_path):
     said = "\n".join(path.read_text() for path in tmp_path.rglob("std*.txt")) if done.returncode else ""
     assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-2000:]}\n{said[-6000:]}"
     assert not re.search(r"[1-9]\d* (failed|warning)", done.stdout), done.stdout[-4000:]
+
+
+class Bridge(BaseHTTPRequestHandler):
+    """Streamable HTTP in front of a server on stdio: each POST is one message, answered as JSON."""
+
+    protocol_version = "HTTP/1.1"
+    child: subprocess.Popen
+    lock = threading.Lock()
+
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        with self.lock:
+            self.child.stdin.write(json.dumps(message) + "\n")
+            self.child.stdin.flush()
+            answer = self.child.stdout.readline() if "id" in message else ""
+        self.send_response(200 if answer else 202)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer.encode())))
+        self.end_headers()
+        self.wfile.write(answer.encode())
+
+    def do_GET(self):
+        self.send_error(405)
+
+    def log_message(self, *_):
+        """Nothing on stderr: pytest reports what matters."""
+
+
+@pytest.fixture
+def served(box):
+    child = subprocess.Popen(
+        [box.binary, "mcp", "serve"],
+        cwd=box.project,
+        env=box.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    http = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Bridge,), {"child": child}))
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{http.server_address[1]}/mcp"
+    http.shutdown()
+    http.server_close()
+    thread.join(30)
+    child.stdin.close()
+    assert child.wait(30) == 0
+
+
+@pytest.mark.parametrize("scenario", ["server-initialize", "ping", "tools-list"])
+def test_server(scenario, served, tmp_path):
+    done = subprocess.run(
+        [NODE, SUITE, "server", "--url", served, "--scenario", scenario, "-o", tmp_path / "results"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-2000:]}"
