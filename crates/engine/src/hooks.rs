@@ -7,6 +7,7 @@ mod calls;
 mod declared;
 mod session;
 mod watch;
+mod worktrees;
 
 pub(crate) use calls::{Batched, Ruling, Word};
 pub use declared::{Reduced, catalogue};

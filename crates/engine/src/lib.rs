@@ -15,6 +15,7 @@ mod grants;
 mod history;
 pub mod hooks;
 mod host;
+mod housekeeping;
 mod ledger;
 mod link;
 mod lore;
@@ -32,7 +33,8 @@ mod step;
 mod structured;
 mod tasks;
 mod turn;
+mod worktree;
 
 pub use command::{Command, Commands, Event, Events, Prompt};
 pub use open::open;
-pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking};
+pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking, WorktreeChoice};

@@ -26,16 +26,17 @@ use crate::pressure::{Pressure, Wishes};
 use crate::reload::{Instructions, Watch};
 use crate::resume;
 use crate::scribe::Scribe;
-use crate::session::{HostFlags, InitFacts, Io, Session, Start, StateFrames};
+use crate::session::{HostFlags, InitFacts, Io, Placed, Session, Start, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
+use crate::worktree::{self, Stay};
 use ::hooks::Surroundings;
 use allowed::Allowed;
 use config::agents::Definition;
 use config::roots::Roots;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
-use conversation::Conversation;
+use conversation::{Abode, Conversation};
 use model::catalog::{Catalog, Served};
 use model::request::Choice;
 use model::{Fragment, Identity, Transport};
@@ -51,6 +52,7 @@ use tools::Workspace;
 use tools::masking::Masking;
 use tools::state::{SessionFacts, ToolState};
 use wire::entry::Tail;
+use wire::hooks::EventName;
 use wire::mode::PermissionMode;
 use wire::settings::{Behaviour, RuleText, Source};
 
@@ -64,7 +66,9 @@ const DEFAULT_STYLE: &str = "default";
 pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     let (commands, command_receiver) = mpsc::channel(COMMAND_QUEUE);
     let (event_sender, events) = mpsc::channel(EVENT_QUEUE);
-    let opening = Opening::new(boot)?;
+    let selection = selection(&boot.options);
+    let (boot, stay) = worktree::enter(boot, &selection).await?;
+    let opening = Opening::new(boot, selection, stay)?;
     for notice in opening.notices() {
         // The queue is empty and far larger than the few lines settings can cause.
         event_sender.try_send(Event::Notice(notice)).ok();
@@ -108,22 +112,28 @@ struct Opening {
     /// Said about it before anything else.
     agent_notice: Option<String>,
     confinement: Option<Arc<Confinement>>,
+    /// The worktree the session works in, and what the file has to be told of it.
+    stay: Option<Arc<Stay>>,
+    placed: Option<Placed>,
+    /// Worktrees can be made here.
+    has_worktrees: bool,
 }
 
 impl Opening {
-    fn new(boot: Boot) -> Result<Self, StartError> {
-        let cwd = boot.cwd.canonicalize().map_err(|e| StartError {
+    fn new(boot: Boot, selection: Selection, stay: Option<Arc<Stay>>) -> Result<Self, StartError> {
+        let mut cwd = boot.cwd.canonicalize().map_err(|e| StartError {
             message: format!("The current directory cannot be used: {}: {e}", boot.cwd.display()),
             reason: Some("cwd_unavailable"),
         })?;
         let options = boot.options;
-        let selection = selection(&options);
         config::state::check(&boot.env).map_err(|e| StartError::new(format!("Error: {e}")))?;
-        let mut loaded =
-            Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
-        let env = loaded.env.clone();
         let layout = Layout::new(&boot.env);
         let conversation = Conversation::choose(&options, &layout, &cwd)?;
+        let Abode { stay, placed, notice } = conversation.abode(stay, &mut cwd, &boot.env)?;
+        let mut loaded =
+            Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
+        loaded.notices.extend(notice);
+        let env = loaded.env.clone();
         let roots = agent::roots(&options, &cwd, &env, &selection, &loaded);
         let main = agent::main(&options, &loaded, &conversation, roots.as_ref())?;
         let wanted = mode(&options, &loaded, &conversation, main.definition.as_ref(), &env)?;
@@ -153,6 +163,9 @@ impl Opening {
             agent: main.definition,
             agent_notice: main.notice,
             confinement: None,
+            stay,
+            placed,
+            has_worktrees: false,
         };
         opening.confinement = opening.confine()?;
         Ok(opening)
@@ -215,6 +228,7 @@ impl Opening {
         let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
         let (catalogue, limits) = hooks::catalogue(&self.loaded, reduced);
         let env_files = self.env_files(&catalogue);
+        self.has_worktrees = sys::git::root(&self.cwd).is_some() || !catalogue.of(EventName::WorktreeCreate).is_empty();
         let host = Host::new(events, session_id.clone());
         self.adopt_trust();
         let watch = self.watch();
@@ -255,6 +269,7 @@ impl Opening {
         let agents = Arc::new(Agents::new(kit, self.roots.clone(), self.options.agents.clone()));
         let spawner = Spawner::new(agents, None, 0, CancellationToken::new());
         toolbox::add_agents(&mut registry, &self, &policy, &spawner);
+        toolbox::add_worktrees(&mut registry, &self, &policy, &spawner);
         let registry = Arc::new(registry);
         let io = Io {
             scribe: self.scribe(),
@@ -273,7 +288,8 @@ impl Opening {
             denials: Vec::new(),
             concurrency: self.concurrency(),
             spawner,
-            fence: None,
+            fence: self.stay.as_ref().map(|stay| stay.fence()),
+            stay: self.stay.clone(),
             owed: Vec::new(),
             live: self.live_record(),
             flags: self.host_flags(),
@@ -293,7 +309,7 @@ impl Opening {
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
         let conversation = self.conversation.start(self.options.name, self.mode);
-        let start = Start { setup, only_hooks, agent, owed, ..conversation };
+        let start = Start { setup, only_hooks, agent, owed, place: self.placed, ..conversation };
         let lanes = Lanes { commands, questions: posed };
         let control = Control::new(lanes, host, modes).over(Arc::clone(&io.spawner.agents));
         Ok(Session { control, context, io, start })
@@ -388,7 +404,11 @@ impl Opening {
     }
 
     fn session_dir(&self) -> PathBuf {
-        self.layout.session_dir(&self.cwd, &self.conversation.session_id)
+        // What belongs to a conversation lies beside its file, from wherever it is taken up.
+        match &self.conversation.path {
+            Some(path) => path.with_extension(""),
+            None => self.layout.session_dir(&self.cwd, &self.conversation.session_id),
+        }
     }
 
     fn tasks_dir(&self) -> PathBuf {
