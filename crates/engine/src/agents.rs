@@ -4,6 +4,7 @@
 
 mod builtin;
 mod child;
+mod judge;
 mod limits;
 pub(crate) mod recover;
 mod report;
@@ -14,6 +15,7 @@ mod toolset;
 pub(crate) mod voice;
 
 pub(crate) use child::Kit;
+pub(crate) use judge::judge;
 pub(crate) use send_message::SendMessage;
 pub(crate) use tool::{AgentTool, Fork, fork};
 
