@@ -90,6 +90,7 @@ pub(crate) struct Parts {
 
 pub(crate) use callers::Callers as HookCallers;
 pub(crate) use watch::EnvFiles;
+pub(crate) use worktrees::runner_before;
 
 /// A subagent, as its hooks are told of it.
 #[derive(Clone, Debug)]

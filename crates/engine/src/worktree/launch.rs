@@ -58,11 +58,11 @@ fn hooks_before(boot: &Boot, cwd: &Path, loaded: &Loaded) -> WorktreeHooks {
     let around = Surroundings::new(&loaded.env, cwd, config::environment::SECRET_VARIABLES, &marks);
     let identity = Arc::new(Identity::new("", &boot.options.entrypoint, &loaded.env));
     let side = Arc::new(Side::new(identity, String::new()));
-    let callers = Arc::new(HookCallers::new(loaded.env.clone(), side, limits));
+    let runner = hooks::runner_before(HookCallers::new(loaded.env.clone(), side, limits));
     let program = sys::process::own_binary().unwrap_or_default();
     let base = Base { cwd: cwd.display().to_string(), transcript_path: String::new(), ..Base::default() };
     WorktreeHooks {
-        hooks: Arc::new(Hooks::new(catalogue, around, callers, program)),
+        hooks: Arc::new(Hooks::new(catalogue, around, runner, program)),
         base,
         cwd: cwd.to_path_buf(),
         progress: Arc::new(Silent),
