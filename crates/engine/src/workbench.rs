@@ -3,7 +3,7 @@
 
 use crate::calls::{self, ToolUse};
 use crate::command::{Event, Events, lanes};
-use crate::open::Opening;
+use crate::open;
 use crate::options::{Boot, StartError};
 use crate::session::Session;
 use serde_json::value::RawValue;
@@ -35,9 +35,7 @@ impl Workbench {
     pub fn open(boot: Boot) -> Result<(Self, Vec<String>), StartError> {
         let (commands, receiver) = mpsc::channel(1);
         let (out, events) = lanes();
-        let opening = Opening::new(boot)?;
-        let notices = opening.notices();
-        let session = opening.build(receiver, out)?;
+        let (session, notices) = open::idle(boot, receiver, out)?;
         Ok((Self { session, events, _commands: commands, count: 0 }, notices))
     }
 
