@@ -41,7 +41,7 @@ pub struct Start {
 /// Runs the interface until the person leaves; returns the exit code. Must be called inside the runtime.
 pub async fn run(start: Start) -> u8 {
     match Interface::open(&start) {
-        Ok(interface) => interface.serve(start).await,
+        Ok(interface) => Box::pin(interface.serve(start)).await,
         Err(error) => {
             tty::restore();
             tracing::error!(%error, "the terminal cannot be used");
