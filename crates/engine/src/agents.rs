@@ -226,6 +226,7 @@ struct Live {
     mode_of: ModeOf,
     bypass: Bypass,
     grants_seen: usize,
+    plan: crate::plan::Planning,
 }
 
 impl Spawner {
@@ -248,6 +249,7 @@ impl Spawner {
             mode_of: io.mode_of,
             bypass: io.bypass,
             grants_seen: io.grants_seen,
+            plan: io.plan.clone(),
         };
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }

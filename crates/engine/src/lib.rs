@@ -20,6 +20,7 @@ mod link;
 mod lore;
 mod open;
 pub mod options;
+mod plan;
 mod pressure;
 mod prompts;
 mod reload;

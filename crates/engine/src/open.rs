@@ -22,6 +22,7 @@ use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::options::{BYPASS_ROOT, Boot, Options, SettingSource, StartError, Thinking, is_sandboxed};
+use crate::plan::{self, Planning};
 use crate::pressure::{Pressure, Wishes};
 use crate::reload::{Instructions, Watch};
 use crate::resume;
@@ -275,6 +276,7 @@ impl Opening {
             spawner,
             fence: None,
             owed: Vec::new(),
+            plan: self.planning(),
             live: self.live_record(),
             flags: self.host_flags(),
             facts: self.init_facts(),
@@ -326,6 +328,7 @@ impl Opening {
         let allowed: &[String] = if self.loaded.managed_rules_only { &[] } else { &self.options.allowed_tools };
         let mut rules = given(allowed, Behaviour::Allow);
         rules.extend(given(&self.options.disallowed_tools, Behaviour::Deny));
+        let plan_file = self.planning().file;
         let place = Place {
             cwd: self.cwd.clone(),
             home: self.env.home(),
@@ -334,8 +337,9 @@ impl Opening {
                 self.session_dir().join("tool-results"),
                 store::agents::folder(&self.session_dir()),
                 self.tasks_dir(),
+                plan_file.clone(),
             ],
-            plan_file: None,
+            plan_file: Some(plan_file),
             remotes: Some(sys::git::remotes(&self.cwd)),
         };
         let root = sys::git::root(&self.cwd);
@@ -391,6 +395,11 @@ impl Opening {
         self.layout.session_dir(&self.cwd, &self.conversation.session_id)
     }
 
+    fn planning(&self) -> Planning {
+        let dir = self.loaded.settings.plans_directory.as_deref();
+        Planning::new(&plan::directory(dir, &self.cwd, self.layout.home()), &self.conversation.session_id)
+    }
+
     fn tasks_dir(&self) -> PathBuf {
         self.layout.tasks_dir(&self.cwd, &self.conversation.session_id)
     }
@@ -442,6 +451,7 @@ impl Opening {
             effort: self.options.effort.clone().or(effort),
             secret_vars: config::environment::SECRET_VARIABLES.iter().map(|s| (*s).to_owned()).collect(),
             documents: facts.known,
+            plan_file: Some(self.planning().file),
             agent_id: None,
         };
         ToolState { masking: Arc::new(self.masking()), ..ToolState::new(session, self.cwd.clone()) }
@@ -492,6 +502,7 @@ impl Opening {
             session_id: self.conversation.session_id.clone(),
             version: wire::version::COMPAT,
             git_branch: recorded_branch(&self.cwd),
+            slug: None,
         }
     }
 

@@ -100,6 +100,11 @@ impl Scribe {
         Self { agent_id: Some(agent_id.to_owned()), ..self }
     }
 
+    /// The name of the conversation's plan stands on every line from now on.
+    pub(crate) fn set_slug(&mut self, slug: &str) {
+        self.tail.slug = Some(slug.to_owned());
+    }
+
     pub(crate) fn leaf(&self) -> Option<&str> {
         self.leaf.as_deref()
     }

@@ -123,6 +123,7 @@ pub(crate) struct Io {
     pub fence: Option<Arc<Fence>>,
     /// Notices for the next request.
     pub owed: Vec<String>,
+    pub plan: crate::plan::Planning,
 }
 
 /// What the host asked to be told.
@@ -245,6 +246,7 @@ impl Session {
                     }
                 }
                 self.io.end_grants();
+                self.io.plan.note_prompt();
                 plan = slash::plan(&self.io.lore.skills(), &prompt.content);
                 let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
                 self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;

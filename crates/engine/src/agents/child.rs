@@ -4,6 +4,8 @@
 use super::voice::{Forward, Voice};
 use super::worktree::Worktree;
 use super::{AgentTool, Agents, Live, Refused, SendMessage, Spawner, send_message, tool, toolset};
+use crate::ask::Asker;
+use crate::calls::interact;
 use crate::command::{COMMAND_QUEUE, Commands};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
 use crate::control::{Control, Lanes, ModeChoice};
@@ -133,6 +135,9 @@ pub(super) fn build(
     }
     let omits = sheet.definition.omit_claude_md;
     watch.instructions = if omits { Instructions::None } else { Instructions::WithoutNotes };
+    let plan = live.plan.for_agent(&sheet.id);
+    watch.place.plan_file = Some(plan.file.clone());
+    watch.place.readable.push(plan.file.clone());
     let policy = watch.policy(sheet.mode);
     let mut start = Start::default();
     let mut past = past;
@@ -147,7 +152,11 @@ pub(super) fn build(
         teaching.0.lazy = config::nested::Lazy::default();
     }
     let lore = teaching.begin(told);
-    let registry = Arc::new(registry(&names, &own, &policy, &lore));
+    let mut registry = registry(&names, &own, &policy, &lore);
+    if matches!(live.asker, Asker::Host(_)) {
+        registry.offer(interact::EXIT);
+    }
+    let registry = Arc::new(registry);
     let identity = Arc::new(Identity {
         agent_id: Some(sheet.id.clone()),
         parent_agent_id: sheet.parent.clone(),
@@ -173,7 +182,7 @@ pub(super) fn build(
         watch,
         mode: sheet.mode,
         registry,
-        state: Arc::new(tool_state(kit, sheet)),
+        state: Arc::new(tool_state(kit, sheet, plan.file.clone())),
         directories: directories(kit, sheet),
         structured: None,
         ledger: kit.ledger.for_agent(),
@@ -187,6 +196,7 @@ pub(super) fn build(
         lore,
         fence: sheet.worktree.as_ref().map(Worktree::fence).or(live.fence),
         owed: Vec::new(),
+        plan,
         host: host.clone(),
     };
     // It asks the root's host, and only the root's host chooses modes.
@@ -229,10 +239,11 @@ fn scribe(kit: &Kit, sheet: &Sheet, leaf: Option<String>) -> Scribe {
     Scribe::new(Transcript::open(path, kit.persist), kit.persist, tail, leaf).for_agent(&sheet.id)
 }
 
-fn tool_state(kit: &Kit, sheet: &Sheet) -> ToolState {
+fn tool_state(kit: &Kit, sheet: &Sheet, plan_file: PathBuf) -> ToolState {
     let facts = kit.catalog.lookup(&sheet.model);
     let session = SessionFacts {
         agent_id: Some(sheet.id.clone()),
+        plan_file: Some(plan_file),
         read_before_edit: facts.read_before_edit,
         documents: facts.known,
         effort: sheet.effort.clone().or_else(|| kit.state.facts.effort.clone()),
