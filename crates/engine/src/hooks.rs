@@ -4,11 +4,13 @@
 
 mod callers;
 mod calls;
+mod commands;
 mod declared;
 mod session;
 mod watch;
 
 pub(crate) use calls::{Batched, Ruling, Word};
+pub(crate) use commands::Expansion;
 pub use declared::{Reduced, catalogue};
 pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
 
@@ -190,6 +192,21 @@ impl Hooking {
             ended_tasks: 0,
             env_files: parts.env_files,
         }
+    }
+
+    /// Another conversation begins: what was kept for the old one is not told any more.
+    pub(crate) fn begin_session(&mut self, id: &str) {
+        for (name, value) in &mut self.around.env {
+            if name == "CLAUDE_CODE_SESSION_ID" {
+                *value = id.into();
+            }
+        }
+        self.current = assemble(self.current.catalogue().clone(), &self.around, &self.callers);
+        self.beside.clear();
+        self.later.clear();
+        self.woken.clear();
+        self.rewritten.clear();
+        self.stop = None;
     }
 
     /// What the hooks of an agent are made from.

@@ -41,6 +41,7 @@ use model::catalog::{Catalog, Served};
 use model::request::Choice;
 use model::{Fragment, Identity, Transport};
 use permission::{Known, Place};
+pub(crate) use prompt::{Recipe, style_name};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::registry::{Facts as LiveFacts, LiveRecord};
@@ -229,7 +230,7 @@ impl Opening {
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
-        let style = self.style(&roots);
+        let recipe = Recipe::new(&self, roots.clone());
         let told = restored.as_ref().map(|r| r.told_skills.clone()).unwrap_or_default();
         let teaching = self.teaching(roots, memory.lazy);
         let lore = teaching.begin(told);
@@ -290,7 +291,7 @@ impl Opening {
             structured,
         };
         let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
-        let system = prompt::system(&self, style.as_ref());
+        let system = recipe.system(&self.loaded, &self.model);
         let context = self.context(identity, Told { restored, files, tools, system });
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
@@ -298,7 +299,7 @@ impl Opening {
         let start = Start { setup, only_hooks, agent, owed, ..conversation };
         let lanes = Lanes { commands, questions: posed };
         let control = Control::new(lanes, host, modes).over(Arc::clone(&io.spawner.agents));
-        Ok(Session { control, context, io, start })
+        Ok(Session { control, context, io, start, again: Some(recipe) })
     }
 
     /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.
@@ -598,8 +599,10 @@ impl Opening {
         InitFacts {
             cwd: self.cwd.display().to_string(),
             api_key_source: self.credential.as_ref().map_or("none", |c| c.api_key_source()),
-            output_style: self.loaded.settings.output_style.clone().unwrap_or_else(|| DEFAULT_STYLE.into()),
+            output_style: style_name(&self.loaded),
             betas: self.options.betas.clone(),
+            has_commands: !self.options.disable_slash_commands,
+            default_model: self.model.clone(),
         }
     }
 
@@ -667,6 +670,14 @@ fn selection(options: &Options) -> Selection {
         managed_dir: None,
         trust: options.trust,
     }
+}
+
+/// Why a session may not use this model.
+pub(crate) fn model_refused(settings: &wire::settings::Settings, id: &str) -> Option<String> {
+    let catalog = Catalog::default();
+    let allowed = Allowed::of(settings, &catalog)?;
+    let names = || settings.available_models.iter().flatten().cloned().collect::<Vec<_>>().join(", ");
+    (!allowed.permits(id)).then(|| format!("Model {id} is not allowed here; availableModels lists {}", names()))
 }
 
 /// The mode a session starts in. Plan and bypass never come back by resuming.

@@ -45,6 +45,8 @@ pub(crate) struct Session {
     pub context: Context,
     pub io: Io,
     pub start: Start,
+    /// What another conversation is made from; agents have only one.
+    pub again: Option<crate::open::Recipe>,
 }
 
 /// What the first prompt brings with it.
@@ -145,6 +147,10 @@ pub(crate) enum StateFrames {
 /// The parts of `system/init` that do not change.
 #[derive(Clone, Debug)]
 pub(crate) struct InitFacts {
+    /// Slash commands are not switched off.
+    pub has_commands: bool,
+    /// What `default` means where a model is chosen.
+    pub default_model: String,
     pub cwd: String,
     pub api_key_source: &'static str,
     pub output_style: String,
@@ -218,12 +224,7 @@ impl Session {
 
     /// A prompt is a command of ours or opens a turn.
     async fn accept(&mut self, prompt: Prompt) {
-        match commands::built_in(&plain_text(&prompt.content)) {
-            Some(command) => commands::run(self, command, prompt).await,
-            None => {
-                turn::run(self, Opener::Prompt(prompt)).await;
-            }
-        }
+        commands::accept(self, prompt).await;
     }
 
     /// Accepts what opens a turn: records it, tells the host that the turn begins. A prompt that hooks refuse is not
@@ -235,6 +236,7 @@ impl Session {
         self.io.lore.refresh().await;
         let mut plan = None;
         let mut texts = Vec::new();
+        let mut hint = None;
         match opener {
             Opener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.take_task(prompt).await?,
             Opener::Prompt(prompt) => {
@@ -247,7 +249,20 @@ impl Session {
                 }
                 self.io.end_grants();
                 self.io.plan.note_prompt();
-                plan = slash::plan(&self.io.lore.skills(), &prompt.content);
+                plan =
+                    slash::plan(&self.io.lore.skills(), &prompt.content).or_else(|| slash::built_in(prompt, &self.io));
+                if let Some(plan) = &plan {
+                    let expansion = plan.expansion(&prompt.content);
+                    match self.expansion_hooks(expansion.as_hooks_see_it(), token).await {
+                        PromptSays::GoOn(said) => texts.extend(said),
+                        PromptSays::Blocked(why) => {
+                            self.announce().await;
+                            return self.refuse_prompt(why).await;
+                        }
+                    }
+                } else {
+                    hint = commands::hint(&plain_text(&prompt.content), &self.io);
+                }
                 let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
                 self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
                 let written = recorded?;
@@ -265,6 +280,9 @@ impl Session {
             }
         }
         self.add_session_context()?;
+        if let Some(hint) = hint {
+            self.attach(hint)?;
+        }
         let started = std::mem::take(&mut self.start.contexts);
         self.place(started.into_iter().chain(texts).collect())?;
         Ok(Opened::Accepted(plan))
@@ -443,7 +461,7 @@ impl Session {
                 self.io.host.event(Event::Fault(format!("Error: {rest}"))).await;
             }
         }
-        self.end_hooks().await;
+        self.end_hooks("other").await;
         self.io.hooks.end().await;
         self.io.state.shutdown().await;
         if let Some(files) = &self.io.hooks.env_files {

@@ -136,6 +136,32 @@ fn store_of(facts: &SessionFacts) -> Store {
     Store::new(facts.config_home.join("tasks").join(name))
 }
 
+/// Lines of the tasks that are not done.
+pub fn open_tasks(facts: &SessionFacts) -> Vec<String> {
+    let all = store_of(facts).all().unwrap_or_default();
+    let open = all.values().filter(|task| task.status != Status::Completed);
+    open.map(|task| format!("#{} [{}] {}", task.id, task.status.name(), task.subject)).collect()
+}
+
+/// Subject and description of a task.
+pub fn described(facts: &SessionFacts, id: &str) -> Option<(String, String)> {
+    let task = store_of(facts).get(id).ok()??;
+    Some((task.subject, task.description))
+}
+
+/// Removes a task that was not wanted.
+pub fn take_back(facts: &SessionFacts, id: &str) -> io::Result<()> {
+    store_of(facts).lock()?.delete(id)
+}
+
+/// Gives a task the status it had before.
+pub fn reopen(facts: &SessionFacts, id: &str, status: &str) -> io::Result<()> {
+    let list = store_of(facts).lock()?;
+    let Some(mut task) = list.get(id)? else { return Ok(()) };
+    task.status = if status == Status::InProgress.name() { Status::InProgress } else { Status::Pending };
+    list.put(&task)
+}
+
 impl Action {
     fn perform(self, store: &Store) -> io::Result<Outcome> {
         match self {

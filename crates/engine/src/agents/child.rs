@@ -43,6 +43,7 @@ const NOTES_LINES: usize = 200;
 const NOTES_BYTES: usize = 25 * 1024;
 
 /// What every agent of a session is made from.
+#[derive(Clone)]
 pub(crate) struct Kit {
     pub env: Env,
     /// The main thread's.
@@ -115,7 +116,7 @@ pub(super) fn build(
     scope: CancellationToken,
 ) -> Result<Child, Refused> {
     let agents = &spawner.agents;
-    let kit = &agents.kit;
+    let kit = &agents.kit();
     let stamp = AgentStamp {
         agent_id: sheet.id.clone(),
         subagent_type: sheet.definition.name.clone(),
@@ -203,7 +204,7 @@ pub(super) fn build(
     let lanes = Lanes { commands: receiver, questions: mpsc::channel(1).1 };
     let modes = ModeChoice { chosen: watch::channel(None).0, bypass: Bypass::Closed };
     let control = Control::new(lanes, host, modes).within(scope);
-    Ok(Child { session: Session { control, context, io, start }, commands, voice })
+    Ok(Child { session: Session { control, context, io, start, again: None }, commands, voice })
 }
 
 /// The session's hooks and those of the definition, whose Stop is the agent's.
@@ -371,6 +372,7 @@ fn notes(kit: &Kit, sheet: &Sheet, memory: AgentMemory) -> String {
 impl Agents {
     /// Whether the session has spent what it may.
     pub(super) fn is_over_budget(&self) -> bool {
-        self.kit.max_budget_usd.is_some_and(|max| self.kit.ledger.cost() >= max)
+        let kit = self.kit();
+        kit.max_budget_usd.is_some_and(|max| kit.ledger.cost() >= max)
     }
 }
