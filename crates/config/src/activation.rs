@@ -172,27 +172,31 @@ fn redirect_host(name: &str, value: &str) -> Option<String> {
     Some(authority.rsplit('@').next().unwrap_or(authority).to_owned())
 }
 
-fn mcp_file(cwd: &Path) -> Option<(PathBuf, Map<String, Value>)> {
-    let path = cwd.join(".mcp.json");
-    let parsed = parse_object(&read_text(&path).ok()?).ok()?;
-    let servers = parsed.object.get("mcpServers")?.as_object()?.clone();
-    Some((path, servers))
+/// The folder's server files, nearest first, each with how far above the starting directory it is.
+fn mcp_files(cwd: &Path) -> Vec<(String, PathBuf, Map<String, Value>)> {
+    let read = |(up, path): (usize, PathBuf)| {
+        let parsed = parse_object(&read_text(&path).ok()?).ok()?;
+        let servers = parsed.object.get("mcpServers")?.as_object()?.clone();
+        Some(("../".repeat(up), path, servers))
+    };
+    crate::mcp::project_files(cwd).into_iter().enumerate().filter_map(read).collect()
 }
 
 /// Names of the servers the folder declares.
 pub(crate) fn server_names(cwd: &Path) -> Vec<String> {
-    mcp_file(cwd).map(|(_, servers)| servers.keys().cloned().collect()).unwrap_or_default()
+    mcp_files(cwd).into_iter().flat_map(|(_, _, servers)| servers.into_iter().map(|(name, _)| name)).collect()
 }
 
 fn servers(cwd: &Path, items: &mut Vec<Item>) {
-    let Some((file, servers)) = mcp_file(cwd) else { return };
-    for (name, server) in &servers {
-        let mut text = format!("{name}: {}", server_text(server));
-        if let Some(helper) = server.get("headersHelper").and_then(Value::as_str) {
-            write!(text, " (headers from: {helper})").ok();
+    for (above, file, servers) in mcp_files(cwd) {
+        for (name, server) in &servers {
+            let mut text = format!("{name}: {}", server_text(server));
+            if let Some(helper) = server.get("headersHelper").and_then(Value::as_str) {
+                write!(text, " (headers from: {helper})").ok();
+            }
+            let id = format!("{above}.mcp.json#{name}");
+            items.push(Item { kind: Kind::Server, id, text, file: file.clone(), digest: digest(server), host: None });
         }
-        let id = format!(".mcp.json#{name}");
-        items.push(Item { kind: Kind::Server, id, text, file: file.clone(), digest: digest(server), host: None });
     }
 }
 

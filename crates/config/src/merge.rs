@@ -6,12 +6,14 @@ use crate::join::join;
 use crate::layer::{Diagnostic, Held, Layer};
 use crate::project::{Helper, Loaded};
 use crate::stamp::Stamps;
+use crate::state::GlobalState;
 use crate::tracked;
 use crate::trust::Trust;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use sys::Env;
 use wire::mode::PermissionMode;
 use wire::settings::{Behaviour, Gate, Key, RuleText, Settings, Shape, Source};
@@ -26,10 +28,11 @@ pub(crate) struct Inputs<'a> {
     /// Nothing that a folder brings along may run before it is trusted.
     pub(crate) refuse: bool,
     pub(crate) stamps: Stamps,
+    pub(crate) state: GlobalState,
 }
 
 pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
-    let Inputs { cwd, env, mut layers, mut diagnostics, trust, refuse, stamps } = inputs;
+    let Inputs { cwd, env, mut layers, mut diagnostics, trust, refuse, stamps, state } = inputs;
     for layer in &mut layers {
         let setter = setter(layer, &trust);
         Gatekeeper { setter, refuse, diagnostics: &mut diagnostics }.admit(layer);
@@ -60,6 +63,7 @@ pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
         adopts_trust: trust.adopts,
         pending: Vec::new(),
         stamps,
+        state: Arc::new(state),
     }
 }
 

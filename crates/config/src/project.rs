@@ -9,6 +9,7 @@ use crate::{merge, places};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use sys::Env;
 use wire::mode::PermissionMode;
 use wire::settings::{Behaviour, RuleText, Settings, Source};
@@ -101,6 +102,7 @@ pub struct Loaded {
     /// What was added while the session runs and waits for the user.
     pub pending: Vec<String>,
     pub(crate) stamps: Stamps,
+    pub(crate) state: Arc<GlobalState>,
 }
 
 impl Loaded {
@@ -180,7 +182,7 @@ impl Project {
         let refuse = selection.trust == TrustChoice::StoredOrRefuse || refuses(&layers);
         let trust = Trust::of(&Folder { cwd, env, layers: &layers, refuse }, &state, selection.trust);
         let stamps = Stamps::take(seen);
-        Ok(merge::merge(merge::Inputs { cwd, env, layers, diagnostics, trust, refuse, stamps }))
+        Ok(merge::merge(merge::Inputs { cwd, env, layers, diagnostics, trust, refuse, stamps, state }))
     }
 
     /// What changed since `previous`, or `None`. Costs a stat per file while nothing did. Whatever refuses applies at
@@ -303,6 +305,13 @@ pub fn managed_dir() -> PathBuf {
     }
 }
 
+/// A policy that an ordinary user can write is not a policy. With a `chosen` directory the owner does not matter.
+pub(crate) fn administrators_own(path: &Path, chosen: bool) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(meta) = std::fs::metadata(path) else { return false };
+    (chosen || meta.uid() == 0) && meta.mode() & 0o022 == 0
+}
+
 struct Reader<'a> {
     cwd: &'a Path,
     env: &'a Env,
@@ -346,12 +355,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A policy that an ordinary user can write is not a policy.
     fn spoofable(&self, path: &Path) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        let Ok(meta) = std::fs::metadata(path) else { return false };
-        let foreign = self.selection.managed_dir.is_none() && meta.uid() != 0;
-        foreign || meta.mode() & 0o022 != 0
+        path.exists() && !administrators_own(path, self.selection.managed_dir.is_some())
     }
 
     fn flag(&mut self) -> Result<(), ConfigError> {

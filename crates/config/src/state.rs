@@ -86,6 +86,11 @@ impl GlobalState {
         self.project_value(folder, flag).and_then(Value::as_bool) == Some(true)
     }
 
+    /// One member of the file.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.raw.get(name)
+    }
+
     /// One member of a folder's entry.
     pub fn project_value(&self, folder: &Path, name: &str) -> Option<&Value> {
         self.raw.get("projects")?.get(folder.to_str()?)?.get(name)

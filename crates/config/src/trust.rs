@@ -171,7 +171,7 @@ fn project_entry<'a>(state: &'a mut Map<String, Value>, key: &Path) -> &'a mut M
     object(object(state, "projects"), &key.display().to_string())
 }
 
-fn object<'a>(map: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
+pub(crate) fn object<'a>(map: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
     let value = map.entry(name).or_insert_with(|| Value::Object(Map::new()));
     if !value.is_object() {
         *value = Value::Object(Map::new());

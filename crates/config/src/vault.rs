@@ -102,7 +102,7 @@ pub fn forget(env: &Env) -> Result<bool, StateError> {
     Ok(had)
 }
 
-fn change(env: &Env, change: impl FnOnce(&mut Map<String, Value>)) -> Result<PathBuf, StateError> {
+pub(crate) fn change(env: &Env, change: impl FnOnce(&mut Map<String, Value>)) -> Result<PathBuf, StateError> {
     let path = file(env).ok_or(StateError::NoHome)?;
     let shown = path.display().to_string();
     let failed = |error| StateError::Io { path: shown.clone(), error };

@@ -4,6 +4,7 @@
 
 mod builtin;
 mod child;
+mod judge;
 mod limits;
 pub(crate) mod recover;
 mod report;
@@ -15,6 +16,7 @@ pub(crate) mod voice;
 mod worktree;
 
 pub(crate) use child::Kit;
+pub(crate) use judge::judge;
 pub(crate) use send_message::SendMessage;
 pub(crate) use tool::{AgentTool, Fork, fork};
 pub(crate) use worktree::Fence;

@@ -11,20 +11,22 @@ mod watch;
 
 pub(crate) use calls::{Batched, Ruling, Word};
 pub(crate) use commands::Expansion;
+pub(crate) use declared::{Own, with_own};
 pub use declared::{Reduced, catalogue};
 pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
 
+use crate::agents::Spawner;
 use crate::host::Host;
 use crate::reload::Watch;
 use crate::session::Io;
-use callers::Callers;
+use callers::{Caller, Callers};
 use futures_util::future::BoxFuture;
-use hooks::{AsyncDone, Detached, Hooks, Lifecycle, Merged, Occasion, Progress, Report, Surroundings};
+use hooks::{AsyncDone, Detached, Hooks, Lifecycle, Merged, Occasion, Progress, Report, Spent, Surroundings};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -65,8 +67,9 @@ pub(crate) struct Hooking {
     rewritten: BTreeMap<String, Box<RawValue>>,
     watched: watch::Watched,
     agent: Option<Agent>,
-    /// What the agent's definition declares.
-    own: Option<hooks::Layer>,
+    own: Own,
+    spent: Spent,
+    spawner: Weak<Spawner>,
     /// How many background tasks had ended when settings were last looked at.
     ended_tasks: usize,
     pub env_files: Option<watch::EnvFiles>,
@@ -82,6 +85,8 @@ pub(crate) struct Parts {
     pub all_events: bool,
     pub env_files: Option<watch::EnvFiles>,
     pub cwd: PathBuf,
+    pub own: Own,
+    pub spawner: Weak<Spawner>,
 }
 
 pub(crate) use callers::Callers as HookCallers;
@@ -171,9 +176,10 @@ impl<'a> Scope<'a> {
 impl Hooking {
     pub(crate) fn new(parts: Parts) -> Self {
         let callers = Arc::new(parts.callers);
-        let current = assemble(parts.catalogue, &parts.around, &callers);
+        let spent = Spent::default();
+        let runner = Caller { shared: Arc::clone(&callers), spawner: Weak::clone(&parts.spawner) };
         Self {
-            current,
+            current: assemble(parts.catalogue, &parts.around, runner, &spent),
             callers,
             around: parts.around,
             listener: Listener { host: parts.host, all: parts.all_events },
@@ -188,7 +194,9 @@ impl Hooking {
             rewritten: BTreeMap::new(),
             watched: watch::Watched::new(parts.cwd),
             agent: None,
-            own: None,
+            own: parts.own,
+            spent,
+            spawner: parts.spawner,
             ended_tasks: 0,
             env_files: parts.env_files,
         }
@@ -218,6 +226,8 @@ impl Hooking {
             listener: self.listener.clone(),
             told: self.told.clone(),
             env_files: self.env_files.clone(),
+            own: self.own.clone(),
+            spent: self.spent.clone(),
         }
     }
 
@@ -231,9 +241,32 @@ impl Hooking {
     }
 
     /// Other declarations are in force.
-    pub(crate) fn replace(&mut self, catalogue: hooks::Catalogue, limits: hooks::http::Limits) {
+    pub(crate) fn renew(&mut self, watch: &Watch) {
+        let (catalogue, limits) = declared::with_own(&watch.loaded, watch.reduced, &self.own);
         self.callers.set_limits(limits);
-        self.current = assemble(catalogue, &self.around, &self.callers);
+        self.current = assemble(catalogue, &self.around, self.runner(), &self.spent);
+    }
+
+    fn runner(&self) -> Caller {
+        Caller { shared: Arc::clone(&self.callers), spawner: Weak::clone(&self.spawner) }
+    }
+
+    /// Hooks that stand beside the settings from now on: those of a skill that was invoked.
+    pub(crate) fn add(&mut self, layer: hooks::Layer, watch: &Watch) {
+        if self.own.add(layer) {
+            self.renew(watch);
+        }
+    }
+
+    /// These are the hooks of an agent that hooks asked. No model is asked about its work.
+    pub(crate) fn leave_out_models(&mut self, watch: &Watch) {
+        self.own.is_judge = true;
+        self.renew(watch);
+    }
+
+    /// Whether agents may be started to judge something.
+    pub(crate) fn ask_agents(&self) -> bool {
+        self.current.catalogue().iter().any(|entry| matches!(entry.handler.kind, hooks::Kind::Agent(_)))
     }
 
     fn adopt(&mut self, detached: Vec<Detached>) {
@@ -305,13 +338,27 @@ pub(crate) struct Seed {
     listener: Listener,
     told: BTreeSet<String>,
     env_files: Option<watch::EnvFiles>,
+    own: Own,
+    spent: Spent,
+}
+
+/// What the hooks of a new agent depend on.
+pub(crate) struct Fresh<'a> {
+    pub agent: Agent,
+    pub cwd: PathBuf,
+    /// Declared by its definition, and by the skill it carries out.
+    pub layers: Vec<hooks::Layer>,
+    pub watch: &'a Watch,
+    pub spawner: &'a Arc<Spawner>,
 }
 
 impl Seed {
-    /// The same hooks around the calls of a subagent, and those of its definition while it runs.
-    pub(crate) fn for_agent(self, agent: Agent, cwd: PathBuf, own: Option<hooks::Layer>, watch: &Watch) -> Hooking {
+    /// The same hooks around the calls of a subagent, and its own while it runs.
+    pub(crate) fn for_agent(self, fresh: Fresh<'_>) -> Hooking {
+        let Fresh { agent, cwd, layers, watch, spawner } = fresh;
+        let runner = Caller { shared: Arc::clone(&self.callers), spawner: Arc::downgrade(spawner) };
         let mut hooking = Hooking {
-            current: self.current,
+            current: Arc::new(self.current.run_by(Arc::new(runner))),
             callers: self.callers,
             around: self.around,
             listener: self.listener,
@@ -326,22 +373,29 @@ impl Seed {
             rewritten: BTreeMap::new(),
             watched: watch::Watched::new(cwd),
             agent: Some(agent),
-            own,
+            own: self.own,
+            spent: self.spent,
+            spawner: Arc::downgrade(spawner),
             ended_tasks: 0,
             env_files: self.env_files,
         };
-        if hooking.own.is_some() {
-            let (catalogue, limits) = declared::with_own(&watch.loaded, watch.reduced, hooking.own.as_ref());
-            hooking.replace(catalogue, limits);
+        // What the parent runs as is the parent's alone; the skills it invoked hold for all of the session.
+        let parents = hooking.own.layers.len();
+        hooking.own.layers.retain(|layer| matches!(layer.origin, hooks::Origin::Skill { .. }));
+        let mut changed = hooking.own.layers.len() != parents;
+        for layer in layers {
+            changed |= hooking.own.add(layer);
+        }
+        if changed {
+            hooking.renew(watch);
         }
         hooking
     }
 }
 
-fn assemble(catalogue: hooks::Catalogue, around: &Surroundings, callers: &Arc<Callers>) -> Arc<Hooks> {
+fn assemble(catalogue: hooks::Catalogue, around: &Surroundings, runner: Caller, spent: &Spent) -> Arc<Hooks> {
     let program = sys::process::own_binary().unwrap_or_default();
-    let runner = Arc::clone(callers) as Arc<dyn hooks::Runner>;
-    Arc::new(Hooks::new(catalogue, around.clone(), runner, program))
+    Arc::new(Hooks::new(catalogue, around.clone(), Arc::new(runner), program).remembering(spent))
 }
 
 impl Io {

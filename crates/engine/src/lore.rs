@@ -151,6 +151,13 @@ impl Lore {
         }
     }
 
+    /// A hook wrote skills: the next look lists them, whatever the clock of the disk says.
+    pub(crate) fn list_again(&mut self) {
+        let Some(roots) = self.roots.clone() else { return };
+        let (nested, overrides) = (self.nested.clone(), self.overrides.clone());
+        self.first = Some(tokio::task::spawn_blocking(move || Skills::load(&roots, &nested, &overrides)));
+    }
+
     async fn reload(&mut self) {
         let Some(roots) = self.roots.clone() else { return };
         let (nested, overrides) = (self.nested.clone(), self.overrides.clone());

@@ -17,7 +17,7 @@ use crate::command::{COMMAND_QUEUE, Commands, EVENT_QUEUE, Event, Events};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
 use crate::control::{Control, Lanes, ModeChoice};
 use crate::grants::{Bypass, ModeOf};
-use crate::hooks::{self, EnvFiles, HookCallers, Hooking, Parts as HookParts, Reduced};
+use crate::hooks::{self, EnvFiles, HookCallers, Hooking, Own, Parts as HookParts, Reduced};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
@@ -215,7 +215,7 @@ impl Opening {
     ) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
         let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
-        let (catalogue, limits) = hooks::catalogue(&self.loaded, reduced);
+        let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &self.own_hooks());
         let env_files = self.env_files(&catalogue);
         let host = Host::new(events, session_id.clone());
         self.adopt_trust();
@@ -264,7 +264,7 @@ impl Opening {
             side,
             mode: self.mode,
             state,
-            hooks: self.hooking(catalogue, callers, host.clone(), env_files),
+            hooks: self.hooking(catalogue, callers, host.clone(), (env_files, &spawner)),
             directories: self.workspace(&watch),
             chosen_mode,
             bypass: self.bypass(),
@@ -417,7 +417,7 @@ impl Opening {
         catalogue: ::hooks::Catalogue,
         callers: HookCallers,
         host: Host,
-        env_files: Option<EnvFiles>,
+        (env_files, spawner): (Option<EnvFiles>, &Arc<Spawner>),
     ) -> Hooking {
         let effort = self.options.effort.clone().or_else(|| self.default_effort());
         let mut marks = vec![
@@ -429,7 +429,17 @@ impl Opening {
         marks.extend(effort.map(|effort| ("CLAUDE_EFFORT", effort)));
         let around = Surroundings::new(&self.env, &self.cwd, config::environment::SECRET_VARIABLES, &marks);
         let all_events = self.options.hook_events;
-        Hooking::new(HookParts { catalogue, around, callers, host, all_events, env_files, cwd: self.cwd.clone() })
+        let (cwd, own, spawner) = (self.cwd.clone(), self.own_hooks(), Arc::downgrade(spawner));
+        Hooking::new(HookParts { catalogue, around, callers, host, all_events, env_files, cwd, own, spawner })
+    }
+
+    /// What the definition brings that the main thread runs as.
+    fn own_hooks(&self) -> Own {
+        let layer = |agent: &Definition| {
+            let hooks = agent.hooks.as_ref()?.as_object()?.clone();
+            Some(::hooks::Layer { origin: ::hooks::Origin::Agent { name: agent.name.clone() }, hooks })
+        };
+        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), is_judge: false }
     }
 
     fn default_effort(&self) -> Option<String> {

@@ -233,6 +233,7 @@ impl Session {
         self.set_state("running", LiveStatus::Busy).await;
         self.io.adopt_mode().await;
         self.look(Moment::Quiet, token).await;
+        self.publish_for_hooks();
         self.io.lore.refresh().await;
         let mut plan = None;
         let mut texts = Vec::new();
@@ -286,6 +287,13 @@ impl Session {
         let started = std::mem::take(&mut self.start.contexts);
         self.place(started.into_iter().chain(texts).collect())?;
         Ok(Opened::Accepted(plan))
+    }
+
+    /// Agents that hooks ask start from what holds now.
+    pub(crate) fn publish_for_hooks(&self) {
+        if self.io.hooks.ask_agents() {
+            self.io.spawner.publish(&self.io, self.context.model());
+        }
     }
 
     /// Tells the host that a turn begins.

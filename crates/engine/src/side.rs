@@ -57,15 +57,20 @@ impl Side {
     }
 
     async fn run(&self, request: SideRequest) -> Result<SideReply, String> {
+        self.ask_model(None, request).await
+    }
+
+    /// As `ask`, of the model with this id.
+    pub(crate) async fn ask_model(&self, named: Option<String>, request: SideRequest) -> Result<SideReply, String> {
         let (client, main) = {
             let shared = self.shared();
             (shared.client.clone().ok_or("no model connection is open")?, shared.main.clone())
         };
         let identity = Arc::clone(&self.identity.lock().unwrap_or_else(PoisonError::into_inner));
-        let model = match request.purpose {
+        let model = named.unwrap_or_else(|| match request.purpose {
             SidePurpose::Small => self.small.clone(),
             SidePurpose::Main => main,
-        };
+        });
         let body = Request {
             system: request.system.iter().map(|s| Fragment::text(s)).collect(),
             tools: request.server_tools.into_iter().map(Fragment::new).collect(),

@@ -242,7 +242,7 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let touching = lore::touching(&uses);
     session.io.lore.share(&session.io.policy, &session.io.spawner);
     let Session { control, context, io, .. } = session;
-    if agents::are_concerned(uses.iter().map(|used| used.name.as_str())) {
+    if io.hooks.ask_agents() || agents::are_concerned(uses.iter().map(|used| used.name.as_str())) {
         io.spawner.publish(io, context.model());
     }
     let phase = async {

@@ -30,6 +30,8 @@ pub enum Ran {
         after: std::time::Duration,
     },
     Cancelled,
+    /// The host registered its functions anew while one of them was asked.
+    Superseded,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,7 +113,15 @@ pub fn read(event: EventName, kind: &Kind, ran: &Ran) -> Answer {
         Ran::Failed { why } => Answer::problem(why.clone()),
         Ran::TimedOut { after } => Answer::problem(format!("timed out after {} s and was stopped", seconds(*after))),
         Ran::Cancelled => Answer::default(),
+        Ran::Superseded => superseded(event),
     }
+}
+
+/// Nobody decided, so what waited for a decision does not happen; it may be tried again.
+fn superseded(event: EventName) -> Answer {
+    let waits = matches!(event, EventName::PreToolUse | EventName::UserPromptSubmit | EventName::UserPromptExpansion);
+    let text = "The host registered its hooks again before it had answered. Try again.";
+    Answer { block: waits.then(|| text.to_owned()), ..Answer::default() }
 }
 
 fn seconds(duration: std::time::Duration) -> String {
@@ -244,6 +254,10 @@ fn replied(event: EventName, body: &str) -> Answer {
 pub(crate) fn from_json(event: EventName, fields: &Map<String, Value>) -> Result<Answer, String> {
     let facts = event.facts();
     let top = Fields(fields);
+    if top.flag("async")? == Some(true) {
+        // A host that goes on by itself: nothing more is said about this event.
+        return Ok(Answer::default());
+    }
     let mut answer = Answer { remarks: remarks(fields), ..Answer::default() };
     let stops = top.flag("continue")? == Some(false);
     let reason = top.text("stopReason")?;

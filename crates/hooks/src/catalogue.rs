@@ -26,6 +26,8 @@ pub struct Switches {
     pub disabled_by_policy: bool,
     /// `allowManagedHooksOnly`
     pub managed_only: bool,
+    /// Handlers that ask a model are left out: where they run, they would ask about themselves.
+    pub without_models: bool,
 }
 
 impl Switches {
@@ -54,9 +56,19 @@ pub struct Entry {
     pub number: usize,
 }
 
-#[derive(Debug, Default)]
+impl Entry {
+    /// The same for the same declaration, however often declarations are read again.
+    pub(crate) fn key(&self) -> String {
+        let matcher = self.matcher_text.as_deref().unwrap_or_default();
+        let kind = &self.handler.kind;
+        format!("{}\0{}\0{matcher}\0{}\0{}", self.origin.label(), self.event.as_str(), kind.name(), kind.text())
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     by_event: Vec<Vec<Arc<Entry>>>,
+    without_models: bool,
     /// What was left out or looks wrong.
     pub diagnostics: Vec<String>,
 }
@@ -64,7 +76,7 @@ pub struct Catalogue {
 impl Catalogue {
     /// `layers` in the order in which rewrites are applied: managed, user, project, local, then the rest.
     pub fn new(layers: &[Layer], switches: Switches) -> Self {
-        let mut catalogue = Self::default();
+        let mut catalogue = Self { without_models: switches.without_models, ..Self::default() };
         for layer in layers.iter().filter(|layer| switches.admits(&layer.origin)) {
             for (name, groups) in &layer.hooks {
                 match EventName::parse(name) {
@@ -93,6 +105,12 @@ impl Catalogue {
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => return Err("matcher must be a string".into()),
         };
+        if *origin == Origin::Host {
+            for handler in declare::callbacks(group)? {
+                self.handler(event, matcher_text.clone(), handler, origin);
+            }
+            return Ok(());
+        }
         let Some(Value::Array(handlers)) = group.get("hooks") else { return Err("hooks must be a list".into()) };
         for (at, value) in handlers.iter().enumerate() {
             let handler = match declare::handler(value) {
@@ -108,6 +126,9 @@ impl Catalogue {
     }
 
     fn handler(&mut self, event: EventName, matcher_text: Option<String>, handler: Handler, origin: &Origin) {
+        if self.without_models && handler.kind.asks_model() {
+            return;
+        }
         let what = format!("hooks.{}: {}", event.as_str(), handler.kind.text());
         if !handler.kind.fits(event) {
             let kind = handler.kind.name();

@@ -61,8 +61,18 @@ pub struct Handler {
     pub status_message: Option<String>,
     /// Only meaningful in a skill.
     pub once: bool,
-    /// A handler that could not give an answer blocks (an extension).
-    pub fail_closed: bool,
+    pub on_failure: OnFailure,
+}
+
+/// What comes of a handler that could not give an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It is reported, and the action goes on.
+    Continue,
+    /// The action is blocked, where there is one (`failClosed` of a handler, `onFailure` of a host).
+    Block,
+    /// A host that did not say: as `Continue`, but silence blocks calls and prompts.
+    Unsaid,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -139,6 +149,13 @@ impl Kind {
         }
     }
 
+    pub fn asks_model(&self) -> bool {
+        match self {
+            Self::Prompt(_) | Self::Agent(_) => true,
+            Self::Command(_) | Self::Http(_) | Self::McpTool(_) | Self::Callback { .. } => false,
+        }
+    }
+
     /// What it does, in one line.
     pub fn text(&self) -> String {
         match self {
@@ -185,8 +202,31 @@ pub(crate) fn handler(value: &Value) -> Result<Handler, String> {
         timeout: fields.seconds("timeout")?,
         status_message: fields.text("statusMessage")?,
         once: fields.flag("once")?,
-        fail_closed: fields.flag("failClosed")?,
+        on_failure: if fields.flag("failClosed")? { OnFailure::Block } else { OnFailure::Continue },
     })
+}
+
+/// Reads a group of a host: functions of its own, by id.
+pub(crate) fn callbacks(group: &Value) -> Result<Vec<Handler>, String> {
+    let Value::Object(fields) = group else { return Err("a group must be an object".into()) };
+    let fields = Fields(fields);
+    let ids = fields.texts("hookCallbackIds")?.ok_or("hookCallbackIds is missing")?;
+    let on_failure = match fields.text("onFailure")?.as_deref() {
+        None => OnFailure::Unsaid,
+        Some("continue") => OnFailure::Continue,
+        Some("block") => OnFailure::Block,
+        Some(other) => return Err(format!("onFailure must be \"continue\" or \"block\", not {other:?}")),
+    };
+    let timeout = fields.seconds("timeout")?;
+    let handler = |id| Handler {
+        kind: Kind::Callback { id },
+        condition: None,
+        timeout,
+        status_message: None,
+        once: false,
+        on_failure,
+    };
+    Ok(ids.into_iter().map(handler).collect())
 }
 
 fn command(fields: &Fields<'_>) -> Result<Command, String> {

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{Base, EventName, HookEvent};
 
-/// Default time limits of handlers that ask a model.
+/// Default time limits of handlers that ask a model or the host.
 const PROMPT_LIMIT: Duration = Duration::from_secs(30);
-const AGENT_LIMIT: Duration = Duration::from_mins(1);
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// Runs what this crate cannot: HTTP, prompt, agent, MCP tool and host handlers.
 pub trait Runner: Send + Sync {
@@ -124,18 +124,55 @@ pub struct AsyncDone {
 
 /// The hooks of a session as they are now.
 pub struct Hooks {
-    catalogue: Catalogue,
+    catalogue: Arc<Catalogue>,
     around: Arc<Surroundings>,
     runner: Arc<dyn Runner>,
     /// Our own binary, for patterns that need a process.
     program: PathBuf,
-    /// Numbers of `once` handlers that succeeded.
-    spent: Mutex<BTreeSet<usize>>,
+    spent: Spent,
+}
+
+/// The `once` handlers that succeeded, for as long as the session lasts.
+#[derive(Clone, Debug, Default)]
+pub struct Spent(Arc<Mutex<BTreeSet<String>>>);
+
+impl Spent {
+    fn add(&self, entry: &Entry) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(entry.key());
+    }
+
+    fn has(&self, entry: &Entry) -> bool {
+        is_once(entry) && self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&entry.key())
+    }
+}
+
+/// Only a skill can say so.
+fn is_once(entry: &Entry) -> bool {
+    entry.handler.once && matches!(entry.origin, Origin::Skill { .. })
 }
 
 impl Hooks {
     pub fn new(catalogue: Catalogue, around: Surroundings, runner: Arc<dyn Runner>, program: PathBuf) -> Self {
-        Self { catalogue, around: Arc::new(around), runner, program, spent: Mutex::default() }
+        let catalogue = Arc::new(catalogue);
+        Self { catalogue, around: Arc::new(around), runner, program, spent: Spent::default() }
+    }
+
+    /// Knows what was spent before declarations were read again.
+    #[must_use]
+    pub fn remembering(self, spent: &Spent) -> Self {
+        Self { spent: spent.clone(), ..self }
+    }
+
+    /// The same hooks, run by somebody else.
+    #[must_use]
+    pub fn run_by(&self, runner: Arc<dyn Runner>) -> Self {
+        Self {
+            catalogue: Arc::clone(&self.catalogue),
+            around: Arc::clone(&self.around),
+            runner,
+            program: self.program.clone(),
+            spent: self.spent.clone(),
+        }
     }
 
     pub fn catalogue(&self) -> &Catalogue {
@@ -178,9 +215,8 @@ impl Hooks {
         let done = join_all(runs).await;
         let mut joining = Joining { event, original: at.tool_input, merged, rewrites: Vec::new() };
         for (entry, (report, answer)) in awaited.iter().zip(done) {
-            if matches!(entry.origin, Origin::Skill { .. }) && entry.handler.once && report.outcome == Outcome::Success
-            {
-                self.spent.lock().unwrap_or_else(PoisonError::into_inner).insert(entry.number);
+            if is_once(entry) && report.outcome == Outcome::Success {
+                self.spent.add(entry);
             }
             joining.add(entry, report, answer);
         }
@@ -194,10 +230,12 @@ impl Hooks {
         at: &Occasion<'_>,
         problems: &mut Vec<Problem>,
     ) -> Vec<Arc<Entry>> {
-        let mut chosen = Vec::new();
+        let mut chosen: Vec<Arc<Entry>> = Vec::new();
         for entry in self.catalogue.of(event) {
-            let is_spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner).contains(&entry.number);
-            if is_spent || !self.matches(entry, subject, problems).await {
+            if self.spent.has(entry)
+                || is_called_already(entry, &chosen)
+                || !self.matches(entry, subject, problems).await
+            {
                 continue;
             }
             if entry.handler.condition.as_deref().is_some_and(|rule| !(at.condition)(rule)) {
@@ -315,6 +353,12 @@ async fn detached(id: String, name: String, entry: Arc<Entry>, run: impl AsyncFn
     AsyncDone { report, texts, wake }
 }
 
+/// A host that names one function in several groups means it once.
+fn is_called_already(entry: &Entry, chosen: &[Arc<Entry>]) -> bool {
+    matches!(entry.handler.kind, Kind::Callback { .. })
+        && chosen.iter().any(|other| other.handler.kind == entry.handler.kind)
+}
+
 fn is_detached(entry: &Entry) -> bool {
     matches!(&entry.handler.kind, Kind::Command(command) if command.detachment != Detachment::Awaited)
 }
@@ -322,10 +366,8 @@ fn is_detached(entry: &Entry) -> bool {
 fn limit(entry: &Entry) -> Duration {
     let default = match entry.handler.kind {
         Kind::Prompt(_) => PROMPT_LIMIT,
-        Kind::Agent(_) => AGENT_LIMIT,
-        Kind::Command(_) | Kind::Http(_) | Kind::McpTool(_) | Kind::Callback { .. } => {
-            Duration::from_secs(entry.event.facts().timeout.into())
-        }
+        Kind::Agent(_) | Kind::Callback { .. } => MINUTE,
+        Kind::Command(_) | Kind::Http(_) | Kind::McpTool(_) => Duration::from_secs(entry.event.facts().timeout.into()),
     };
     entry.handler.timeout.unwrap_or(default)
 }
@@ -344,10 +386,10 @@ fn report(id: String, name: &str, entry: &Entry, ran: &Ran, answer: &answer::Ans
         Ran::Exited { code, stdout, stderr, .. } => (stdout.clone(), stderr.clone(), *code),
         Ran::Replied { body } | Ran::Judged { text: body } => (body.clone(), String::new(), None),
         Ran::Failed { why } => (String::new(), why.clone(), None),
-        Ran::TimedOut { .. } | Ran::Cancelled => (String::new(), String::new(), None),
+        Ran::TimedOut { .. } | Ran::Cancelled | Ran::Superseded => (String::new(), String::new(), None),
     };
     let outcome = match ran {
-        Ran::TimedOut { .. } | Ran::Cancelled => Outcome::Cancelled,
+        Ran::TimedOut { .. } | Ran::Cancelled | Ran::Superseded => Outcome::Cancelled,
         _ if answer.problem.is_some() || exit_code == Some(2) => Outcome::Error,
         Ran::Exited { .. } | Ran::Replied { .. } | Ran::Judged { .. } | Ran::Failed { .. } => Outcome::Success,
     };

@@ -20,6 +20,8 @@ pub mod prompt;
 pub use answer::{Answer, Permission, Ran, RequestDecision};
 pub use catalogue::{Catalogue, Entry, Layer, Switches};
 pub use command::Surroundings;
-pub use declare::{Ask, Command, Detachment, Handler, Http, Kind, McpTool, Origin, Shell};
-pub use fire::{AsyncDone, Detached, Hooks, Job, Lifecycle, Occasion, Outcome, Progress, Report, Runner, Silent};
+pub use declare::{Ask, Command, Detachment, Handler, Http, Kind, McpTool, OnFailure, Origin, Shell};
+pub use fire::{
+    AsyncDone, Detached, Hooks, Job, Lifecycle, Occasion, Outcome, Progress, Report, Runner, Silent, Spent,
+};
 pub use merge::{Block, Context, Merged, Problem, Verdict};

@@ -3,7 +3,8 @@
 
 use crate::answer::{Answer, Permission, RequestDecision};
 use crate::catalogue::Entry;
-use crate::fire::{Detached, Report};
+use crate::declare::OnFailure;
+use crate::fire::{Detached, Outcome, Report};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use wire::hooks::EventName;
@@ -118,8 +119,8 @@ impl Joining<'_> {
         }
         let mut block = answer.block;
         if let Some(text) = answer.problem {
-            if entry.handler.fail_closed {
-                block = block.or_else(|| Some(format!("failClosed: {text}")));
+            if closes(entry, self.event, &report) {
+                block = block.or_else(|| Some(format!("it gave no answer: {text}")));
             }
             self.merged.problems.push(Problem { hook: hook.clone(), what: what.clone(), source, text });
         }
@@ -223,6 +224,18 @@ impl Joining<'_> {
             }
         }
         Some(Value::Object(input))
+    }
+}
+
+/// Whether a handler that gave no answer blocks. Who is about to stop is never kept from it.
+fn closes(entry: &Entry, event: EventName, report: &Report) -> bool {
+    let stopping =
+        matches!(event, EventName::Stop | EventName::SubagentStop | EventName::TaskCompleted | EventName::TeammateIdle);
+    let guarded = matches!(event, EventName::PreToolUse | EventName::UserPromptSubmit | EventName::UserPromptExpansion);
+    match entry.handler.on_failure {
+        OnFailure::Continue => false,
+        OnFailure::Block => !stopping,
+        OnFailure::Unsaid => guarded && report.outcome == Outcome::Cancelled,
     }
 }
 

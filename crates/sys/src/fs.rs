@@ -17,12 +17,24 @@ use std::time::{Duration, Instant};
 /// Runs `action` while holding the advisory lock on `path` (created 0600, never removed), which keeps out other
 /// processes that ask the same way. Waits at most `wait`, then fails with `TimedOut`.
 pub fn with_lock<T>(path: &Path, wait: Duration, action: impl FnOnce() -> T) -> io::Result<T> {
+    let held = lock(path, wait)?;
+    let result = action();
+    drop(held);
+    Ok(result)
+}
+
+/// An advisory lock, given up when this is dropped, also by a panic.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "closing the file gives the lock up")] File);
+
+/// As [`with_lock`], for work that is not one function.
+pub fn lock(path: &Path, wait: Duration) -> io::Result<Lock> {
     let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
     let deadline = Instant::now() + wait;
     let mut pause = Duration::from_millis(1);
     loop {
         match file.try_lock() {
-            Ok(()) => break,
+            Ok(()) => return Ok(Lock(file)),
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(pause),
             Err(TryLockError::WouldBlock) => {
                 let message = format!("{} is locked by another process; waited {wait:?}", path.display());
@@ -32,10 +44,6 @@ pub fn with_lock<T>(path: &Path, wait: Duration, action: impl FnOnce() -> T) -> 
         }
         pause = (pause * 2).min(Duration::from_millis(20));
     }
-    // Closing the file releases the lock, also when `action` panics.
-    let result = action();
-    drop(file);
-    Ok(result)
 }
 
 /// The beginning of a file.

@@ -10,7 +10,7 @@ use crate::command::{COMMAND_QUEUE, Commands};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
 use crate::control::{Control, Lanes, ModeChoice};
 use crate::grants::{Bypass, ModeOf};
-use crate::hooks::{Agent, Hooking, Seed};
+use crate::hooks::{Agent, Fresh, Hooking, Seed};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::lore::{self, Lore, Teaching};
@@ -98,6 +98,17 @@ pub(super) struct Sheet {
     pub(super) parent: Option<String>,
     pub(super) place: PathBuf,
     pub(super) worktree: Option<Worktree>,
+    /// Of the skill it carries out.
+    pub(super) hooks: Option<hooks::Layer>,
+    pub(super) purpose: Purpose,
+}
+
+/// What an agent is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Task,
+    /// A hook asked it. The host hears nothing of its work, and no model is asked about it in turn.
+    Judgement,
 }
 
 /// A session that waits for its first prompt.
@@ -122,7 +133,8 @@ pub(super) fn build(
         subagent_type: sheet.definition.name.clone(),
         task_description: sheet.description.clone(),
     };
-    let voice = Arc::new(Voice::new(stamp, sheet.tool_use_id.clone(), kit.forward));
+    let forward = if sheet.purpose == Purpose::Judgement { Forward::Nothing } else { kit.forward };
+    let voice = Arc::new(Voice::new(stamp, sheet.tool_use_id.clone(), forward));
     let host = kit.host.for_agent(Arc::clone(&voice));
     let own = Spawner::new(Arc::clone(agents), Some(sheet.id.clone()), sheet.depth, scope.clone());
     let shape = toolset::Shape { background: sheet.background, may_nest: spawner.may_nest(), mode: sheet.mode };
@@ -169,7 +181,7 @@ pub(super) fn build(
     let is_own = tool::is_own_mode(&sheet.definition, live.mode);
     let mode_of = if is_own { ModeOf::Definition } else { live.mode_of };
     let io = Io {
-        hooks: hooking(kit, sheet, live.hooks, &watch),
+        hooks: hooking(kit, sheet, live.hooks, (&watch, &own)),
         chosen_mode: live.chosen_mode,
         mode_of,
         bypass: live.bypass,
@@ -208,7 +220,7 @@ pub(super) fn build(
 }
 
 /// The session's hooks and those of the definition, whose Stop is the agent's.
-fn hooking(kit: &Kit, sheet: &Sheet, seed: Seed, watch: &Watch) -> Hooking {
+fn hooking(kit: &Kit, sheet: &Sheet, seed: Seed, (watch, spawner): (&Watch, &Arc<Spawner>)) -> Hooking {
     let definition = &sheet.definition;
     let agent = Agent { id: sheet.id.clone(), kind: definition.name.clone(), transcript: kit.transcript.clone() };
     let declared = definition.hooks.as_ref().and_then(serde_json::Value::as_object);
@@ -217,7 +229,12 @@ fn hooking(kit: &Kit, sheet: &Sheet, seed: Seed, watch: &Watch) -> Hooking {
         let hooks = declared.iter().map(|(event, groups)| (stop(event), groups.clone())).collect();
         hooks::Layer { origin: hooks::Origin::Agent { name: definition.name.clone() }, hooks }
     });
-    seed.for_agent(agent, sheet.place.clone(), own, watch)
+    let layers = own.into_iter().chain(sheet.hooks.clone()).collect();
+    let mut hooking = seed.for_agent(Fresh { agent, cwd: sheet.place.clone(), layers, watch, spawner });
+    if sheet.purpose == Purpose::Judgement {
+        hooking.leave_out_models(watch);
+    }
+    hooking
 }
 
 fn registry(names: &BTreeSet<String>, own: &Arc<Spawner>, policy: &Policy, lore: &Lore) -> Registry {

@@ -144,6 +144,14 @@ impl Running {
         finished
     }
 
+    /// Its last words, for a question that no call asked: nothing is told and no sidecar is kept.
+    pub(super) async fn answer(mut self: Box<Self>, content: Box<RawValue>) -> Result<String, String> {
+        let ended = self.work(Prompt { content, uuid: None, query: true }).await;
+        self.put_away().await;
+        let verdict = report::judge(&ended, self.sheet.definition.max_turns);
+        if verdict.is_error || ended.text.trim().is_empty() { Err(verdict.report) } else { Ok(ended.text) }
+    }
+
     /// Turns until there is nothing more to do: no message waits, and no agent it started is still owed.
     async fn work(&mut self, first: Prompt) -> Ended {
         let mut ended = Box::pin(turn::run(&mut self.session, Opener::Prompt(first))).await;

@@ -1,7 +1,7 @@
 //! SendMessage: reaches a running agent, or takes up one that has ended, with everything it knew. An agent that a person
 //! stopped stays stopped.
 
-use super::child::Sheet;
+use super::child::{Purpose, Sheet};
 use super::run::{First, Running};
 use super::tool::{self, Admitted, Candidate};
 use super::worktree::Worktree;
@@ -170,6 +170,8 @@ impl Message {
             mode,
             definition,
             worktree,
+            hooks: None,
+            purpose: Purpose::Task,
         };
         sidecar.is_backgrounded = true;
         sidecar.status = None;

@@ -1,6 +1,6 @@
 //! The Agent tool: starts an agent, and waits for it or does not.
 
-use super::child::{self, Sheet};
+use super::child::{self, Purpose, Sheet};
 use super::run::{self, First, Running};
 use super::worktree::Worktree;
 use super::{DEFAULT_TYPE, Live, Refused, Room, Row, Spawner, builtin, report};
@@ -67,6 +67,7 @@ impl Tool for AgentTool {
             name: input.opt_string("name")?.filter(|name| !name.is_empty()),
             isolated: input.opt_choice("isolation", &["worktree"])?.is_some(),
             rules: Vec::new(),
+            hooks: None,
             spawner: Arc::clone(&self.spawner),
         }))
     }
@@ -83,6 +84,8 @@ struct AgentCall {
     isolated: bool,
     /// Hold for this agent besides the session's.
     rules: Vec<RuleText>,
+    /// Run while it runs, besides the session's.
+    hooks: Option<hooks::Layer>,
     spawner: Arc<Spawner>,
 }
 
@@ -95,6 +98,7 @@ pub(crate) struct Fork {
     pub(crate) effort: Option<String>,
     /// What the skill grants and takes away.
     pub(crate) rules: Vec<RuleText>,
+    pub(crate) hooks: Option<hooks::Layer>,
 }
 
 /// Runs `fork` to its end. The limits and rules of the Agent tool hold. Boxed: a turn can hold a fork, which is turns.
@@ -122,6 +126,7 @@ pub(crate) fn fork<'a>(
         name: None,
         isolated: false,
         rules: fork.rules,
+        hooks: fork.hooks,
         spawner: Arc::clone(spawner),
     };
     Box::pin(async move {
@@ -225,6 +230,8 @@ impl AgentCall {
             model,
             background,
             worktree,
+            hooks: self.hooks.clone(),
+            purpose: Purpose::Task,
         })
     }
 
@@ -327,7 +334,7 @@ pub(super) fn admit(spawner: &Spawner, live: Live, candidate: Candidate) -> Admi
     }
 }
 
-fn sidecar_of(sheet: &Sheet) -> Sidecar {
+pub(super) fn sidecar_of(sheet: &Sheet) -> Sidecar {
     let worktree = sheet.worktree.as_ref();
     let mut other = serde_json::Map::new();
     if let Some(worktree) = worktree {

@@ -14,6 +14,8 @@ use wire::usage::Usage;
 pub(crate) enum Forward {
     Calls,
     Text,
+    /// Not even its calls.
+    Nothing,
 }
 
 #[derive(Debug)]
@@ -102,6 +104,7 @@ impl Voice {
                 };
                 Carried { progress: None, message: wanted.then_some(Message::System(system)) }
             }
+            Message::ToolProgress(_) if self.forward == Forward::Nothing => Carried::default(),
             Message::ToolProgress(mut progress) => {
                 progress.parent_tool_use_id = Some(self.tool_use_id.clone());
                 Carried { progress: None, message: Some(Message::ToolProgress(progress)) }
@@ -114,6 +117,9 @@ impl Voice {
     fn assistant(&self, mut said: Box<Assistant>) -> Carried {
         let head = Said::read(&said.message);
         let progress = head.tool.map(|tool| self.progress(tool, head.tokens));
+        if self.forward == Forward::Nothing {
+            return Carried::default();
+        }
         if progress.is_none() && (self.forward == Forward::Calls || said.is_api_error_message) {
             return Carried::default();
         }
@@ -124,7 +130,7 @@ impl Voice {
 
     /// Its prompt and the results of its calls.
     fn user(&self, mut user: Box<User>) -> Carried {
-        if user.is_synthetic && self.forward == Forward::Calls {
+        if self.forward == Forward::Nothing || (user.is_synthetic && self.forward == Forward::Calls) {
             return Carried::default();
         }
         user.parent_tool_use_id = Some(self.tool_use_id.clone());

@@ -1,15 +1,16 @@
-//! Handlers that need more than a process: HTTP and the small model. Agent, MCP tool and host handlers say that they
-//! cannot run yet; such an answer never blocks.
+//! Handlers that need more than a process: HTTP, the small model, and agents that look before they judge. MCP tool handlers
+//! say that they cannot run yet; such an answer never blocks.
 
+use crate::agents::{self, Spawner};
 use crate::side::Side;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hooks::http::{Limits, MAX_BODY};
 use hooks::{Ask, Http as HttpHook, Job, Kind, Ran, Runner};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use sys::Env;
+use tools::SideRequest;
 use tools::contract::SidePurpose;
-use tools::{SideModel, SideRequest};
 
 const ANSWER_TOKENS: u32 = 1024;
 
@@ -73,7 +74,8 @@ impl Callers {
             max_tokens: ANSWER_TOKENS,
             timeout: job.timeout,
         };
-        match self.side.ask(request).await {
+        let named = ask.model.as_deref().map(|name| model::Catalog::default().resolve(name, &self.env));
+        match self.side.ask_model(named, request).await {
             Ok(reply) => Ran::Judged { text: reply.text },
             Err(why) => failed(why),
         }
@@ -84,14 +86,33 @@ fn failed(why: impl Into<String>) -> Ran {
     Ran::Failed { why: why.into() }
 }
 
-impl Runner for Callers {
+/// Runs handlers for one session: the main thread or an agent.
+pub(super) struct Caller {
+    pub(super) shared: Arc<Callers>,
+    /// What starts agents for it. It outlives its hooks.
+    pub(super) spawner: Weak<Spawner>,
+}
+
+impl Caller {
+    async fn agent(&self, ask: &Ask, job: &Job) -> Ran {
+        let Some(spawner) = self.spawner.upgrade() else { return failed("the session is ending") };
+        let task = hooks::prompt::fill(&ask.prompt, &job.payload);
+        match agents::judge(&spawner, task, ask.model.clone()).await {
+            Ok(text) => Ran::Judged { text },
+            Err(why) => failed(why),
+        }
+    }
+}
+
+impl Runner for Caller {
     fn run(&self, job: Job) -> BoxFuture<'_, Ran> {
         Box::pin(async move {
             let entry = Arc::clone(&job.entry);
             match &entry.handler.kind {
-                Kind::Http(hook) => self.http(hook, &job).await,
-                Kind::Prompt(ask) => self.prompt(ask, &job).await,
-                Kind::Agent(_) | Kind::McpTool(_) | Kind::Callback { .. } | Kind::Command(_) => {
+                Kind::Http(hook) => self.shared.http(hook, &job).await,
+                Kind::Prompt(ask) => self.shared.prompt(ask, &job).await,
+                Kind::Agent(ask) => self.agent(ask, &job).await,
+                Kind::McpTool(_) | Kind::Callback { .. } | Kind::Command(_) => {
                     failed(format!("{} handlers are not available yet", entry.handler.kind.name()))
                 }
             }

@@ -20,11 +20,32 @@ pub enum Reduced {
 }
 
 pub fn catalogue(loaded: &Loaded, reduced: Reduced) -> (Catalogue, Limits) {
-    with_own(loaded, reduced, None)
+    with_own(loaded, reduced, &Own::default())
 }
 
-/// `own` is what an agent's definition declares.
-pub(super) fn with_own(loaded: &Loaded, reduced: Reduced, own: Option<&Layer>) -> (Catalogue, Limits) {
+/// What a session has besides its settings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Own {
+    /// Of the definition it runs as, and of the skills that were invoked.
+    pub layers: Vec<Layer>,
+    /// It is one that hooks asked: handlers that ask models are left out.
+    pub is_judge: bool,
+}
+
+impl Own {
+    /// What a skill or agent brings; a later say of the same takes the place of the earlier one. `false` when nothing is new.
+    pub(crate) fn add(&mut self, layer: Layer) -> bool {
+        match self.layers.iter_mut().find(|known| known.origin == layer.origin) {
+            Some(known) if known.hooks == layer.hooks => return false,
+            Some(known) => *known = layer,
+            None => self.layers.push(layer),
+        }
+        true
+    }
+}
+
+/// `own` is what stands beside the settings.
+pub(crate) fn with_own(loaded: &Loaded, reduced: Reduced, own: &Own) -> (Catalogue, Limits) {
     let limits = Limits {
         urls: loaded.settings.allowed_http_hook_urls.clone(),
         variables: loaded.settings.http_hook_allowed_env_vars.clone(),
@@ -32,11 +53,13 @@ pub(super) fn with_own(loaded: &Loaded, reduced: Reduced, own: Option<&Layer>) -
     if reduced == Reduced::Bare {
         return (Catalogue::default(), limits);
     }
-    let layers: Vec<Layer> = ORDER.iter().flat_map(|source| of_source(loaded, *source)).chain(own.cloned()).collect();
+    let layers: Vec<Layer> =
+        ORDER.iter().flat_map(|source| of_source(loaded, *source)).chain(own.layers.iter().cloned()).collect();
     let switches = Switches {
         disabled: disabled(loaded),
         disabled_by_policy: says_disabled(loaded, |source| source == Source::Managed) == Some(true),
         managed_only: loaded.settings.allow_managed_hooks_only == Some(true) || reduced == Reduced::Safe,
+        without_models: own.is_judge,
     };
     (Catalogue::new(&layers, switches), limits)
 }

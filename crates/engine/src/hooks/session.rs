@@ -1,6 +1,6 @@
 //! Hooks around a session and its turns: beginning and end, prompts, the wish to stop, changed settings.
 
-use super::declared::{Reduced, with_own};
+use super::declared::Reduced;
 use super::{Beside, BesideKind, Scope};
 use crate::compact::Trigger;
 use crate::session::{Io, Session};
@@ -71,6 +71,9 @@ impl Session {
             self.start.name.get_or_insert(title);
         }
         self.io.set_watch_paths(merged.watch_paths.take());
+        if merged.reload_skills {
+            self.io.lore.list_again();
+        }
         if !self.start.only_hooks {
             self.control.put_first(std::mem::take(&mut merged.initial_user_messages));
         }
@@ -149,6 +152,7 @@ impl Session {
             return Ok(StopSays::End);
         }
         self.io.scribe.flush().await?;
+        self.publish_for_hooks();
         let Self { control, io, .. } = self;
         let Some(merged) = control.during(io.fire_stop(state)).await else { return Ok(StopSays::End) };
         self.record_stop(&merged)?;
@@ -392,8 +396,7 @@ impl Io {
         }
         self.watch.adopt(changed);
         self.renew_policy();
-        let (catalogue, limits) = with_own(&self.watch.loaded, self.watch.reduced, self.hooks.own.as_ref());
-        self.hooks.replace(catalogue, limits);
+        self.hooks.renew(&self.watch);
     }
 
     async fn refuses(&mut self, source: Source, path: &std::path::Path, cancel: &CancellationToken) -> bool {

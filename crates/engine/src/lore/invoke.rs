@@ -31,7 +31,14 @@ pub(crate) struct Invocation {
 
 impl Invocation {
     /// The same as the task of an agent. It knows nothing of the conversation, so the files are part of the text.
+    /// What the skill wants run from now on.
+    pub(crate) fn hooks(&self) -> Option<hooks::Layer> {
+        let hooks = self.skill.hooks.as_ref()?.as_object()?.clone();
+        Some(hooks::Layer { origin: hooks::Origin::Skill { name: self.skill.name.clone() }, hooks })
+    }
+
     pub(crate) fn into_fork(self) -> Fork {
+        let hooks = self.hooks();
         let mut prompt = self.text;
         for file in &self.files {
             write!(prompt, "\n\nContents of {}:\n{}", file.path.display(), file.content).ok();
@@ -43,6 +50,7 @@ impl Invocation {
             model: self.skill.model,
             effort: self.skill.effort,
             rules: self.rules,
+            hooks,
         }
     }
 }

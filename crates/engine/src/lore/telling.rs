@@ -31,6 +31,7 @@ impl Session {
         for invocation in loaded {
             self.count_use(&invocation.skill.name);
             let text = self.io.lore.say(&invocation);
+            let layer = invocation.hooks();
             let Invocation { skill, files, rules, tool_use_id, .. } = invocation;
             self.add_skill_text(&text, tool_use_id).await?;
             for file in files {
@@ -38,6 +39,9 @@ impl Session {
                 self.attach(attachment)?;
             }
             self.io.grant_skill(rules);
+            if let Some(layer) = layer {
+                self.io.hooks.add(layer, &self.io.watch);
+            }
             let allowed = self.io.watch.loaded.settings.available_models.as_deref();
             self.context.choose_for_turn(skill.model.as_deref(), skill.effort.as_deref(), allowed);
         }

@@ -1,0 +1,179 @@
+//! Handlers beyond commands, and where else hooks are declared: agents that judge, skills, the agent a session runs as.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+mod common;
+
+use common::{EXE, host, kinds, of_kind, stream};
+use serde_json::{Value, json};
+use testkit::{ModelServer, Reply, Sandbox};
+
+fn command(text: &str) -> Value {
+    json!({"type": "command", "command": text})
+}
+
+fn on(event: &str, matcher: &str, handlers: &[Value]) -> Value {
+    json!({"hooks": {event: [{"matcher": matcher, "hooks": handlers}]}})
+}
+
+fn settings(sandbox: &Sandbox, value: &Value) {
+    sandbox.write_config("settings.json", value.to_string());
+}
+
+fn bash(line: &str) -> Reply {
+    Reply::tool("Bash", json!({"command": line}))
+}
+
+/// Answers judges with `judge` and everybody else from `script`, in order.
+fn judged(script: Vec<Reply>, mut judge: impl FnMut(&testkit::Captured) -> Reply + Send + 'static) -> ModelServer {
+    let mut script = script.into_iter();
+    ModelServer::with_handler(move |request| {
+        if request.system_text().contains("whether a condition holds") {
+            return judge(request);
+        }
+        script.next().unwrap_or_else(|| Reply::status(400))
+    })
+}
+
+// [EXT-44] An agent handler looks with its own tools before it judges; a no goes to the model and the turn goes on.
+#[test]
+fn an_agent_reads_before_it_judges() {
+    let server = judged(vec![bash("touch made"), Reply::text("understood")], |request| {
+        if request.tool_results().is_empty() {
+            return Reply::tool("Read", json!({"file_path": "rules.txt"}));
+        }
+        let told = request.tool_results()[0]["content"].as_str().unwrap().contains("never touch");
+        Reply::text(if told { r#"{"ok": false, "reason": "the rules say never touch"}"# } else { r#"{"ok": true}"# })
+    });
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write("rules.txt", "never touch anything\n");
+    let agent = json!({"type": "agent", "prompt": "Do the rules permit $ARGUMENTS?"});
+    settings(&sandbox, &on("PreToolUse", "Bash", &[agent]));
+    let lines = stream(&sandbox, "go", &["--allowedTools", "Bash"]);
+    assert!(!sandbox.project().join("made").exists());
+    assert_eq!(of_kind(&lines, "result")[0]["result"], "understood");
+    let requests = server.requests();
+    let judge = requests.iter().find(|r| r.system_text().contains("whether a condition holds")).unwrap();
+    let mut tools: Vec<&str> =
+        judge.json["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    tools.sort_unstable();
+    assert_eq!(tools, ["Glob", "Grep", "Read"], "it can change nothing");
+    assert!(judge.all_text().contains(r#""command":"touch made""#));
+    assert!(requests.last().unwrap().tool_results()[0]["content"].as_str().unwrap().contains("never touch"));
+    assert!(!kinds(&lines).iter().any(|kind| kind.starts_with("system/task")), "the host hears nothing of it");
+}
+
+// [EXT-44] It is cut off after 50 turns, and a judge that judges nothing blocks nothing.
+#[test]
+fn an_agent_that_never_judges_is_cut_off() {
+    let server = judged(vec![bash("touch made"), Reply::text("end")], |_| Reply::tool("Glob", json!({"pattern": "*"})));
+    let sandbox = Sandbox::with_server(EXE, &server);
+    settings(&sandbox, &on("PreToolUse", "Bash", &[json!({"type": "agent", "prompt": "Well?", "timeout": 100})]));
+    let done =
+        common::print(&sandbox, "go", &["--allowedTools", "Bash"]).timeout(std::time::Duration::from_mins(2)).run();
+    assert!(sandbox.project().join("made").exists(), "{}", done.stderr);
+    let judged = server.requests().iter().filter(|r| r.system_text().contains("whether a condition holds")).count();
+    assert_eq!(judged, 50);
+    assert!(done.stderr.contains("hook error"), "{}", done.stderr);
+}
+
+// [EXT-44] Handlers that ask a model are not asked about the judge's own calls; command handlers are.
+#[test]
+fn a_judge_is_not_judged() {
+    let server = judged(vec![Reply::tool("Read", json!({"file_path": "a.txt"})), Reply::text("end")], |request| {
+        if request.tool_results().is_empty() {
+            return Reply::tool("Read", json!({"file_path": "b.txt"}));
+        }
+        Reply::text(r#"{"ok": true}"#)
+    });
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write("a.txt", "a");
+    sandbox.write("b.txt", "b");
+    let handlers = [json!({"type": "agent", "prompt": "Fine?"}), command("cat >> \"$CLAUDE_PROJECT_DIR/seen.jsonl\"")];
+    settings(&sandbox, &on("PreToolUse", "Read", &handlers));
+    stream(&sandbox, "go", &[]);
+    assert_eq!(server.requests().len(), 4);
+    let seen = sandbox.read("seen.jsonl");
+    let kinds: Vec<Value> =
+        seen.lines().map(|l| serde_json::from_str::<Value>(l).unwrap()["agent_type"].clone()).collect();
+    assert!(kinds.contains(&json!("hook-agent")) && kinds.contains(&Value::Null), "{kinds:?}");
+}
+
+fn skill(sandbox: &Sandbox, name: &str, head: &str) {
+    sandbox.write(&format!(".claude/skills/{name}/SKILL.md"), format!("---\ndescription: d\n{head}---\nDo it.\n"));
+}
+
+// [EXT-30] Hooks of a skill begin with its invocation and stay; `once` holds for one success.
+#[test]
+fn hooks_of_a_skill_stay_for_the_session() {
+    let server = ModelServer::with_handler({
+        let mut turn = 0;
+        move |_| {
+            turn += 1;
+            if turn % 2 == 1 { bash("true") } else { Reply::text("end") }
+        }
+    });
+    let sandbox = Sandbox::with_server(EXE, &server);
+    skill(
+        &sandbox,
+        "careful",
+        "hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: echo always >> log\n        \
+         - type: command\n          command: echo once >> log; test -e ready\n          once: true\n",
+    );
+    let mut run = host(&sandbox, &["--allowedTools", "Bash"]).spawn();
+    for prompt in ["before", "/careful", "after", "again"] {
+        if prompt == "after" {
+            sandbox.write("ready", "");
+        }
+        run.send_user(prompt);
+        run.wait_for("result");
+    }
+    run.close_stdin();
+    run.finish();
+    let log = sandbox.read("log");
+    let count = |word: &str| log.lines().filter(|line| *line == word).count();
+    assert_eq!((count("always"), count("once")), (3, 2), "once: one failure, one success: {log}");
+}
+
+// [EXT-30] A skill that runs as an agent brings its hooks to that agent only.
+#[test]
+fn hooks_of_a_forked_skill_end_with_it() {
+    let server = ModelServer::script([bash("true"), Reply::text("report"), bash("true"), Reply::text("end")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    skill(
+        &sandbox,
+        "apart",
+        "context: fork\nhooks:\n  PreToolUse:\n    - hooks:\n        - type: command\n          command: cat >> log.jsonl\n",
+    );
+    stream(&sandbox, "/apart", &["--allowedTools", "Bash"]);
+    let log = sandbox.read("log.jsonl");
+    assert_eq!(log.lines().count(), 1, "{log}");
+    assert!(serde_json::from_str::<Value>(&log).unwrap()["agent_id"].is_string());
+}
+
+// [EXT-31] The agent a session runs as brings its hooks to the main thread, where Stop is Stop.
+#[test]
+fn the_main_agent_brings_its_hooks() {
+    let server = ModelServer::script([Reply::text("end")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let agents = json!({"boss": {"description": "d", "prompt": "You lead.",
+        "hooks": {"Stop": [{"hooks": [command("cat >> stops.jsonl")]}]}}});
+    stream(&sandbox, "go", &["--agents", &agents.to_string(), "--agent", "boss"]);
+    let stop: Value = serde_json::from_str(&sandbox.read("stops.jsonl")).unwrap();
+    assert_eq!(stop["hook_event_name"], "Stop");
+}
+
+// [EXT-97] A skill that a SessionStart hook wrote can be typed in the first prompt; a title counts at the start only.
+#[test]
+fn a_start_hook_may_bring_skills() {
+    let server = ModelServer::script([Reply::text("end")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let output =
+        json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "reloadSkills": true, "sessionTitle": "Named"}});
+    let write = "mkdir -p .claude/skills/late && printf -- '---\\ndescription: d\\n---\\nThe late words.\\n' > .claude/skills/late/SKILL.md";
+    settings(&sandbox, &on("SessionStart", "", &[command(&format!("sleep 0.3; {write}; echo '{output}'"))]));
+    let lines = stream(&sandbox, "/late", &[]);
+    assert!(server.request(0).all_text().contains("The late words."));
+    let init = of_kind(&lines, "system/init")[0];
+    assert!(init["skills"].as_array().unwrap().contains(&json!("late")));
+    assert!(sandbox.transcript().iter().any(|line| line["customTitle"] == "Named"));
+}

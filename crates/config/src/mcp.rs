@@ -1,0 +1,255 @@
+//! Which MCP servers a session may use: every declaration of every scope, one winner per name, with what keeps it from being
+//! started. Reads files and starts nothing. Values of variables appear only in `Server::config`, never in a diagnostic;
+//! what a repository declares is never approved by that repository.
+
+mod change;
+mod expand;
+mod policy;
+mod source;
+mod tokens;
+
+pub use change::{Change, ChangeError, Decision, Place, check_name};
+pub use expand::{Expanded, Variables, expand};
+pub use policy::Policy;
+pub(crate) use source::project_files;
+pub use tokens::{TokenFile, identity};
+
+use crate::layer::Diagnostic;
+use crate::project::{Loaded, Selection};
+use crate::state::GlobalState;
+use serde_json::Value;
+use source::Declaration;
+use std::path::{Path, PathBuf};
+use sys::Env;
+use wire::mcp::{ConfigError as Refused, Scope, ServerConfig, Transport};
+
+/// Whether somebody can be asked about the servers of a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Nobody is asked: a repository's servers run unless the user refused them, or the folder.
+    Headless,
+    /// What was not approved waits.
+    Person,
+}
+
+/// What decides which servers there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub cwd: &'a Path,
+    /// As the process was started; policies see no variable that a settings file set.
+    pub env: &'a Env,
+    pub loaded: &'a Loaded,
+    pub selection: &'a Selection,
+    /// Values of `--mcp-config`: paths or JSON.
+    pub flags: &'a [String],
+    /// `--strict-mcp-config`
+    pub strict: bool,
+    pub audience: Audience,
+}
+
+/// Why a server does, or does not, run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Approved,
+    /// A repository's server that nobody approved yet.
+    Pending,
+    /// The user said no to a repository's server.
+    Rejected,
+    /// Switched off for this folder.
+    Disabled,
+    /// A policy refuses it; the text says which.
+    Forbidden(String),
+}
+
+/// One declared server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    pub name: String,
+    pub scope: Scope,
+    /// With variables expanded: for connecting, never for showing.
+    pub config: ServerConfig,
+    /// As it was written: for showing.
+    pub written: ServerConfig,
+    pub standing: Standing,
+    /// The file it stands in; `None` for JSON on the command line.
+    pub file: Option<PathBuf>,
+    /// Where its `headersHelper` runs.
+    pub root: PathBuf,
+    /// What a person should look at: unset variables, stray blanks.
+    pub warnings: Vec<String>,
+}
+
+/// Everything declared, winners first within each name.
+#[derive(Clone, Debug, Default)]
+pub struct Servers {
+    pub servers: Vec<Server>,
+    /// Declarations that cannot be used, as `mcp_server_errors` reports them.
+    pub errors: Vec<Refused>,
+    pub diagnostics: Vec<Diagnostic>,
+    /// Lines for standard error.
+    pub notices: Vec<String>,
+    /// The administrator's file is the only source.
+    pub exclusive: bool,
+}
+
+impl Servers {
+    /// The servers to start.
+    pub fn usable(&self) -> impl Iterator<Item = &Server> {
+        self.servers.iter().filter(|server| server.standing == Standing::Approved)
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Server> {
+        self.servers.iter().find(|server| server.name == name)
+    }
+}
+
+/// What was asked for on the command line cannot be done: the user must act.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum McpError {
+    #[error("Invalid MCP configuration: MCP config file not found: {0}")]
+    NotFound(String),
+    #[error("Invalid MCP configuration: {0}")]
+    Invalid(String),
+    #[error(
+        "--mcp-config cannot be used: an enterprise MCP configuration is active and has exclusive control over MCP servers"
+    )]
+    Exclusive,
+    #[error("--mcp-config is switched off by your administrator (disableSideloadFlags)")]
+    Sideload,
+}
+
+/// Every server that is declared for a session, and whether it may run.
+pub fn effective(request: &Request<'_>) -> Result<Servers, McpError> {
+    let mut found = source::read(request)?;
+    let policy = Policy::of(request.loaded, request.env);
+    let choices = Choices::of(request);
+    let mut out = Servers { exclusive: found.exclusive, ..Servers::default() };
+    out.diagnostics.append(&mut found.diagnostics);
+    let mut taken: Vec<String> = Vec::new();
+    for declaration in found.declarations {
+        if taken.contains(&declaration.name) {
+            continue;
+        }
+        let Some(server) = settle(declaration, request, (&policy, &choices), &mut out) else { continue };
+        // A repository's server that waits must not make the user's own one of the same name vanish.
+        if !matches!(server.standing, Standing::Pending | Standing::Rejected) {
+            taken.push(server.name.clone());
+        }
+        out.servers.push(server);
+    }
+    out.servers.sort_by(|a, b| a.name.cmp(&b.name).then((rank(a)).cmp(&rank(b))));
+    Ok(out)
+}
+
+/// What runs comes before what waits.
+fn rank(server: &Server) -> bool {
+    matches!(server.standing, Standing::Pending | Standing::Rejected)
+}
+
+fn settle(
+    declaration: Declaration,
+    request: &Request<'_>,
+    (policy, choices): (&Policy, &Choices),
+    out: &mut Servers,
+) -> Option<Server> {
+    let written = match ServerConfig::parse(&declaration.name, &declaration.value) {
+        Ok(written) => written,
+        Err(refused) => {
+            let message = format!("server {:?} is not used: {}", refused.name, refused.message);
+            out.diagnostics.push(declaration.diagnostic(message));
+            out.errors.push(refused);
+            return None;
+        }
+    };
+    let expanded = expand(&written, &request.loaded.env, declaration.variables(request));
+    let mut config = expanded.config;
+    let mut standing = choices.standing(&declaration, request);
+    if let Err(why) = policy.admits(&declaration.name, &config) {
+        standing = Standing::Forbidden(why);
+    }
+    let untrusted = declaration.scope == Scope::Project && !request.loaded.trusted;
+    if untrusted && standing == Standing::Approved && take_helper(&mut config) {
+        out.notices.push(format!(
+            "headersHelper not run: server {:?} of {} is used without it until the folder is trusted (`gimlet trust`).",
+            declaration.name,
+            declaration.file.as_deref().unwrap_or(Path::new(".mcp.json")).display()
+        ));
+    }
+    for warning in &expanded.warnings {
+        out.diagnostics.push(declaration.diagnostic(format!("server {:?}: {warning}", declaration.name)));
+    }
+    let Declaration { name, scope, file, root, .. } = declaration;
+    Some(Server { name, scope, config, written, standing, file, root, warnings: expanded.warnings })
+}
+
+fn take_helper(config: &mut ServerConfig) -> bool {
+    match &mut config.transport {
+        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
+            remote.headers_helper.take().is_some()
+        }
+        Transport::Stdio(_) | Transport::Sdk { .. } => false,
+    }
+}
+
+/// What the user decided about servers by name.
+struct Choices {
+    all: bool,
+    enabled: Vec<String>,
+    rejected: Vec<String>,
+    disabled: Vec<String>,
+}
+
+impl Choices {
+    fn of(request: &Request<'_>) -> Self {
+        let settings = &request.loaded.settings;
+        let listed = |name: &str| names(&request.loaded.state, request, name);
+        let mut enabled = settings.enabled_mcpjson_servers.clone();
+        enabled.extend(listed("enabledMcpjsonServers"));
+        let mut rejected = settings.disabled_mcpjson_servers.clone();
+        rejected.extend(listed("disabledMcpjsonServers"));
+        Self {
+            all: settings.enable_all_project_mcp_servers == Some(true),
+            enabled,
+            rejected,
+            disabled: listed("disabledMcpServers"),
+        }
+    }
+
+    fn standing(&self, declaration: &Declaration, request: &Request<'_>) -> Standing {
+        let name = &declaration.name;
+        if self.disabled.contains(name) {
+            return Standing::Disabled;
+        }
+        if declaration.scope != Scope::Project {
+            return Standing::Approved;
+        }
+        if self.rejected.contains(name) {
+            return Standing::Rejected;
+        }
+        let approved = match request.audience {
+            Audience::Headless => request.loaded.project_code,
+            Audience::Person => request.loaded.trusted && (self.all || self.enabled.contains(name)),
+        };
+        if approved { Standing::Approved } else { Standing::Pending }
+    }
+}
+
+/// A list of names in the folder's entry of the state file.
+fn names(state: &GlobalState, request: &Request<'_>, list: &str) -> Vec<String> {
+    let folders = folders(request.loaded, request.cwd);
+    let lists = folders.iter().filter_map(|folder| state.project_value(folder, list)?.as_array());
+    lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The entries of the state file that speak for a directory, the nearest first.
+fn folders(loaded: &Loaded, cwd: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![cwd.to_path_buf()];
+    if loaded.trust_key != cwd {
+        folders.push(loaded.trust_key.clone());
+    }
+    folders
+}
+
+#[cfg(test)]
+#[path = "mcp_tests.rs"]
+mod tests;

@@ -1,0 +1,241 @@
+//! Writes declarations of servers, and the user's answers about those of a repository. The state file keeps every key it
+//! has; a repository's file keeps its comments; a file that cannot be read is not touched.
+
+use super::source::project_files;
+use crate::edit::{Edit, EditError, Privacy, edit};
+use crate::layer::{parse_object, read_text};
+use crate::places;
+use crate::project::Loaded;
+use crate::state::{self, StateError, state_file};
+use crate::trust::object;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use sys::Env;
+use wire::mcp::RESERVED_NAMES;
+use wire::settings::Source;
+
+const SERVERS: &str = "mcpServers";
+const CHOICES: [&str; 3] = ["enabledMcpjsonServers", "disabledMcpjsonServers", "enableAllProjectMcpServers"];
+
+/// Where a declaration is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// For this user, in this folder.
+    #[default]
+    Local,
+    /// For everybody who has the repository.
+    Project,
+    /// For this user, everywhere.
+    User,
+}
+
+impl Place {
+    pub const ALL: [Self; 3] = [Self::Local, Self::Project, Self::User];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Project => "project",
+            Self::User => "user",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|place| place.name() == text)
+    }
+}
+
+/// An answer about a repository's server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    Approve(String),
+    Reject(String),
+    ApproveAll,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    #[error("MCP server {name} already exists in {place} config")]
+    Exists { name: String, place: &'static str },
+    #[error("No {place}-scoped MCP server found with name: {name}")]
+    NotThere { name: String, place: &'static str },
+    #[error("Invalid name {0:?}: a server's name may have letters, digits, hyphens and underscores only")]
+    BadName(String),
+    #[error("{0:?} is a reserved server name; choose another one")]
+    Reserved(String),
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("there is no home directory; set HOME or CLAUDE_CONFIG_DIR")]
+    NoHome,
+}
+
+pub fn check_name(name: &str) -> Result<(), ChangeError> {
+    if RESERVED_NAMES.contains(&name) {
+        return Err(ChangeError::Reserved(name.to_owned()));
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(ChangeError::BadName(name.to_owned()));
+    }
+    Ok(())
+}
+
+/// Changes what is declared for one folder.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    pub cwd: &'a Path,
+    pub env: &'a Env,
+    pub loaded: &'a Loaded,
+}
+
+impl Change<'_> {
+    /// The file that `place` stands for here.
+    pub fn file(&self, place: Place) -> Option<PathBuf> {
+        match place {
+            Place::Local | Place::User => state_file(self.env),
+            Place::Project => Some(self.project_file()),
+        }
+    }
+
+    /// The nearest file of the repository, or a new one where we are.
+    fn project_file(&self) -> PathBuf {
+        let nearest = project_files(self.cwd).into_iter().find(|path| path.exists());
+        nearest.unwrap_or_else(|| self.cwd.join(".mcp.json"))
+    }
+
+    /// Declares a server. A name that is taken in the same place is refused.
+    pub fn add(&self, place: Place, name: &str, value: Value) -> Result<PathBuf, ChangeError> {
+        check_name(name)?;
+        let file = self.file(place).ok_or(ChangeError::NoHome)?;
+        let taken = || ChangeError::Exists { name: name.to_owned(), place: place.name() };
+        match place {
+            Place::Project => {
+                if declares(&file, name) {
+                    return Err(taken());
+                }
+                edit(&file, &[SERVERS, name], &Edit::Set(value), Privacy::Shared, self.env)?;
+            }
+            Place::Local | Place::User => {
+                let mut added = false;
+                state::update(self.env, |state| {
+                    let servers = self.servers(place, state);
+                    if !servers.contains_key(name) {
+                        servers.insert(name.to_owned(), value);
+                        added = true;
+                    }
+                })?;
+                if !added {
+                    return Err(taken());
+                }
+            }
+        }
+        Ok(file)
+    }
+
+    pub fn remove(&self, place: Place, name: &str) -> Result<PathBuf, ChangeError> {
+        let file = self.file(place).ok_or(ChangeError::NoHome)?;
+        let mut had = false;
+        match place {
+            Place::Project => {
+                let files = project_files(self.cwd);
+                let Some(path) = files.into_iter().find(|path| declares(path, name)) else {
+                    return Err(ChangeError::NotThere { name: name.to_owned(), place: place.name() });
+                };
+                edit(&path, &[SERVERS, name], &Edit::Remove, Privacy::Shared, self.env)?;
+                return Ok(path);
+            }
+            Place::User => state::update(self.env, |state| {
+                had = self.servers(place, state).remove(name).is_some();
+            })?,
+            Place::Local => state::update(self.env, |state| {
+                for folder in super::folders(self.loaded, self.cwd) {
+                    let entry =
+                        state.get_mut("projects").and_then(|all| all.get_mut(folder.to_str()?)?.get_mut(SERVERS));
+                    let servers = entry.and_then(Value::as_object_mut);
+                    had |= servers.is_some_and(|servers| servers.remove(name).is_some());
+                }
+            })?,
+        }
+        if had { Ok(file) } else { Err(ChangeError::NotThere { name: name.to_owned(), place: place.name() }) }
+    }
+
+    /// The places that declare a server of this name.
+    pub fn places_of(&self, name: &str) -> Vec<Place> {
+        let state = &self.loaded.state;
+        let has = |place: &Place| match place {
+            Place::User => state.value(SERVERS).is_some_and(|servers| servers.get(name).is_some()),
+            Place::Local => super::folders(self.loaded, self.cwd)
+                .iter()
+                .any(|folder| state.project_value(folder, SERVERS).is_some_and(|all| all.get(name).is_some())),
+            Place::Project => project_files(self.cwd).iter().any(|path| declares(path, name)),
+        };
+        Place::ALL.into_iter().filter(has).collect()
+    }
+
+    fn servers<'s>(&self, place: Place, state: &'s mut Map<String, Value>) -> &'s mut Map<String, Value> {
+        let owner = match place {
+            Place::User | Place::Project => state,
+            Place::Local => object(object(state, "projects"), &self.loaded.trust_key.display().to_string()),
+        };
+        object(owner, SERVERS)
+    }
+
+    /// Remembers an answer about a repository's server, in the user's own settings file of this folder.
+    pub fn decide(&self, decision: &Decision) -> Result<(), ChangeError> {
+        let file = places::file_of(Source::Local, self.cwd, self.env).ok_or(ChangeError::NoHome)?;
+        let write = |key: &str, change: &Edit| edit(&file, &[key], change, Privacy::Private, self.env).map(drop);
+        match decision {
+            Decision::Approve(name) => {
+                write(CHOICES[1], &Edit::Take(vec![name.as_str().into()]))?;
+                write(CHOICES[0], &Edit::Add(vec![name.as_str().into()]))?;
+            }
+            Decision::Reject(name) => {
+                write(CHOICES[0], &Edit::Take(vec![name.as_str().into()]))?;
+                write(CHOICES[1], &Edit::Add(vec![name.as_str().into()]))?;
+            }
+            Decision::ApproveAll => write(CHOICES[2], &Edit::Set(true.into()))?,
+        }
+        // A file of this name must never be committed by accident.
+        places::exclude_local_files(&file, self.env).ok();
+        Ok(())
+    }
+
+    /// Forgets every answer about the repository's servers. Says whether there was one.
+    pub fn reset_choices(&self) -> Result<bool, ChangeError> {
+        let mut had = false;
+        for file in places::local_files(self.cwd, self.env) {
+            for key in CHOICES {
+                had |= file.exists() && edit(&file, &[key], &Edit::Remove, Privacy::Private, self.env)?;
+            }
+        }
+        let folders = super::folders(self.loaded, self.cwd);
+        let told = |folder: &PathBuf| {
+            CHOICES.iter().any(|key| self.loaded.state.project_value(folder, key).is_some_and(holds_something))
+        };
+        if folders.iter().any(told) {
+            state::update(self.env, |state| {
+                for folder in &folders {
+                    let entry =
+                        state.get_mut("projects").and_then(|all| all.get_mut(folder.to_str()?)?.as_object_mut());
+                    let Some(entry) = entry else { continue };
+                    for key in CHOICES {
+                        had |= entry.remove(key).is_some_and(|value| holds_something(&value));
+                    }
+                }
+            })?;
+        }
+        Ok(had)
+    }
+}
+
+/// Empty lists are what the reference writes for every folder.
+fn holds_something(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Bool(false)) && value.as_array().is_none_or(|list| !list.is_empty())
+}
+
+fn declares(path: &Path, name: &str) -> bool {
+    let Some(text) = read_text(path).ok() else { return false };
+    parse_object(&text).is_ok_and(|parsed| parsed.object.get(SERVERS).is_some_and(|all| all.get(name).is_some()))
+}

@@ -1,0 +1,243 @@
+//! Reads every place a server can be declared in, highest precedence first: the administrator's file alone, or the command
+//! line, the folder's own entry, the repository, the user. A place that is not there costs one failed open.
+
+use super::expand::Variables;
+use super::{McpError, Request, folders};
+use crate::environment::SECRET_VARIABLES;
+use crate::layer::{Diagnostic, ReadFailure, locate, parse_object, read_text};
+use crate::project::{administrators_own, managed_dir};
+use crate::roots;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wire::mcp::Scope;
+use wire::settings::Source;
+
+const SERVERS: &str = "mcpServers";
+
+/// One entry as it stands.
+pub(super) struct Declaration {
+    pub(super) name: String,
+    pub(super) scope: Scope,
+    pub(super) value: Value,
+    pub(super) file: Option<PathBuf>,
+    pub(super) root: PathBuf,
+    /// For the line of a diagnostic; not kept for the state file, which is ours.
+    text: Option<Arc<str>>,
+}
+
+impl Declaration {
+    pub(super) fn diagnostic(&self, message: String) -> Diagnostic {
+        let line = self.text.as_deref().and_then(|text| locate(text, &[SERVERS, &self.name], None));
+        Diagnostic { source: source_of(self.scope), path: self.file.clone(), line, key: None, message }
+    }
+
+    /// Which variables its placeholders may name.
+    pub(super) fn variables(&self, request: &Request<'_>) -> Variables<'static> {
+        let hidden = if self.scope == Scope::Project && !request.loaded.trusted { SECRET_VARIABLES } else { &[] };
+        Variables { hidden, project: request.loaded.trust_key.clone() }
+    }
+}
+
+fn source_of(scope: Scope) -> Source {
+    match scope {
+        Scope::Managed => Source::Managed,
+        Scope::Flag | Scope::Host => Source::Flag,
+        Scope::Local => Source::Local,
+        Scope::Project | Scope::Agent | Scope::Plugin => Source::Project,
+        Scope::User => Source::User,
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) declarations: Vec<Declaration>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) exclusive: bool,
+}
+
+pub(super) fn read(request: &Request<'_>) -> Result<Found, McpError> {
+    let mut found = Found::default();
+    let flags = flags(request)?;
+    if !request.selection.bare && !request.selection.safe_mode {
+        managed(request, &mut found);
+    }
+    let only_hosts = flags.iter().all(|declaration| declaration.value.get("type") == Some(&"sdk".into()));
+    if found.exclusive {
+        if !only_hosts {
+            return Err(McpError::Exclusive);
+        }
+        found.declarations.extend(flags);
+        return Ok(found);
+    }
+    if !only_hosts && request.loaded.settings.disable_sideload_flags == Some(true) {
+        return Err(McpError::Sideload);
+    }
+    found.declarations.extend(flags);
+    let discovers = !request.strict && !request.selection.bare && !request.selection.safe_mode;
+    if discovers {
+        local(request, &mut found);
+        project(request, &mut found);
+        user(request, &mut found);
+    }
+    Ok(found)
+}
+
+fn managed(request: &Request<'_>, found: &mut Found) {
+    let chosen = request.selection.managed_dir.as_deref();
+    let path = chosen.map_or_else(managed_dir, Path::to_path_buf).join("managed-mcp.json");
+    let problem = |message: String| Diagnostic {
+        source: Source::Managed,
+        path: Some(path.clone()),
+        line: None,
+        key: None,
+        message,
+    };
+    if !path.exists() {
+        return;
+    }
+    if !administrators_own(&path, chosen.is_some()) {
+        found.diagnostics.push(problem("is ignored: only an administrator may be able to write it".into()));
+        return;
+    }
+    // From here on nothing else counts, also when the file cannot be used.
+    found.exclusive = true;
+    match read_text(&path) {
+        Ok(text) => file(Scope::Managed, &path, &text, found),
+        Err(ReadFailure::Missing) => {}
+        Err(ReadFailure::Unusable(why)) => found.diagnostics.push(problem(format!("{why}; no server is used"))),
+    }
+}
+
+fn flags(request: &Request<'_>) -> Result<Vec<Declaration>, McpError> {
+    let mut all: Vec<Declaration> = Vec::new();
+    for given in request.flags {
+        let (text, path) = flag_text(given, request.cwd)?;
+        let shown = path.as_ref().map_or_else(|| "the given JSON".to_owned(), |path| path.display().to_string());
+        let invalid = |why: &str| McpError::Invalid(format!("{shown} {why}"));
+        let mut parsed = parse_object(&text).map_err(|(_, why)| invalid(&why))?;
+        let servers = match parsed.object.remove(SERVERS) {
+            Some(Value::Object(servers)) => servers,
+            Some(_) => return Err(invalid("must hold an object under \"mcpServers\"")),
+            // One server's own object is a likely mistake, and the fix is short.
+            None if !parsed.object.is_empty() => {
+                return Err(invalid("must hold its servers under \"mcpServers\""));
+            }
+            None => Map::new(),
+        };
+        let root = path.as_deref().and_then(Path::parent).unwrap_or(request.cwd).to_path_buf();
+        let text: Arc<str> = text.into();
+        for (name, value) in servers {
+            // Of two flags that name the same server the later one counts.
+            all.retain(|earlier| earlier.name != name);
+            let (file, root, text) = (path.clone(), root.clone(), path.is_some().then(|| Arc::clone(&text)));
+            all.push(Declaration { name, scope: Scope::Flag, value, file, root, text });
+        }
+    }
+    Ok(all)
+}
+
+fn flag_text(given: &str, cwd: &Path) -> Result<(String, Option<PathBuf>), McpError> {
+    if given.trim_start().starts_with('{') {
+        return Ok((given.to_owned(), None));
+    }
+    let path = cwd.join(given);
+    match read_text(&path) {
+        Ok(text) => Ok((text, Some(path))),
+        Err(ReadFailure::Missing) => Err(McpError::NotFound(path.display().to_string())),
+        Err(ReadFailure::Unusable(why)) => Err(McpError::Invalid(format!("{} {why}", path.display()))),
+    }
+}
+
+fn local(request: &Request<'_>, found: &mut Found) {
+    if !request.selection.reads(Source::Local) {
+        return;
+    }
+    for folder in folders(request.loaded, request.cwd) {
+        let servers = request.loaded.state.project_value(&folder, SERVERS).and_then(Value::as_object);
+        state_entries(Scope::Local, &folder, servers, request, found);
+    }
+}
+
+fn user(request: &Request<'_>, found: &mut Found) {
+    if request.selection.reads(Source::User) {
+        let servers = request.loaded.state.value(SERVERS).and_then(Value::as_object);
+        let root = request.env.home().unwrap_or_else(|| request.cwd.to_path_buf());
+        state_entries(Scope::User, &root, servers, request, found);
+    }
+}
+
+fn state_entries(
+    scope: Scope,
+    root: &Path,
+    servers: Option<&Map<String, Value>>,
+    request: &Request<'_>,
+    found: &mut Found,
+) {
+    let file = crate::state::state_file(request.env);
+    for (name, value) in servers.into_iter().flatten() {
+        let (name, value, file, root) = (name.clone(), value.clone(), file.clone(), root.to_path_buf());
+        found.declarations.push(Declaration { name, scope, value, file, root, text: None });
+    }
+}
+
+/// The repository's files, that of the starting directory first.
+fn project(request: &Request<'_>, found: &mut Found) {
+    if !request.selection.reads(Source::Project) {
+        return;
+    }
+    for path in project_files(request.cwd) {
+        match read_text(&path) {
+            Ok(text) => file(Scope::Project, &path, &text, found),
+            Err(ReadFailure::Missing) => {}
+            Err(ReadFailure::Unusable(why)) => found.diagnostics.push(Diagnostic {
+                source: Source::Project,
+                path: Some(path),
+                line: None,
+                key: None,
+                message: format!("{why}; the file is ignored"),
+            }),
+        }
+    }
+}
+
+/// Where a repository may declare servers: from the starting directory up to its root.
+pub(crate) fn project_files(cwd: &Path) -> Vec<PathBuf> {
+    let root = sys::git::root(cwd);
+    roots::between(cwd, root.as_deref()).map(|dir| dir.join(".mcp.json")).collect()
+}
+
+fn file(scope: Scope, path: &Path, text: &str, found: &mut Found) {
+    let problem = |line: Option<usize>, message: String| Diagnostic {
+        source: source_of(scope),
+        path: Some(path.to_path_buf()),
+        line,
+        key: None,
+        message,
+    };
+    let mut parsed = match parse_object(text) {
+        Ok(parsed) => parsed,
+        Err((line, why)) => {
+            found.diagnostics.push(problem(line, format!("{why}; the file is ignored")));
+            return;
+        }
+    };
+    for key in &parsed.duplicates {
+        found.diagnostics.push(problem(None, format!("{key} is given twice")));
+    }
+    let servers = match parsed.object.remove(SERVERS) {
+        Some(Value::Object(servers)) => servers,
+        Some(_) => {
+            let line = locate(text, &[SERVERS], None);
+            found.diagnostics.push(problem(line, "\"mcpServers\" must be an object; the file is ignored".into()));
+            return;
+        }
+        None => return,
+    };
+    let text: Arc<str> = text.into();
+    let root = path.parent().unwrap_or(path).to_path_buf();
+    for (name, value) in servers {
+        let (file, root, text) = (Some(path.to_path_buf()), root.clone(), Some(Arc::clone(&text)));
+        found.declarations.push(Declaration { name, scope, value, file, root, text });
+    }
+}
