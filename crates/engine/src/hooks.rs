@@ -209,7 +209,7 @@ impl Hooking {
                 *value = id.into();
             }
         }
-        self.current = assemble(self.current.catalogue().clone(), &self.around, &self.callers);
+        self.current = assemble(self.current.catalogue().clone(), &self.around, self.runner(), &self.spent);
         self.beside.clear();
         self.later.clear();
         self.woken.clear();
