@@ -285,7 +285,7 @@ fn a_conversation_is_named_and_written_out() {
     assert_eq!(sandbox.read("talk.txt"), "> What colour is it?\n\nIt is blue.\n");
     assert_eq!(say(&mut running, "/export talk.txt")["is_error"], true, "nothing is overwritten");
     running.close_stdin();
-    running.finish().expect_clean();
+    running.finish().expect_code(1);
     assert!(sandbox.transcript().iter().any(|line| line["customTitle"] == "the colour question"));
 }
 
@@ -313,7 +313,7 @@ fn prompts_of_our_own_go_to_the_model_and_hooks_hear_of_them() {
     assert!(first.contains("<command-name>/init</command-name>") && first.contains("do not overwrite it"), "{first}");
     say(&mut running, "use the skill yourself");
     let calls = std::fs::read_to_string(&seen).unwrap();
-    assert_eq!(calls.lines().count(), 1, "not for the Skill tool: {calls}");
+    assert_eq!(calls.matches("\"UserPromptExpansion\"").count(), 1, "not for the Skill tool: {calls}");
     let call: Value = serde_json::from_str(calls.lines().next().unwrap()).unwrap();
     assert_eq!(
         (&call["expansion_type"], &call["command_name"], &call["command_args"], &call["prompt"]),

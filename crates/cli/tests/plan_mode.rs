@@ -250,3 +250,46 @@ fn without_a_host_a_plan_is_the_answer() {
     sandbox.gimlet(&["-p", "go"]).run().expect_clean();
     assert!(last_result(&again)["content"].as_str().unwrap().contains("nobody could approve"));
 }
+
+#[test]
+fn a_plan_comes_back_after_a_summary_and_holds_in_agents() {
+    // [TST-194] [TST-87]
+    let server = ModelServer::script([Reply::text("looking")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = start(&sandbox, &["--permission-mode", "plan"]);
+    running.wait_for("result");
+    let path = plan_file(&server);
+    for reply in [
+        Reply::tool("Write", json!({"file_path": path, "content": "# The plan\nsteps\n"})),
+        Reply::text("written"),
+        Reply::text("the summary"),
+        Reply::text("on it"),
+    ] {
+        server.push(reply);
+    }
+    running.send_user("plan it");
+    running.wait_for("result");
+    running.send_user("/compact");
+    running.wait_for("result");
+    running.send_user("and now?");
+    running.wait_for("result");
+    let last = server.last_request().json["messages"].to_string();
+    assert!(last.contains("# The plan\\nsteps") && last.contains("Plan mode is on: the user wants"), "{last}");
+    let kinds: Vec<Value> = sandbox.transcript().iter().map(|line| line["attachment"]["type"].clone()).collect();
+    assert!(kinds.contains(&json!("plan_file_reference")) && kinds.contains(&json!("plan_mode")), "{kinds:?}");
+    for reply in [
+        Reply::tool("Agent", json!({"description": "d", "prompt": "p", "run_in_background": false})),
+        Reply::tool("Write", json!({"file_path": "x", "content": "x"})),
+        Reply::text("could not"),
+        Reply::text("done"),
+    ] {
+        server.push(reply);
+    }
+    running.send_user("use an agent");
+    running.wait_for("result");
+    let requests = server.requests();
+    let of_agent = &requests[requests.len() - 2];
+    let told = of_agent.json["messages"].to_string();
+    assert!(told.contains("report what you found") && of_agent.tool_results()[0]["is_error"] == true, "{told}");
+    assert!(!sandbox.project().join("x").exists());
+}

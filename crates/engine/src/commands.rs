@@ -140,11 +140,8 @@ async fn local(session: &mut Session, typed: Typed, prompt: Prompt) {
     let token = turn.token.clone();
     session.look(Moment::Quiet, &token).await;
     session.io.lore.refresh().await;
-    let said = match perform(session, &typed, &turn).await {
-        Some(said) => said,
-        // The process is being stopped.
-        None => return,
-    };
+    // Nothing is said when the process is being stopped.
+    let Some(said) = perform(session, &typed, &turn).await else { return };
     local_end(session, &typed, turn, said).await;
 }
 

@@ -6,6 +6,7 @@ use super::{Typed, begin};
 use crate::command::Prompt;
 use crate::context::Fresh;
 use crate::decide::EndReason;
+use crate::hooks::Moment;
 use crate::plan::{self, Planning};
 use crate::result;
 use crate::session::{Session, Start};
@@ -20,6 +21,8 @@ use wire::sdk::{ConversationReset, Message};
 
 pub(super) async fn run(session: &mut Session, typed: Typed, prompt: Prompt) {
     let mut turn = begin(session, typed.row.name, &prompt).await;
+    let token = turn.token.clone();
+    session.look(Moment::Quiet, &token).await;
     let name = session_name(&typed.arguments);
     if !name.is_empty()
         && !session.context.history().is_empty()

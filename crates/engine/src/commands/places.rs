@@ -40,7 +40,7 @@ pub(super) async fn cd(session: &mut Session, path: &str) -> Said {
     if !is_inside(io, &dir) {
         open_up(io, &dir).await;
     }
-    *io.state.cwd.lock().unwrap_or_else(PoisonError::into_inner) = dir.clone();
+    io.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&dir);
     Said::told(format!("The session works in {} now; relative paths and commands start there.", dir.display()))
 }
 
@@ -74,16 +74,16 @@ async fn open_up(io: &mut Io, dir: &Path) {
     io.grant(vec![update]).await;
 }
 
-/// The specifier of a `Cd` rule; `Some(None)` for a bare one.
-fn specifier(rule: &RuleText) -> Option<Option<&str>> {
+/// The specifier of a `Cd` rule, `*` for a bare one.
+fn specifier(rule: &RuleText) -> Option<&str> {
     match permission::rule::parts(&rule.text) {
-        Ok(("Cd", specifier)) => Some(specifier.filter(|s| *s != "*")),
+        Ok(("Cd", specifier)) => Some(specifier.unwrap_or("*")),
         Ok(_) | Err(_) => None,
     }
 }
 
 fn is_bare(rule: &RuleText) -> bool {
-    specifier(rule) == Some(None)
+    specifier(rule) == Some("*")
 }
 
 /// `Cd` rules: any allow rule makes a list of it, and a deny rule covers every name the place has on the way to it.
@@ -115,7 +115,7 @@ fn hops(given: &Path, real: &Path) -> Vec<PathBuf> {
 
 /// Whether a `Cd` rule names this directory. Its patterns are those of Read rules.
 fn names(rule: &RuleText, dir: &Path, io: &Io) -> bool {
-    let Some(Some(pattern)) = specifier(rule) else { return false };
+    let Some(pattern) = specifier(rule).filter(|pattern| *pattern != "*") else { return false };
     let as_read = RuleText { text: format!("Read({pattern})"), behaviour: Behaviour::Allow, ..rule.clone() };
     let place = Place { cwd: io.watch.cwd.clone(), home: io.env.home(), ..Place::default() };
     let (policy, _) = Policy::new(PermissionMode::Default, &[as_read], place, &|path| path.to_path_buf());

@@ -14,8 +14,8 @@ pub(super) fn help(io: &Io) -> Said {
     let mut text = String::from("Commands:\n");
     for command in listing(io) {
         let hint = if command.argument_hint.is_empty() { String::new() } else { format!(" {}", command.argument_hint) };
-        let aliases: String = command.aliases.iter().map(|alias| format!(", /{alias}")).collect();
-        write!(text, "\n  /{}{hint}{aliases}\n      {}", command.name, command.description).ok();
+        let names: Vec<&str> = std::iter::once(&command.name).chain(&command.aliases).map(String::as_str).collect();
+        write!(text, "\n  /{}{hint}\n      {}", names.join(", /"), command.description).ok();
     }
     text.push_str("\n\nWhatever does not begin with the name of a command is sent to the model. `gimlet --help` lists the options.");
     Said::shown(text)

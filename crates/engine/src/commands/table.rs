@@ -225,7 +225,8 @@ mod tests {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
         let page = std::fs::read_to_string(page).unwrap();
         for row in ROWS.iter().filter(|row| row.is_listed()) {
-            let aliases: String = row.aliases.iter().map(|alias| format!(", `/{alias}`")).collect();
+            let aliases: Vec<String> = row.aliases.iter().map(|alias| format!(", `/{alias}`")).collect();
+            let aliases = aliases.concat();
             let hint = if row.hint.is_empty() { String::new() } else { format!(" {}", row.hint.replace('|', "\\|")) };
             let line = format!("| `/{}{hint}`{aliases} | {} |", row.name, row.help);
             assert!(page.contains(&line), "docs/commands.md lacks the line:\n{line}");
