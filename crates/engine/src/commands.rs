@@ -25,7 +25,8 @@ use serde_json::json;
 use store::StoreError;
 use store::registry::Status as LiveStatus;
 use table::{Action, ROWS, Row};
-use wire::sdk::{Message, SlashCommand, SystemBody};
+use wire::control::SlashCommand;
+use wire::sdk::{Message, SystemBody};
 
 /// A prompt that is a command of ours.
 #[derive(Clone, Debug)]
@@ -119,7 +120,8 @@ pub(crate) fn listing(io: &Io) -> Vec<SlashCommand> {
 
 /// Carries a prompt out as a command, or opens a turn with it.
 pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
-    let Some(typed) = typed(&plain_text(&prompt.content), &session.io) else {
+    let typed = if prompt.verbatim { None } else { typed(&plain_text(&prompt.content), &session.io) };
+    let Some(typed) = typed else {
         turn::run(session, Opener::Prompt(prompt)).await;
         return;
     };
@@ -172,6 +174,7 @@ async fn begin(session: &mut Session, name: &'static str, prompt: &Prompt) -> Tu
     session.io.ledger.start_turn();
     session.set_state("running", LiveStatus::Busy).await;
     session.io.adopt_mode().await;
+    session.adopt_wishes().await;
     turn
 }
 

@@ -3,6 +3,7 @@
 
 mod agent;
 mod allowed;
+mod asked;
 mod cassette;
 mod conversation;
 mod lore;
@@ -11,17 +12,21 @@ mod toolbox;
 
 use crate::agents::recover::{self, Owed};
 use crate::agents::{Agents, Spawner};
-use crate::ask::{Asker, QUESTION_QUEUE, Question};
+use crate::ask::Asker;
 use crate::cage::{Confinement, Grounds};
-use crate::command::{COMMAND_QUEUE, Commands, EVENT_QUEUE, Event, Events};
+use crate::command::{COMMAND_QUEUE, Commands, Event, Events, Out, lanes};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
-use crate::control::{Control, Lanes, ModeChoice};
+use crate::control::mcp::NoServers;
+use crate::control::reach::Reach;
+use crate::control::{Control, Front, ModeChoice};
+use crate::deferred;
+use crate::desk::Desk;
 use crate::grants::{Bypass, ModeOf};
-use crate::hooks::{self, EnvFiles, HookCallers, Hooking, Own, Parts as HookParts, Reduced};
+use crate::hooks::{self, EnvFiles, HookCallers, Hooking, HostHooks, Own, Parts as HookParts, Reduced};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
-use crate::options::{BYPASS_ROOT, Boot, Options, SettingSource, StartError, Thinking, is_sandboxed};
+use crate::options::{BYPASS_ROOT, Boot, Options, SessionChoice, SettingSource, StartError, Thinking, is_sandboxed};
 use crate::plan::{self, Planning};
 use crate::pressure::{Pressure, Wishes};
 use crate::reload::{Instructions, Watch};
@@ -52,6 +57,7 @@ use tokio_util::sync::CancellationToken;
 use tools::Workspace;
 use tools::masking::Masking;
 use tools::state::{SessionFacts, ToolState};
+use wire::control::{Account, Initialize};
 use wire::entry::Tail;
 use wire::mode::PermissionMode;
 use wire::settings::{Behaviour, RuleText, Source};
@@ -62,18 +68,31 @@ const OUTPUT_RETRIES: u32 = 5;
 const DEFAULT_STYLE: &str = "default";
 
 /// Opens a session. Must be called inside the runtime; the session ends when the commands side is closed and all work
-/// is done, which closes the events side.
+/// is done, which closes the events side. What is declared is read and checked now; the session itself is put together with
+/// the first command, which may be an `initialize` that has a say in it.
 pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     let (commands, command_receiver) = mpsc::channel(COMMAND_QUEUE);
-    let (event_sender, events) = mpsc::channel(EVENT_QUEUE);
+    let (out, events) = lanes();
     let opening = Opening::new(boot)?;
+    opening.structured()?;
     for notice in opening.notices() {
         // The queue is empty and far larger than the few lines settings can cause.
-        event_sender.try_send(Event::Notice(notice)).ok();
+        out.stream.try_send(Event::Notice(notice)).ok();
     }
-    let session = opening.build(command_receiver, event_sender)?;
-    tokio::spawn(session.serve());
+    tokio::spawn(opening.serve(command_receiver, out));
     Ok((commands, events))
+}
+
+/// Whether the conversation that `boot` continues ends in a call that a hook left: there is something to do without a prompt.
+pub fn awaits_call(boot: &Boot) -> bool {
+    let Ok(cwd) = boot.cwd.canonicalize() else { return false };
+    let conversation = match boot.options.session {
+        SessionChoice::New { .. } => return false,
+        SessionChoice::Continue { .. } | SessionChoice::Resume { .. } => {
+            Conversation::choose(&boot.options, &Layout::new(&boot.env), &cwd)
+        }
+    };
+    conversation.is_ok_and(|chosen| !chosen.is_fork && chosen.loaded.as_ref().and_then(deferred::of).is_some())
 }
 
 /// What the model is told besides the conversation of this process.
@@ -110,6 +129,12 @@ struct Opening {
     /// Said about it before anything else.
     agent_notice: Option<String>,
     confinement: Option<Arc<Confinement>>,
+    /// `--agent` names nobody yet; the host may still declare it.
+    missing_agent: Option<StartError>,
+    /// The host's own system prompt.
+    system_blocks: Option<Vec<String>>,
+    /// What else the host said with `initialize`.
+    asked: Initialize,
 }
 
 impl Opening {
@@ -127,7 +152,11 @@ impl Opening {
         let layout = Layout::new(&boot.env);
         let conversation = Conversation::choose(&options, &layout, &cwd)?;
         let roots = agent::roots(&options, &cwd, &env, &selection, &loaded);
-        let main = agent::main(&options, &loaded, &conversation, roots.as_ref())?;
+        let (main, missing_agent) = match agent::main(&options, &loaded, &conversation, roots.as_ref()) {
+            Ok(main) => (main, None),
+            Err(error) if options.multi_turn => (agent::Main::default(), Some(error)),
+            Err(error) => return Err(error),
+        };
         let wanted = mode(&options, &loaded, &conversation, main.definition.as_ref(), &env)?;
         // There is no classifier to decide in our place: people are asked.
         let mode = if wanted == PermissionMode::Auto { PermissionMode::Default } else { wanted };
@@ -155,6 +184,9 @@ impl Opening {
             agent: main.definition,
             agent_notice: main.notice,
             confinement: None,
+            missing_agent,
+            system_blocks: None,
+            asked: Initialize::default(),
         };
         opening.confinement = opening.confine()?;
         Ok(opening)
@@ -208,24 +240,23 @@ impl Opening {
         all
     }
 
-    fn build(
-        mut self,
-        commands: mpsc::Receiver<crate::Command>,
-        events: mpsc::Sender<Event>,
-    ) -> Result<Session, StartError> {
+    fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: Out) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
         let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
-        let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &self.own_hooks());
+        let host = Host::new(out.stream, session_id.clone());
+        let desk = Desk::new(host.clone(), self.host_flags().session_state);
+        let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.asked.hooks.take().unwrap_or_default()));
+        let own_hooks = Own { host: host_hooks.layer(), ..self.own_hooks() };
+        let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &own_hooks);
         let env_files = self.env_files(&catalogue);
-        let host = Host::new(events, session_id.clone());
         self.adopt_trust();
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
-        let (questions, posed) = mpsc::channel(QUESTION_QUEUE);
         let (chosen, chosen_mode) = tokio::sync::watch::channel(None);
         let modes = ModeChoice { chosen, bypass: self.bypass() };
         let structured = self.structured()?;
         let owed = self.owed();
+        let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
         let restored = self.conversation.loaded.as_mut().map(resume::restore);
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
@@ -238,7 +269,7 @@ impl Opening {
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
         let side = Arc::new(Side::new(Arc::clone(&identity), self.small_model()));
-        let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits);
+        let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits, Arc::clone(&host_hooks));
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         let ledger = Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served());
         let kit = agent::kit(
@@ -264,11 +295,11 @@ impl Opening {
             side,
             mode: self.mode,
             state,
-            hooks: self.hooking(catalogue, callers, host.clone(), (env_files, &spawner)),
+            hooks: self.hooking(catalogue, (callers, own_hooks), host.clone(), (env_files, &spawner)),
             directories: self.workspace(&watch),
             chosen_mode,
             bypass: self.bypass(),
-            asker: self.asker(questions),
+            asker: self.asker(&desk),
             mode_of: ModeOf::Session,
             grants_seen: 0,
             ledger,
@@ -293,12 +324,15 @@ impl Opening {
         let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
         let system = recipe.system(&self.loaded, &self.model);
         let context = self.context(identity, Told { restored, files, tools, system });
+        let reach = self.reach(&io, host_hooks);
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
         let conversation = self.conversation.start(self.options.name, self.mode);
-        let start = Start { setup, only_hooks, agent, owed, ..conversation };
-        let lanes = Lanes { commands, questions: posed };
-        let control = Control::new(lanes, host, modes).over(Arc::clone(&io.spawner.agents));
+        let start = Start { setup, only_hooks, agent, owed, deferred, ..conversation };
+        let front = Front { replies: out.replies, desk, reach };
+        let mut control = Control::new(commands, Some(front), modes);
+        control.board.spares_agents = self.asked.per_task_stop_affordance == Some(true);
+        control.board.dialogs = self.asked.supported_dialog_kinds.take().unwrap_or_default();
         Ok(Session { control, context, io, start, again: Some(recipe) })
     }
 
@@ -374,10 +408,39 @@ impl Opening {
         if launched && !self.loaded.bypass_disabled { Bypass::Available } else { Bypass::Closed }
     }
 
+    /// What requests of the host act on.
+    fn reach(&self, io: &Io, host_hooks: Arc<HostHooks>) -> Reach {
+        let key_source = self.credential.as_ref().map_or("none", |credential| credential.api_key_source());
+        Reach {
+            session_id: self.conversation.session_id.clone(),
+            cwd: self.cwd.clone(),
+            base_env: self.base_env.clone(),
+            env: self.env.clone(),
+            selection: self.selection.clone(),
+            roots: self.roots.clone(),
+            catalog: Arc::clone(&self.catalog),
+            allowed_models: self.loaded.settings.available_models.clone(),
+            default_model: self.model.clone(),
+            account: Account {
+                token_source: None,
+                api_key_source: (key_source != "none").then(|| key_source.to_owned()),
+                api_provider: match self.served() {
+                    Served::FirstParty => "firstParty",
+                    Served::Gateway => "gateway",
+                },
+            },
+            agents: Arc::clone(&io.spawner.agents),
+            state: Arc::clone(&io.state),
+            transcript: io.scribe.transcript().clone(),
+            mcp: Arc::new(NoServers),
+            host_hooks,
+        }
+    }
+
     /// A host can be asked only when it both reads our lines and can write its own.
-    fn asker(&self, questions: mpsc::Sender<Question>) -> Asker {
+    fn asker(&self, desk: &Desk) -> Asker {
         match self.options.permission_prompt_tool.as_deref() {
-            Some("stdio") if self.options.multi_turn => Asker::Host(questions),
+            Some("stdio") if self.options.multi_turn => Asker::Host(desk.clone()),
             Some("stdio") | None => Asker::Nobody,
             Some(tool) => Asker::Missing(tool.to_owned()),
         }
@@ -415,7 +478,7 @@ impl Opening {
     fn hooking(
         &self,
         catalogue: ::hooks::Catalogue,
-        callers: HookCallers,
+        (callers, own): (HookCallers, Own),
         host: Host,
         (env_files, spawner): (Option<EnvFiles>, &Arc<Spawner>),
     ) -> Hooking {
@@ -429,7 +492,7 @@ impl Opening {
         marks.extend(effort.map(|effort| ("CLAUDE_EFFORT", effort)));
         let around = Surroundings::new(&self.env, &self.cwd, config::environment::SECRET_VARIABLES, &marks);
         let all_events = self.options.hook_events;
-        let (cwd, own, spawner) = (self.cwd.clone(), self.own_hooks(), Arc::downgrade(spawner));
+        let (cwd, spawner) = (self.cwd.clone(), Arc::downgrade(spawner));
         Hooking::new(HookParts { catalogue, around, callers, host, all_events, env_files, cwd, own, spawner })
     }
 
@@ -439,7 +502,7 @@ impl Opening {
             let hooks = agent.hooks.as_ref()?.as_object()?.clone();
             Some(::hooks::Layer { origin: ::hooks::Origin::Agent { name: agent.name.clone() }, hooks })
         };
-        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), is_judge: false }
+        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), ..Own::default() }
     }
 
     fn default_effort(&self) -> Option<String> {
@@ -544,6 +607,7 @@ impl Opening {
             env: self.env.clone(),
             effort: effort.or_else(|| self.loaded.settings.effort_level.clone()),
             thinking: thinking(self.options.thinking),
+            default_thinking: thinking(self.options.thinking),
             thinking_display: self.options.thinking_display.clone(),
             task_budget: self.options.task_budget,
             betas: self.options.betas.clone(),
@@ -610,6 +674,7 @@ impl Opening {
             cwd: self.cwd.display().to_string(),
             api_key_source: self.credential.as_ref().map_or("none", |c| c.api_key_source()),
             output_style: style_name(&self.loaded),
+            output_styles: self.roots.as_ref().map_or_else(|| vec![DEFAULT_STYLE.into()], config::styles::names),
             betas: self.options.betas.clone(),
             has_commands: !self.options.disable_slash_commands,
             default_model: self.model.clone(),

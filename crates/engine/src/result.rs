@@ -36,7 +36,7 @@ pub(crate) fn init(context: &Context, io: &Io) -> Init {
         skills,
         plugins: Vec::new(),
         betas: io.facts.betas.clone(),
-        capabilities: Vec::new(),
+        capabilities: crate::control::CAPABILITIES.to_vec(),
         uuid: sys::id::uuid(),
         fast_mode_state: FAST_MODE,
     }
@@ -144,6 +144,7 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
     session.io.results += 1;
     session.io.host.send(Message::Result(Box::new(result))).await;
     session.context.end_turn();
+    session.control.end_turn();
     // While an agent works, a turn is still owed.
     if !session.io.state.tasks.owes_agents(None) {
         session.set_state("idle", LiveStatus::Idle).await;
@@ -157,6 +158,7 @@ async fn conclude_agent(session: &mut Session) {
     }
     session.tell_disk().await;
     session.context.end_turn();
+    session.control.end_turn();
 }
 
 /// Listings show one line of it.
@@ -183,13 +185,14 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
         num_turns: u64::from(turn.facts.steps) + u64::from(reason == EndReason::MaxTurns),
         result,
         errors: (!is_success).then(|| vec![explain(&turn, reason)]),
-        stop_reason: turn.stop_reason,
+        stop_reason: if turn.deferred.is_some() { Some(reason.terminal().to_owned()) } else { turn.stop_reason },
         session_id: io.host.session_id.clone(),
         total_cost_usd: io.ledger.cost(),
         usage: io.ledger.turn_usage(),
         model_usage: io.ledger.models(),
         permission_denials: std::mem::take(&mut io.denials),
         structured_output: io.structured.as_ref().and_then(|s| s.take()),
+        deferred_tool_use: turn.deferred,
         // A command of ours ends for no reason of the model's.
         terminal_reason: (turn.local_command.is_none() || reason != EndReason::Completed).then(|| reason.terminal()),
         startup_failure_reason: None,
@@ -212,6 +215,7 @@ fn is_error(reason: EndReason) -> bool {
             | EndReason::AbortedTools
             | EndReason::HookStopped
             | EndReason::StopHookPrevented
+            | EndReason::ToolDeferred
     )
 }
 
@@ -229,6 +233,8 @@ fn explain(turn: &Turn, reason: EndReason) -> String {
         EndReason::Completed
         | EndReason::HookStopped
         | EndReason::StopHookPrevented
+        | EndReason::ToolDeferred
+        | EndReason::DeferredUnavailable
         | EndReason::ApiError
         | EndReason::PromptTooLong
         | EndReason::RapidRefill

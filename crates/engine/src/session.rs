@@ -72,6 +72,10 @@ pub(crate) struct Start {
     pub agent: Option<String>,
     /// What agents left for a conversation that is taken up again.
     pub owed: Owed,
+    /// A call that a hook left for this run.
+    pub deferred: Option<calls::ToolUse>,
+    /// The host already knows that the turn has begun.
+    pub is_announced: bool,
 }
 
 /// What wakes an idle session besides its host.
@@ -154,6 +158,8 @@ pub(crate) struct InitFacts {
     pub cwd: String,
     pub api_key_source: &'static str,
     pub output_style: String,
+    /// What it could be.
+    pub output_styles: Vec<String>,
     pub betas: Vec<String>,
 }
 
@@ -177,6 +183,7 @@ impl Session {
                         tracing::warn!(%error, "a prompt could not be recorded");
                     }
                 }
+                Wake::Wishes => self.adopt_wishes().await,
                 Wake::Event(News::Hook(beside)) => {
                     turn::run(&mut self, Opener::Hook(beside)).await;
                 }
@@ -229,29 +236,37 @@ impl Session {
 
     /// Accepts what opens a turn: records it, tells the host that the turn begins. A prompt that hooks refuse is not
     /// recorded; the text says why.
-    pub(crate) async fn open_turn(&mut self, opener: &Opener, token: &CancellationToken) -> Result<Opened, StoreError> {
+    pub(crate) async fn open_turn(
+        &mut self,
+        opener: Option<&Opener>,
+        token: &CancellationToken,
+    ) -> Result<Opened, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
         self.io.adopt_mode().await;
+        self.adopt_wishes().await;
         self.look(Moment::Quiet, token).await;
         self.publish_for_hooks();
         self.io.lore.refresh().await;
         let mut plan = None;
         let mut texts = Vec::new();
         let mut hint = None;
+        let Some(opener) = opener else { return Ok(Opened::Accepted(None)) };
         match opener {
             Opener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.take_task(prompt).await?,
             Opener::Prompt(prompt) => {
                 match self.submit_hooks(&plain_text(&prompt.content), token).await {
                     PromptSays::GoOn(said) => texts = said,
                     PromptSays::Blocked(why) => {
-                        self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                        self.announce().await;
                         return self.refuse_prompt(why).await;
                     }
                 }
                 self.io.end_grants();
                 self.io.plan.note_prompt();
-                plan =
-                    slash::plan(&self.io.lore.skills(), &prompt.content).or_else(|| slash::built_in(prompt, &self.io));
+                if !prompt.verbatim {
+                    let skills = self.io.lore.skills();
+                    plan = slash::plan(&skills, &prompt.content).or_else(|| slash::built_in(prompt, &self.io));
+                }
                 if let Some(plan) = &plan {
                     let expansion = plan.expansion(&prompt.content);
                     match self.expansion_hooks(expansion.as_hooks_see_it(), token).await {
@@ -261,22 +276,22 @@ impl Session {
                             return self.refuse_prompt(why).await;
                         }
                     }
-                } else {
+                } else if !prompt.verbatim {
                     hint = commands::hint(&plain_text(&prompt.content), &self.io);
                 }
                 let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
-                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                self.announce().await;
                 let written = recorded?;
                 if self.io.flags.replay_user_messages {
                     self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
                 }
             }
             Opener::Notice(text) => {
-                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                self.announce().await;
                 self.inject(text, PromptSource::Notice).await?;
             }
             Opener::Hook(beside) => {
-                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                self.announce().await;
                 self.place(vec![beside.clone()])?;
             }
         }
@@ -296,14 +311,18 @@ impl Session {
         }
     }
 
-    /// Tells the host that a turn begins.
-    pub(crate) async fn announce(&self) {
+    /// Tells the host that a turn begins, once.
+    pub(crate) async fn announce(&mut self) {
+        if std::mem::take(&mut self.start.is_announced) {
+            return;
+        }
         self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
     }
 
     /// Notices changed settings, a moved shell and watched files, and tells the hooks that care.
     pub(crate) async fn look(&mut self, moment: Moment, token: &CancellationToken) {
         let Self { control, io, .. } = self;
+        io.renew_host_hooks();
         let look = async {
             io.refresh_settings(moment, token).await;
             io.look_around(token).await;

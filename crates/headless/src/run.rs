@@ -64,8 +64,9 @@ pub async fn run(job: Job) -> u8 {
     };
     let turns = Arc::new(Turns::default());
     let (reply_sender, replies) = mpsc::channel(16);
-    let started = Signals::listen()
-        .and_then(|signals| Ok((signals, Printer::new(job.output, Arc::clone(&turns), commands.clone(), replies)?)));
+    let started = Signals::listen().and_then(|signals| {
+        Ok((signals, Printer::new(job.output, Arc::clone(&turns), commands.clone(), replies, session_id.clone())?))
+    });
     let (signals, printer) = match started {
         Ok(started) => started,
         Err(error) => {
@@ -105,18 +106,21 @@ fn first_prompt(job: &Job) -> Result<Option<String>, String> {
     }
     match &job.input {
         Input::StreamJson { first } => Ok(first.clone().filter(|f| !f.trim().is_empty())),
-        Input::Text { argument } => {
-            prompt::gather(argument.as_deref(), complain).map(Some).map_err(|error| match &job.missing_prompt_hint {
+        Input::Text { argument } => match prompt::gather(argument.as_deref(), complain) {
+            Ok(text) => Ok(Some(text)),
+            // A call that was left for this run is enough to go on with.
+            Err(prompt::PromptError::Missing) if engine::awaits_call(&job.boot) => Ok(Some(String::new())),
+            Err(error) => Err(match &job.missing_prompt_hint {
                 Some(hint) if error == prompt::PromptError::Missing => format!("{error}. {hint}"),
                 Some(_) | None => error.to_string(),
-            })
-        }
+            }),
+        },
     }
 }
 
 async fn submit(commands: &Commands, text: &str) {
     if let Ok(content) = wire::raw::to_raw(text) {
-        commands.send(Command::Submit(Prompt { content, uuid: None, query: true })).await.ok();
+        commands.send(Command::Submit(Prompt::new(content))).await.ok();
     }
 }
 

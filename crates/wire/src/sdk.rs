@@ -63,19 +63,6 @@ pub struct Init {
     pub fast_mode_state: &'static str,
 }
 
-/// A command a host may offer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SlashCommand {
-    /// Without the slash.
-    pub name: String,
-    pub description: String,
-    pub argument_hint: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub aliases: Vec<String>,
-    pub builtin: bool,
-}
-
 /// One finished content block of an API response, or a synthetic error text.
 #[derive(Clone, Debug, Serialize)]
 pub struct Assistant {
@@ -173,6 +160,9 @@ pub struct TurnResult {
     pub permission_denials: Vec<PermissionDenial>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Box<RawValue>>,
+    /// The call that a hook left for a later run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deferred_tool_use: Option<DeferredToolUse>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal_reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,6 +178,13 @@ pub struct TurnResult {
     pub result_index: u64,
     pub fast_mode_state: &'static str,
     pub uuid: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct DeferredToolUse {
+    pub id: String,
+    pub name: String,
+    pub input: Box<RawValue>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -118,6 +118,7 @@ impl Session {
         let system = self.again.as_ref().map(|again| again.system(&self.io.watch.loaded, self.context.model()));
         self.io.facts.output_style = crate::open::style_name(&self.io.watch.loaded);
         self.context.begin_session(Fresh { identity, files: memory.files, system });
+        self.control.begin_session(id, &self.io.state, self.io.scribe.transcript());
         let mode = Some(self.io.mode).filter(|mode| *mode != PermissionMode::Default);
         self.start = Start { source: "clear", new_mode: mode, ..Start::default() };
     }

@@ -30,7 +30,7 @@ impl Recipe {
         });
         let shell = opening.env.non_empty("SHELL").unwrap_or("bash");
         Self {
-            own: options.system_prompt.clone().map(|own| vec![own]),
+            own: opening.system_blocks.clone().or_else(|| options.system_prompt.clone().map(|own| vec![own])),
             agent,
             append: options.append_system_prompt.clone(),
             cwd: opening.cwd.display().to_string(),
