@@ -196,7 +196,7 @@ impl Agents {
 
     /// The same without waiting for their ends.
     pub(crate) fn cancel_all_for_user(&self) {
-        for task in self.kit.state.tasks.running().into_iter().filter(tools::tasks::Task::is_agent) {
+        for task in self.kit().state.tasks.running().into_iter().filter(tools::tasks::Task::is_agent) {
             self.stop_for_user(&task.id);
         }
     }
