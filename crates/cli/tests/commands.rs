@@ -172,7 +172,7 @@ fn hooks_may_refuse_a_switch_and_add_to_the_next_request() {
         ],
         "PostModelSwitch": [{"hooks": [hook("echo the model is smaller now")]}],
     }});
-    sandbox.write_config("settings.json", &settings.to_string());
+    sandbox.write_config("settings.json", settings.to_string());
     let mut running = start(&sandbox, &["--model", "sonnet"]);
     let refused = say(&mut running, "/model opus");
     assert!(refused["is_error"] == true && result_text(&refused).contains("too dear"), "{refused}");
@@ -220,7 +220,7 @@ fn directories_are_added_and_moved_to_within_the_rules() {
         "permissions": {"allow": [format!("Cd(/{}/**)", extra.display())], "deny": [format!("Cd(/{})", other.display())]},
         "hooks": {"DirectoryAdded": [{"hooks": [hook.clone()]}], "CwdChanged": [{"hooks": [hook]}]},
     });
-    sandbox.write_config("settings.json", &settings.to_string());
+    sandbox.write_config("settings.json", settings.to_string());
     let mut running = start(&sandbox, &[]);
     let missing = say(&mut running, "/add-dir /no/such/place");
     assert_eq!(missing["is_error"], true, "{missing}");
@@ -306,7 +306,7 @@ fn prompts_of_our_own_go_to_the_model_and_hooks_hear_of_them() {
         {"hooks": [{"type": "command", "command": format!("cat >> {0}; echo >> {0}", seen.display())}]},
         {"matcher": "danger", "hooks": [{"type": "command", "command": "echo not today >&2; exit 2"}]},
     ]});
-    sandbox.write_config("settings.json", &json!({"hooks": hooks}).to_string());
+    sandbox.write_config("settings.json", json!({"hooks": hooks}).to_string());
     let mut running = start(&sandbox, &["--trust-workspace"]);
     say(&mut running, "/init with care");
     let first = server.last_request().json["messages"].to_string();
@@ -360,7 +360,7 @@ fn the_task_list_fires_its_events() {
         "TaskCreated": [{"hooks": [script("if grep -q bad; then echo no such task >&2; exit 2; fi")]}],
         "TaskCompleted": [{"hooks": [script("grep -q . && echo test it first >&2 && exit 2")]}],
     });
-    sandbox.write_config("settings.json", &json!({"hooks": hooks}).to_string());
+    sandbox.write_config("settings.json", json!({"hooks": hooks}).to_string());
     sandbox.gimlet(&["-p", "go", "--allowedTools", "TaskCreate"]).run().expect_clean();
     let results = server.last_request().tool_results();
     let text = |at: usize| results[at]["content"].as_str().unwrap();
@@ -380,14 +380,14 @@ fn clear_begins_another_conversation_behind_the_same_host() {
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let seen = sandbox.root().join("seen");
     let hook = json!([{"hooks": [{"type": "command", "command": format!("cat >> {0}; echo >> {0}", seen.display())}]}]);
-    sandbox.write_config("settings.json", &json!({"hooks": {"SessionStart": hook, "SessionEnd": hook}}).to_string());
+    sandbox.write_config("settings.json", json!({"hooks": {"SessionStart": hook, "SessionEnd": hook}}).to_string());
     let mut running = start(&sandbox, &[]);
     let first = say(&mut running, "my name is Ada");
     assert!(first["total_cost_usd"].as_f64().unwrap() > 0.0);
     let style = "---\nname: Terse\ndescription: d\nkeep-coding-instructions: true\n---\nAnswer in one word.\n";
     sandbox.write_config("output-styles/terse.md", style);
     let settings = json!({"outputStyle": "Terse", "hooks": {"SessionStart": hook, "SessionEnd": hook}});
-    sandbox.write_config("settings.json", &settings.to_string());
+    sandbox.write_config("settings.json", settings.to_string());
     let cleared = say(&mut running, "/clear the first one");
     assert_eq!((&cleared["local_command"], &cleared["total_cost_usd"]), (&json!("clear"), &json!(0.0)), "{cleared}");
     assert_eq!((&cleared["modelUsage"], &cleared["is_error"]), (&json!({}), &json!(false)));

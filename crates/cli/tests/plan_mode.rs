@@ -119,7 +119,7 @@ fn without_a_host_there_is_no_question_tool_and_only_a_hook_can_answer() {
         let said = json!({"hookSpecificOutput": output}).to_string();
         let hook = json!({"type": "command", "command": format!("echo '{said}'")});
         let settings = json!({"hooks": {"PreToolUse": [{"matcher": "AskUserQuestion", "hooks": [hook]}]}});
-        sandbox.write_config("settings.json", &settings.to_string());
+        sandbox.write_config("settings.json", settings.to_string());
         sandbox.gimlet(&["-p", "go"]).run().expect_clean();
         let result = last_result(&server);
         assert_eq!(result["content"].as_str().unwrap().contains(r#"="SQLite""#), answered, "{said}: {result}");
@@ -145,7 +145,7 @@ fn a_plan_is_written_refused_with_words_and_approved_with_a_mode() {
     let mut running = start(&sandbox, &["--permission-mode", "plan", "--allowedTools", "Edit,Write"]);
     running.wait_for("result");
     let path = plan_file(&server);
-    assert!(path.contains("/plans/") && path.ends_with(".md"), "{path}");
+    assert!(path.contains("/plans/") && path.contains(".md"), "{path}");
     running.send_user("go on");
     running.wait_for("result");
     assert!(
