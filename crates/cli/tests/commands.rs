@@ -342,38 +342,6 @@ fn a_plan_may_be_asked_for_with_a_command() {
 }
 
 #[test]
-fn the_task_list_fires_its_events() {
-    // [EXT-105] [SDK-120]
-    let server = ModelServer::script([
-        Reply::tool("TaskCreate", json!({"subject": "good", "description": "d"})),
-        Reply::tool("TaskCreate", json!({"subject": "bad", "description": ""})),
-        Reply::tool("TaskUpdate", json!({"taskId": "1", "status": "in_progress"})),
-        Reply::tool("TaskUpdate", json!({"taskId": "1", "status": "completed"})),
-        Reply::tool("TaskList", json!({})),
-        Reply::text("done"),
-    ]);
-    let mut sandbox = Sandbox::with_server(GIMLET, &server);
-    sandbox.set("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1");
-    let seen = sandbox.root().join("seen");
-    let script = |then: &str| json!({"type": "command", "command": format!("tee -a {} | {then}", seen.display())});
-    let hooks = json!({
-        "TaskCreated": [{"hooks": [script("if grep -q bad; then echo no such task >&2; exit 2; fi")]}],
-        "TaskCompleted": [{"hooks": [script("grep -q . && echo test it first >&2 && exit 2")]}],
-    });
-    sandbox.write_config("settings.json", json!({"hooks": hooks}).to_string());
-    sandbox.gimlet(&["-p", "go", "--allowedTools", "TaskCreate"]).run().expect_clean();
-    let results = server.last_request().tool_results();
-    let text = |at: usize| results[at]["content"].as_str().unwrap();
-    assert!(text(0).contains("Task #1 created"), "{results:?}");
-    assert!(results[1]["is_error"] == true && text(1).contains("no such task"), "{results:?}");
-    assert!(results[3]["is_error"] == true && text(3).contains("test it first"), "{results:?}");
-    assert_eq!(text(4), "#1 [in_progress] good");
-    let seen = std::fs::read_to_string(seen).unwrap();
-    assert!(seen.contains("\"task_id\":\"1\",\"task_subject\":\"good\",\"task_description\":\"d\""), "{seen}");
-    assert_eq!(seen.matches("\"TaskCompleted\"").count(), 1, "{seen}");
-}
-
-#[test]
 fn clear_begins_another_conversation_behind_the_same_host() {
     // [SDK-150] [SDK-148] [CLI-208] [EXT-244]
     let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);

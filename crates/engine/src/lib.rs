@@ -20,6 +20,7 @@ mod host;
 mod ledger;
 mod link;
 mod lore;
+mod notes;
 mod open;
 pub mod options;
 mod plan;

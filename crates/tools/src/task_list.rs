@@ -143,23 +143,49 @@ pub fn open_tasks(facts: &SessionFacts) -> Vec<String> {
     open.map(|task| format!("#{} [{}] {}", task.id, task.status.name(), task.subject)).collect()
 }
 
-/// Subject and description of a task.
-pub fn described(facts: &SessionFacts, id: &str) -> Option<(String, String)> {
-    let task = store_of(facts).get(id).ok()??;
-    Some((task.subject, task.description))
+/// What a call did to the list that others may want to have a say in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListChange {
+    pub kind: ListChangeKind,
+    pub id: String,
+    pub subject: String,
+    pub description: String,
+    /// The status before.
+    from: Option<Status>,
 }
 
-/// Removes a task that was not wanted.
-pub fn take_back(facts: &SessionFacts, id: &str) -> io::Result<()> {
-    store_of(facts).lock()?.delete(id)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListChangeKind {
+    Created,
+    Completed,
 }
 
-/// Gives a task the status it had before.
-pub fn reopen(facts: &SessionFacts, id: &str, status: &str) -> io::Result<()> {
-    let list = store_of(facts).lock()?;
-    let Some(mut task) = list.get(id)? else { return Ok(()) };
-    task.status = if status == Status::InProgress.name() { Status::InProgress } else { Status::Pending };
-    list.put(&task)
+impl ListChange {
+    /// Reads it from what a call of `tool` left; `None` when it neither made nor finished a task.
+    pub fn of(tool: &str, outcome: &Outcome, facts: &SessionFacts) -> Option<Self> {
+        let output: Value = serde_json::from_str(outcome.structured.as_ref()?.get()).ok()?;
+        let change = |kind, task: Task, from| {
+            let Task { id, subject, description, .. } = task;
+            Self { kind, id, subject, description, from }
+        };
+        let task = |id: &Value| store_of(facts).get(id.as_str()?).ok().flatten();
+        match tool {
+            "TaskCreate" => Some(change(ListChangeKind::Created, task(&output["task"]["id"])?, None)),
+            "TaskUpdate" if output["statusChange"]["to"] == Status::Completed.name() => {
+                let from = serde_json::from_value(output["statusChange"]["from"].clone()).ok()?;
+                Some(change(ListChangeKind::Completed, task(&output["taskId"])?, Some(from)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The task is not on the list, or not finished, after all.
+    pub fn take_back(&self, facts: &SessionFacts) -> io::Result<()> {
+        let list = store_of(facts).lock()?;
+        let Some(status) = self.from else { return list.delete(&self.id) };
+        let Some(task) = list.get(&self.id)? else { return Ok(()) };
+        list.put(&Task { status, ..task })
+    }
 }
 
 impl Action {

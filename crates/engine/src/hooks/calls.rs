@@ -137,7 +137,6 @@ impl Io {
         took_ms: u64,
         cancel: &CancellationToken,
     ) {
-        self.task_list_hooks(used, outcome, cancel).await;
         let event = if outcome.is_error { EventName::PostToolUseFailure } else { EventName::PostToolUse };
         let rewritten = self.hooks.rewritten.remove(&used.id);
         if !self.hooks.listens(event) || (outcome.is_error && cancel.is_cancelled()) {

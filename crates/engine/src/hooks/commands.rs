@@ -1,16 +1,11 @@
-//! Hooks around commands: what a typed command expands to, switches of the model, and the task list.
+//! Hooks around commands: what a typed command expands to, and switches of the model.
 
 use super::session::contexts;
 use super::{PromptSays, Scope};
-use crate::calls::ToolUse;
-use crate::session::{Io, Session};
+use crate::session::Session;
 use hooks::{Merged, Permission};
-use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
-use tools::{Outcome, task_list};
-use wire::hooks::{
-    EventName, ModelSwitch, Nullable, PostModelSwitch, PreModelSwitch, TaskCompleted, TaskCreated, UserPromptExpansion,
-};
+use wire::hooks::{EventName, ModelSwitch, Nullable, PostModelSwitch, PreModelSwitch, UserPromptExpansion};
 
 /// A typed command that stands for a prompt.
 pub(crate) struct Expansion<'a> {
@@ -103,74 +98,4 @@ fn refused_switch(merged: &Merged) -> Option<String> {
     }
     let silent = merged.reports.iter().find(|report| report.outcome.as_str() == "cancelled");
     merged.blocked().or_else(|| silent.map(|report| format!("{} hook did not answer in time", report.name)))
-}
-
-/// What the task list tools say they did.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Done {
-    task: Option<Made>,
-    task_id: Option<String>,
-    status_change: Option<Change>,
-}
-
-#[derive(Deserialize)]
-struct Made {
-    id: String,
-    subject: String,
-    description: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Change {
-    from: String,
-    to: String,
-}
-
-impl Io {
-    /// TaskCreated and TaskCompleted. Refused, a new task is taken back and a finished one is open again.
-    pub(super) async fn task_list_hooks(&mut self, used: &ToolUse, outcome: &mut Outcome, cancel: &CancellationToken) {
-        let tool = wire::names::canonical(&used.name);
-        let (created, updated) = (tool == "TaskCreate", tool == "TaskUpdate");
-        let heard = (created && self.hooks.listens(EventName::TaskCreated))
-            || (updated && self.hooks.listens(EventName::TaskCompleted));
-        if !heard || outcome.is_error {
-            return;
-        }
-        let Some(done) = outcome.structured.as_ref().and_then(|raw| serde_json::from_str::<Done>(raw.get()).ok())
-        else {
-            return;
-        };
-        let facts = self.state.facts.clone();
-        let refused = match done {
-            Done { task: Some(task), .. } if created => {
-                let event = TaskCreated {
-                    task_id: task.id.clone(),
-                    task_subject: task.subject,
-                    task_description: task.description.filter(|text| !text.is_empty()),
-                };
-                let why = self.fire(&event, Scope::new(cancel)).await.blocked();
-                why.map(|why| (why, task_list::take_back(&facts, &task.id)))
-            }
-            Done { task_id: Some(id), status_change: Some(change), .. } if change.to == "completed" => {
-                let Some((subject, description)) = task_list::described(&facts, &id) else { return };
-                let event = TaskCompleted {
-                    task_id: id.clone(),
-                    task_subject: subject,
-                    task_description: Some(description).filter(|text| !text.is_empty()),
-                };
-                let why = self.fire(&event, Scope::new(cancel)).await.blocked();
-                why.map(|why| (why, task_list::reopen(&facts, &id, &change.from)))
-            }
-            _ => None,
-        };
-        // It cannot stop the turn.
-        self.hooks.stop = self.hooks.stop.take().filter(|_| !created);
-        if let Some((why, undone)) = refused {
-            if let Err(error) = undone {
-                tracing::warn!(%error, "the task list could not be put back");
-            }
-            *outcome = Outcome::failed(why);
-        }
-    }
 }
