@@ -225,7 +225,8 @@ impl Context {
         self.pressure.begin_session();
         self.settings.identity = fresh.identity;
         self.marks = CacheMarks::default();
-        self.reminders = Reminders { files: fresh.files, told_date: None, context_told: false };
+        let notes = self.reminders.notes.take();
+        self.reminders = Reminders { files: fresh.files, told_date: None, context_told: false, notes };
         self.last_prompt.clear();
         if let Some(system) = fresh.system {
             self.set_system(system);
