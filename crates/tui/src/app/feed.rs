@@ -178,6 +178,7 @@ impl App {
             Message::Result(result) => self.result(&result),
             Message::System(system) => self.system(system.body),
             Message::ToolProgress(_) => {}
+            Message::Reset(_) => self.reset(),
         }
     }
 
@@ -196,6 +197,15 @@ impl App {
             };
             self.session.commands = init.slash_commands.iter().map(command).collect();
         }
+    }
+
+    /// Another conversation begins behind the same pair of channels.
+    fn reset(&mut self) {
+        self.transcript.clear();
+        self.todos.clear();
+        self.session.cost_usd = 0.0;
+        self.session.context_used = 0;
+        self.note("A new conversation.", Token::Inactive);
     }
 
     fn stream(&mut self, event: &StreamEvent) {
