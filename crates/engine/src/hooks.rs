@@ -5,12 +5,14 @@
 mod callers;
 mod calls;
 mod declared;
+mod host;
 mod session;
 mod watch;
 
 pub(crate) use calls::{Batched, Ruling, Word};
 pub(crate) use declared::{Own, with_own};
 pub use declared::{Reduced, catalogue};
+pub(crate) use host::HostHooks;
 pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
 
 use crate::agents::Spawner;

@@ -6,7 +6,7 @@ use super::worktree::Worktree;
 use super::{AgentTool, Agents, Live, Refused, SendMessage, Spawner, send_message, tool, toolset};
 use crate::command::{COMMAND_QUEUE, Commands};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
-use crate::control::{Control, Lanes, ModeChoice};
+use crate::control::{Control, ModeChoice};
 use crate::grants::{Bypass, ModeOf};
 use crate::hooks::{Agent, Fresh, Hooking, Seed};
 use crate::host::Host;
@@ -199,12 +199,11 @@ pub(super) fn build(
         lore,
         fence: sheet.worktree.as_ref().map(Worktree::fence).or(live.fence),
         owed: Vec::new(),
-        host: host.clone(),
+        host,
     };
     // It asks the root's host, and only the root's host chooses modes.
-    let lanes = Lanes { commands: receiver, questions: mpsc::channel(1).1 };
     let modes = ModeChoice { chosen: watch::channel(None).0, bypass: Bypass::Closed };
-    let control = Control::new(lanes, host, modes).within(scope);
+    let control = Control::new(receiver, None, modes).within(scope);
     Ok(Child { session: Session { control, context, io, start }, commands, voice })
 }
 
