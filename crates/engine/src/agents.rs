@@ -19,6 +19,7 @@ pub(crate) use child::Kit;
 pub(crate) use judge::judge;
 pub(crate) use send_message::SendMessage;
 pub(crate) use tool::{AgentTool, Fork, fork};
+pub(crate) use toolset::covers;
 pub(crate) use worktree::Fence;
 
 use crate::ask::Asker;

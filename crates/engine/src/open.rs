@@ -7,6 +7,7 @@ mod asked;
 mod cassette;
 mod conversation;
 mod lore;
+mod mcp;
 mod prompt;
 mod toolbox;
 
@@ -16,7 +17,6 @@ use crate::ask::Asker;
 use crate::cage::{Confinement, Grounds};
 use crate::command::{COMMAND_QUEUE, Commands, Event, Events, Out, lanes};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
-use crate::control::mcp::NoServers;
 use crate::control::reach::Reach;
 use crate::control::{Control, Front, ModeChoice};
 use crate::desk::Desk;
@@ -25,6 +25,7 @@ use crate::hooks::{self, EnvFiles, HookCallers, Hooking, HostHooks, Own, Parts a
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
+use crate::mcp::{ServerControl, Shelf};
 use crate::options::{BYPASS_ROOT, Boot, Options, SettingSource, StartError, Thinking, is_sandboxed};
 use crate::pressure::{Pressure, Wishes};
 use crate::reload::{Instructions, Watch};
@@ -114,6 +115,8 @@ struct Opening {
     /// Said about it before anything else.
     agent_notice: Option<String>,
     confinement: Option<Arc<Confinement>>,
+    /// MCP servers of every scope.
+    declared: config::mcp::Servers,
     /// `--agent` names nobody yet; the host may still declare it.
     missing_agent: Option<StartError>,
     /// The host's own system prompt.
@@ -145,6 +148,7 @@ impl Opening {
         let wanted = mode(&options, &loaded, &conversation, main.definition.as_ref(), &env)?;
         // There is no classifier to decide in our place: people are asked.
         let mode = if wanted == PermissionMode::Auto { PermissionMode::Default } else { wanted };
+        let declared = mcp::declared(&options, (&cwd, &boot.env), &loaded, &selection)?;
         let catalog = Arc::new(Catalog::default());
         let (model, notice) = main_model(&options, &loaded, &conversation, main.definition.as_ref(), (&catalog, &env));
         loaded.notices.extend(notice);
@@ -169,6 +173,7 @@ impl Opening {
             agent: main.definition,
             agent_notice: main.notice,
             confinement: None,
+            declared,
             missing_agent,
             system_blocks: None,
             asked: Initialize::default(),
@@ -210,6 +215,8 @@ impl Opening {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
         all.extend(self.agent_notice.clone());
+        all.extend(self.declared.notices.iter().cloned());
+        all.extend(self.declared.diagnostics.iter().map(|d| format!("Warning: {d}")));
         if self.lacks_auto {
             all.push(
                 "Warning: permission mode auto is not available: there is no classifier. The mode is default".into(),
@@ -255,6 +262,7 @@ impl Opening {
         let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits);
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         let ledger = Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served());
+        let servers = self.servers(&host, &desk, &watch);
         let kit = agent::kit(
             &self,
             &registry,
@@ -266,6 +274,7 @@ impl Opening {
                 files: &files,
                 teaching,
                 watch: &watch,
+                servers: &servers,
             },
         );
         let agents = Arc::new(Agents::new(kit, self.roots.clone(), self.options.agents.clone()));
@@ -295,6 +304,7 @@ impl Opening {
             flags: self.host_flags(),
             facts: self.init_facts(),
             lore,
+            mcp: Shelf::new(servers, Arc::clone(&registry), self.server_filter()),
             results: 0,
             env: self.env.clone(),
             host: host.clone(),
@@ -412,7 +422,7 @@ impl Opening {
             agents: Arc::clone(&io.spawner.agents),
             state: Arc::clone(&io.state),
             transcript: io.scribe.transcript().clone(),
-            mcp: Arc::new(NoServers),
+            mcp: Arc::new(ServerControl(Arc::clone(io.mcp.servers()))),
             host_hooks,
         }
     }
@@ -422,7 +432,7 @@ impl Opening {
         match self.options.permission_prompt_tool.as_deref() {
             Some("stdio") if self.options.multi_turn => Asker::Host(desk.clone()),
             Some("stdio") | None => Asker::Nobody,
-            Some(tool) => Asker::Missing(tool.to_owned()),
+            Some(tool) => Asker::Tool(tool.to_owned()),
         }
     }
 

@@ -116,6 +116,7 @@ pub(crate) struct Io {
     pub flags: HostFlags,
     pub facts: InitFacts,
     pub lore: crate::lore::Lore,
+    pub mcp: crate::mcp::Shelf,
     pub results: u64,
     /// Starts agents for this session.
     pub spawner: Arc<Spawner>,
@@ -236,6 +237,7 @@ impl Session {
         self.io.adopt_mode().await;
         self.adopt_wishes().await;
         self.look(Moment::Quiet, token).await;
+        self.ready_servers().await;
         self.publish_for_hooks();
         self.io.lore.refresh().await;
         let mut plan = None;
@@ -251,10 +253,13 @@ impl Session {
                     }
                 }
                 self.io.end_grants();
+                let mut stands = None;
                 if !prompt.verbatim {
                     plan = slash::plan(&self.io.lore.skills(), &prompt.content);
+                    stands = self.io.mcp.note_typed(&plain_text(&prompt.content)).filter(|_| plan.is_none());
                 }
-                let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
+                let stands = stands.as_ref().or(plan.as_ref().map(|plan| &plan.content)).unwrap_or(&prompt.content);
+                let recorded = self.record_prompt_as(prompt, stands);
                 self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
                 let written = recorded?;
                 if self.io.flags.replay_user_messages {
@@ -458,6 +463,7 @@ impl Session {
         }
         self.end_hooks().await;
         self.io.hooks.end().await;
+        self.io.mcp.close().await;
         self.io.state.shutdown().await;
         if let Some(files) = &self.io.hooks.env_files {
             files.remove();

@@ -1,0 +1,112 @@
+//! What servers get from the session: its directories, its host, the headers it can make.
+
+use crate::desk::{Desk, Matter};
+use crate::host::Host;
+use futures_util::future::BoxFuture;
+use mcp::{Action, Elicitation, Elicited, Headers, Occasion, Owner};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+use wire::mcp::Remote;
+use wire::sdk::SystemBody;
+
+pub(crate) struct SessionOwner {
+    host: Host,
+    /// The host's desk, when it can answer.
+    desk: Option<Desk>,
+    roots: Mutex<Vec<PathBuf>>,
+}
+
+impl SessionOwner {
+    pub(crate) fn new(host: Host, desk: Option<Desk>, roots: Vec<PathBuf>) -> Self {
+        Self { host, desk, roots: Mutex::new(roots) }
+    }
+
+    /// Whether the directories are others than before.
+    pub(crate) fn set_roots(&self, roots: Vec<PathBuf>) -> bool {
+        let mut known = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = *known != roots;
+        *known = roots;
+        changed
+    }
+
+    async fn ask_host(&self, asked: Elicitation) -> Elicited {
+        let Some(desk) = &self.desk else { return Elicited::DECLINED };
+        let mode = if asked.url.is_some() { "url" } else { "form" };
+        let mut request = json!({
+            "subtype": "elicitation", "mcp_server_name": asked.server, "message": asked.message, "mode": mode,
+        });
+        for (key, value) in [
+            ("url", asked.url.map(Value::String)),
+            ("elicitation_id", asked.id.map(Value::String)),
+            ("requested_schema", asked.schema),
+        ] {
+            if let Some(value) = value {
+                request[key] = value;
+            }
+        }
+        // Dropped with the server's request, which takes the question back.
+        match desk.ask(Matter::Elicitation, request, CancellationToken::new()).await {
+            Ok(answer) => read(&answer),
+            Err(_) => Elicited::DECLINED,
+        }
+    }
+}
+
+fn read(answer: &RawValue) -> Elicited {
+    let Ok(mut answer) = serde_json::from_str::<Value>(answer.get()) else { return Elicited::DECLINED };
+    match answer.get("action").and_then(Value::as_str).and_then(Action::parse) {
+        Some(action) => Elicited { action, content: answer.get_mut("content").map(Value::take) },
+        None => Elicited::DECLINED,
+    }
+}
+
+impl Owner for SessionOwner {
+    fn roots(&self) -> Vec<PathBuf> {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn elicit(&self, request: Elicitation) -> BoxFuture<'_, Elicited> {
+        Box::pin(self.ask_host(request))
+    }
+
+    fn elicitation_completed(&self, server: &str, id: &str) -> BoxFuture<'_, ()> {
+        let body =
+            SystemBody::ElicitationComplete { mcp_server_name: server.to_owned(), elicitation_id: id.to_owned() };
+        Box::pin(self.host.system(body))
+    }
+
+    fn forward(&self, server: &str, message: Box<RawValue>) -> BoxFuture<'_, Result<Box<RawValue>, String>> {
+        let Some(desk) = &self.desk else {
+            return Box::pin(std::future::ready(Err("there is no host to serve it".to_owned())));
+        };
+        #[derive(serde::Serialize)]
+        struct Message<'a> {
+            subtype: &'static str,
+            server_name: &'a str,
+            message: Box<RawValue>,
+        }
+        let request = Message { subtype: "mcp_message", server_name: server, message };
+        let asked = desk.ask(Matter::Program, request, CancellationToken::new());
+        Box::pin(async move {
+            #[derive(serde::Deserialize)]
+            struct Answer {
+                mcp_response: Box<RawValue>,
+            }
+            let answer = asked.await.map_err(|error| error.to_string())?;
+            serde_json::from_str::<Answer>(answer.get())
+                .map(|answer| answer.mcp_response)
+                .map_err(|_| "the host's answer holds no mcp_response".to_owned())
+        })
+    }
+
+    fn headers(&self, _: &str, _: &Remote, occasion: Occasion) -> BoxFuture<'_, Result<Option<Headers>, String>> {
+        let made = match occasion {
+            Occasion::Connect => Some(Headers::new()),
+            Occasion::Refused { .. } => None,
+        };
+        Box::pin(std::future::ready(Ok(made)))
+    }
+}
