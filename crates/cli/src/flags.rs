@@ -166,7 +166,7 @@ pub(crate) const FLAGS: &[Flag] = &[
 
     row("settings", One, "file or json", Config, "More settings, from a file or as JSON", Set(|a, v| a.options.settings = last(v))),
     row("setting-sources", One, "list", Config, "Comma list of user, project, local", Check(setting_sources)),
-    row("mcp-config", Greedy, "files or json", Config, "MCP servers, from files or as JSON", Set(|a, v| a.options.mcp_config = v)),
+    row("mcp-config", Greedy, "files", Config, "MCP servers, from files or as JSON", Set(|a, v| a.options.mcp_config = v)),
     row("strict-mcp-config", Switch, "", Config, "No MCP servers but those of --mcp-config", Set(|a, _| a.options.strict_mcp_config = true)),
     row("trust-workspace", Switch, "", Config, "Trust this folder for this run only", Set(|a, _| a.options.trust = TrustChoice::Granted)),
     row("refuse-untrusted-code", Switch, "", Config, "Run nothing an untrusted folder brings along", Set(|a, _| a.options.trust = TrustChoice::StoredOrRefuse)),

@@ -26,17 +26,17 @@ impl McpControl for ServerControl {
                 McpRequest::SetServers(asked) => Ok(servers.set(asked).await),
                 McpRequest::Reconnect(asked) => {
                     servers.known(&asked.server_name)?;
-                    host.reconnect(&asked.server_name).await.map_err(refused)?;
+                    host.reconnect(&asked.server_name).await.map_err(|error| refused(&error))?;
                     Ok(json!({}))
                 }
                 McpRequest::Toggle(asked) => {
                     servers.known(&asked.server_name)?;
                     let standing = if asked.enabled { Standing::Enabled } else { Standing::Disabled };
-                    host.set_standing(&asked.server_name, standing).await.map_err(refused)?;
+                    host.set_standing(&asked.server_name, standing).await.map_err(|error| refused(&error))?;
                     Ok(json!({}))
                 }
                 McpRequest::Message(asked) => {
-                    host.deliver(&asked.server_name, asked.message).map_err(refused)?;
+                    host.deliver(&asked.server_name, asked.message).map_err(|error| refused(&error))?;
                     Ok(json!({}))
                 }
                 McpRequest::ReadResource(asked) => servers.read(asked).await,
@@ -49,7 +49,7 @@ impl McpControl for ServerControl {
     }
 }
 
-fn refused(error: mcp::CallError) -> Refusal {
+fn refused(error: &mcp::CallError) -> Refusal {
     Refusal::new(error.to_string())
 }
 
@@ -122,7 +122,7 @@ impl Servers {
         if matches!(view.config.transport, Transport::Sdk { .. }) {
             return Err(Refusal::new("the host serves this server itself"));
         }
-        let parts = self.host.read_resource(&asked.server_name, &asked.uri).await.map_err(refused)?;
+        let parts = self.host.read_resource(&asked.server_name, &asked.uri).await.map_err(|error| refused(&error))?;
         let contents: Vec<Value> = parts.into_iter().filter_map(content).collect();
         Ok(json!({"contents": contents}))
     }

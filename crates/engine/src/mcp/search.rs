@@ -124,16 +124,14 @@ impl Search {
     }
 
     fn nothing(&self, total: usize) -> String {
-        let mut text = format!("No deferred tool fits \"{}\"; {total} can be searched.", self.query.trim());
-        for view in self.common.views() {
-            match &view.status {
-                Status::Failed(why) => text.push_str(&format!("\nMCP server {} failed: {why}", view.name)),
-                Status::NeedsAuth => text.push_str(&format!("\nMCP server {} needs authentication.", view.name)),
-                Status::Pending => text.push_str(&format!("\nMCP server {} is still connecting.", view.name)),
-                Status::Connected | Status::Disabled => {}
-            }
-        }
-        text
+        let mut lines = vec![format!("No deferred tool fits \"{}\"; {total} can be searched.", self.query.trim())];
+        lines.extend(self.common.views().into_iter().filter_map(|view| match &view.status {
+            Status::Failed(why) => Some(format!("MCP server {} failed: {why}", view.name)),
+            Status::NeedsAuth => Some(format!("MCP server {} needs authentication.", view.name)),
+            Status::Pending => Some(format!("MCP server {} is still connecting.", view.name)),
+            Status::Connected | Status::Disabled => None,
+        }));
+        lines.join("\n")
     }
 
     fn twin(&self, names: &[&str], total: usize) -> Option<Box<RawValue>> {

@@ -179,8 +179,8 @@ impl Shelf {
 
     /// Ends the servers that are this thread's alone, or all of them.
     pub(crate) async fn close(&self) {
-        let own = if self.is_agent { 1 } else { 0 };
-        for host in self.common.hosts.iter().skip(own) {
+        // An agent leaves the session's servers alone.
+        for host in self.common.hosts.iter().skip(usize::from(self.is_agent)) {
             host.shutdown().await;
         }
     }

@@ -30,9 +30,9 @@ impl Told {
 
     fn names(&mut self, common: &Common) -> Option<Attachment> {
         let now: BTreeSet<String> = common.deferred().into_iter().map(|found| found.tool.exposed.clone()).collect();
+        let states = self.states(common);
         let added: Vec<&String> = now.difference(&self.names).collect();
         let removed: Vec<&String> = self.names.difference(&now).collect();
-        let states = self.states(common);
         if added.is_empty() && removed.is_empty() && states.is_empty() {
             return None;
         }
