@@ -247,7 +247,7 @@ fn a_tool_decides_in_place_of_a_person() {
     stream(&sandbox, "go", &flags);
     assert!(sandbox.project().join("made").exists());
     assert_eq!(model.request(2).tool_results()[1]["content"], "the server says no");
-    let (_, sandbox) = scene([Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("done")]);
+    let (_model, sandbox) = scene([Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("done")]);
     let done =
         print(&sandbox, "go", &["--mcp-config", &config(&[]), "--permission-prompt-tool", "mcp__fix__nope"]).run();
     assert!(done.stderr.contains("mcp__fix__nope (passed via --permission-prompt-tool) not found"), "{}", done.stderr);
@@ -278,7 +278,11 @@ fn a_server_gets_its_own_environment() {
 #[test]
 fn an_agent_brings_its_own_server() {
     let (model, sandbox) = scene([
-        Reply::tool("Agent", json!({"description": "d", "prompt": "echo it", "subagent_type": "helper"})),
+        Reply::tool(
+            "Agent",
+            json!({"description": "d", "prompt": "echo it", "subagent_type": "helper",
+            "run_in_background": false}),
+        ),
         Reply::tool("mcp__own__echo", json!({"text": "from the agent"})),
         Reply::text("agent done"),
         Reply::text("done"),
@@ -516,5 +520,57 @@ fn no_server_outlives_us() {
             _ => drop(running),
         }
         check_nobody_left(&marker);
+    }
+}
+
+// [EXT-115] [TST-213] A hook answers in place of a person, and another has the last word.
+#[test]
+fn hooks_answer_elicitations() {
+    for (last, expected) in [
+        ("", "accept"),
+        (r#"{"hookSpecificOutput":{"hookEventName":"ElicitationResult","action":"decline"}}"#, "decline"),
+    ] {
+        let (model, sandbox) = scene([Reply::tool("mcp__fix__ask", json!({})), Reply::text("done")]);
+        let first =
+            r#"{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","content":{"city":"Bonn"}}}"#;
+        let hook = |text: &str| json!([{"hooks": [{"type": "command", "command": format!("echo '{text}'")}]}]);
+        let settings = json!({"hooks": {"Elicitation": hook(first), "ElicitationResult": hook(last)}}).to_string();
+        stream(&sandbox, "go", &["--mcp-config", &config(&[]), "--allowedTools", "mcp__fix", "--settings", &settings]);
+        let said = model.request(1).tool_results()[0]["content"].as_str().unwrap().to_owned();
+        assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["action"], expected, "{said}");
+    }
+}
+
+// [EXT-41] A tool of a server as a hook; one that is not there blocks nothing.
+#[test]
+fn tools_of_servers_run_as_hooks() {
+    let (model, sandbox) = scene([Reply::tool("Bash", json!({"command": "echo ran"})), Reply::text("done")]);
+    let verdict = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no ${tool_input.command}"}}"#;
+    let handlers = json!([
+        {"type": "mcp_tool", "server": "gone", "tool": "echo", "input": {}},
+        {"type": "mcp_tool", "server": "fix", "tool": "echo", "input": {"text": verdict}},
+    ]);
+    let settings = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": handlers}]}}).to_string();
+    let run =
+        print(&sandbox, "go", &["--mcp-config", &config(&[]), "--allowedTools", "Bash", "--settings", &settings]).run();
+    assert_eq!(run.code(), 0, "{}", run.stderr);
+    let result = model.request(1).tool_results()[0].clone();
+    assert!(result["is_error"] == true && result["content"].as_str().unwrap().contains("no echo ran"), "{result}");
+}
+
+// [SDK-127] A tool the host disallows is never called; one nobody allowed is denied.
+#[test]
+fn a_hosts_own_tool_needs_leave_like_any_other() {
+    for (flags, offered) in [(vec!["--disallowedTools", "mcp__calc__double"], false), (vec![], true)] {
+        let (model, sandbox) = scene([Reply::tool("mcp__calc__double", json!({"n": 1})), Reply::text("done")]);
+        let mut running = host(&sandbox, &flags).spawn();
+        running.send_json(&json!({"type": "control_request", "request_id": "i",
+            "request": {"subtype": "initialize", "sdkMcpServers": ["calc"]}}));
+        running.send_user("go");
+        serve_calc(&mut running);
+        assert_eq!(model.request(0).tool_names().contains(&"mcp__calc__double".to_owned()), offered);
+        assert_eq!(model.request(1).tool_results()[0]["is_error"], true);
+        running.close_stdin();
+        running.finish();
     }
 }

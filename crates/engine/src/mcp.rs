@@ -8,6 +8,7 @@ mod adapter;
 mod agents;
 mod control;
 mod deferral;
+mod hook;
 mod outcome;
 mod owner;
 mod prompt_tool;
@@ -21,6 +22,7 @@ mod telling;
 pub(crate) use agents::{of_agent, with_server_tools};
 pub(crate) use control::ServerControl;
 pub(crate) use deferral::Deferral;
+pub(crate) use hook::run as run_hook;
 pub(crate) use owner::SessionOwner;
 pub(crate) use prompt_tool::{Asked, judge as judge_by_tool};
 pub(crate) use shelf::{Filter, Shelf};
@@ -98,7 +100,8 @@ impl Servers {
         // A server inside the host that failed gets another chance with every turn.
         self.host.retry(|view| matches!(view.config.transport, Transport::Sdk { .. }));
         self.begin(first);
-        let (all, limit) = (self.waits_for_all, self.host.connect_limit());
+        // A little longer than a server has, so that one which is late is told as failed.
+        let (all, limit) = (self.waits_for_all, self.host.connect_limit() + Duration::from_millis(250));
         let is_given = |view: &View| all || matches!(view.scope, Scope::Flag | Scope::Host | Scope::Agent);
         self.host.settle(limit, is_given).await;
         self.host.settle(self.always_load, |view| view.config.always_load).await;

@@ -241,6 +241,7 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let uses = std::mem::take(&mut turn.calls);
     let token = turn.token.clone();
     let touching = lore::touching(&uses);
+    session.io.mcp.servers().owner.set_bell(session.io.bell());
     session.io.lore.share(&session.io.policy, &session.io.spawner);
     let Session { control, context, io, .. } = session;
     if io.hooks.ask_agents() || agents::are_concerned(uses.iter().map(|used| used.name.as_str())) {

@@ -39,7 +39,10 @@ impl Session {
         let typed = skills.all.iter().filter(|skill| skill.is_typed()).map(command);
         let built_in = crate::commands::listed();
         let board = &mut self.control.board;
-        board.commands = built_in.into_iter().chain(typed).collect();
+        let prompts = self.io.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| {
+            SlashCommand { name, description, argument_hint, aliases: Vec::new(), builtin: false }
+        });
+        board.commands = built_in.into_iter().chain(typed).chain(prompts).collect();
         board.agents = self
             .io
             .spawner

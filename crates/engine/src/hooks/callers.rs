@@ -112,7 +112,11 @@ impl Runner for Caller {
                 Kind::Http(hook) => self.shared.http(hook, &job).await,
                 Kind::Prompt(ask) => self.shared.prompt(ask, &job).await,
                 Kind::Agent(ask) => self.agent(ask, &job).await,
-                Kind::McpTool(_) | Kind::Callback { .. } | Kind::Command(_) => {
+                Kind::McpTool(tool) => match self.spawner.upgrade() {
+                    Some(spawner) => crate::mcp::run_hook(spawner.servers(), tool, &job).await,
+                    None => failed("the session is ending"),
+                },
+                Kind::Callback { .. } | Kind::Command(_) => {
                     failed(format!("{} handlers are not available yet", entry.handler.kind.name()))
                 }
             }

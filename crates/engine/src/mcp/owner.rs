@@ -1,6 +1,7 @@
 //! What servers get from the session: its directories, its host, the headers it can make.
 
 use crate::desk::{Desk, Matter};
+use crate::hooks::Bell;
 use crate::host::Host;
 use futures_util::future::BoxFuture;
 use mcp::{Action, Elicitation, Elicited, Headers, Occasion, Owner};
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
+use wire::hooks::{Elicitation as ElicitationEvent, ElicitationResult};
 use wire::mcp::Remote;
 use wire::sdk::SystemBody;
 
@@ -17,11 +19,45 @@ pub(crate) struct SessionOwner {
     /// The host's desk, when it can answer.
     desk: Option<Desk>,
     roots: Mutex<Vec<PathBuf>>,
+    /// Hooks that may answer in place of a person.
+    bell: Mutex<Option<Bell>>,
 }
 
 impl SessionOwner {
     pub(crate) fn new(host: Host, desk: Option<Desk>, roots: Vec<PathBuf>) -> Self {
-        Self { host, desk, roots: Mutex::new(roots) }
+        Self { host, desk, roots: Mutex::new(roots), bell: Mutex::default() }
+    }
+
+    /// Before calls run: the hooks as they are now.
+    pub(crate) fn set_bell(&self, bell: Option<Bell>) {
+        *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = bell;
+    }
+
+    /// Hooks first, then the host, then hooks that have the last word.
+    async fn ask(&self, asked: Elicitation) -> Elicited {
+        let bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(bell) = bell else { return self.ask_host(asked).await };
+        let (server, id, mode) = (asked.server.clone(), asked.id.clone(), mode(&asked));
+        let event = ElicitationEvent {
+            mcp_server_name: server.clone(),
+            message: asked.message.clone(),
+            mode: Some(mode.to_owned()),
+            url: asked.url.clone(),
+            elicitation_id: id.clone(),
+            requested_schema: asked.schema.as_ref().and_then(|schema| wire::raw::to_raw(schema).ok()),
+        };
+        let answered = match ruled(bell.ring(&event).await) {
+            Some(ruled) => ruled,
+            None => self.ask_host(asked).await,
+        };
+        let event = ElicitationResult {
+            mcp_server_name: server,
+            action: answered.action.as_str().to_owned(),
+            mode: Some(mode.to_owned()),
+            elicitation_id: id,
+            content: answered.content.as_ref().and_then(|content| wire::raw::to_raw(content).ok()),
+        };
+        ruled(bell.ring(&event).await).unwrap_or(answered)
     }
 
     /// Whether the directories are others than before.
@@ -34,7 +70,7 @@ impl SessionOwner {
 
     async fn ask_host(&self, asked: Elicitation) -> Elicited {
         let Some(desk) = &self.desk else { return Elicited::DECLINED };
-        let mode = if asked.url.is_some() { "url" } else { "form" };
+        let mode = mode(&asked);
         let mut request = json!({
             "subtype": "elicitation", "mcp_server_name": asked.server, "message": asked.message, "mode": mode,
         });
@@ -55,6 +91,16 @@ impl SessionOwner {
     }
 }
 
+fn mode(asked: &Elicitation) -> &'static str {
+    if asked.url.is_some() { "url" } else { "form" }
+}
+
+/// What hooks decided, if they did.
+fn ruled(merged: hooks::Merged) -> Option<Elicited> {
+    let (action, content) = merged.action?;
+    Action::parse(&action).map(|action| Elicited { action, content })
+}
+
 fn read(answer: &RawValue) -> Elicited {
     let Ok(mut answer) = serde_json::from_str::<Value>(answer.get()) else { return Elicited::DECLINED };
     match answer.get("action").and_then(Value::as_str).and_then(Action::parse) {
@@ -69,7 +115,7 @@ impl Owner for SessionOwner {
     }
 
     fn elicit(&self, request: Elicitation) -> BoxFuture<'_, Elicited> {
-        Box::pin(self.ask_host(request))
+        Box::pin(self.ask(request))
     }
 
     fn elicitation_completed(&self, server: &str, id: &str) -> BoxFuture<'_, ()> {

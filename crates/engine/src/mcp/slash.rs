@@ -68,11 +68,10 @@ impl Shelf {
             words.push(last);
         }
         let given = names.iter().map(|argument| argument.name.clone()).zip(words).collect();
-        let mut tagged =
-            format!("<command-name>/{0}</command-name>\n<command-message>{0}</command-message>", prompt.exposed);
-        if !arguments.is_empty() {
-            tagged.push_str(&format!("\n<command-args>{arguments}</command-args>"));
-        }
+        let words =
+            if arguments.is_empty() { String::new() } else { format!("\n<command-args>{arguments}</command-args>") };
+        let name = &prompt.exposed;
+        let tagged = format!("<command-name>/{name}</command-name>\n<command-message>{name}</command-message>{words}");
         let content = wire::raw::to_raw(&tagged).ok()?;
         Some(Typed { host, server: prompt.server, name: prompt.name, arguments: given, content })
     }

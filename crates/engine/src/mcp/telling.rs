@@ -126,8 +126,7 @@ fn line(server: &str, tools: &[&str], share: usize) -> String {
     let mut line = format!("{server}: ");
     for (index, tool) in tools.iter().enumerate() {
         if line.len() + tool.len() > share && index > 0 {
-            line.push_str(&format!(" … and {} more, which keywords find", tools.len() - index));
-            return line;
+            return format!("{line} … and {} more, which keywords find", tools.len() - index);
         }
         if index > 0 {
             line.push_str(", ");
