@@ -170,6 +170,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("strict-mcp-config", Switch, "", Config, "No MCP servers but those of --mcp-config", Set(|a, _| a.options.strict_mcp_config = true)),
     row("trust-workspace", Switch, "", Config, "Trust this folder for this run only", Set(|a, _| a.options.trust = TrustChoice::Granted)),
     row("refuse-untrusted-code", Switch, "", Config, "Run nothing an untrusted folder brings along", Set(|a, _| a.options.trust = TrustChoice::StoredOrRefuse)),
+    row("allow-external-imports", Switch, "", Config, "Instruction files may import from outside the project", Set(|a, _| a.options.external_imports = true)),
     row("disable-slash-commands", Switch, "", Config, "Without skills and commands", Set(|a, _| a.options.disable_slash_commands = true)),
     row("bare", Switch, "", Config, "Minimal: no instructions files, three tools", Set(|a, _| a.options.bare = true)),
     row("safe-mode", Switch, "", Config, "Without any customisation", Set(|a, _| a.options.safe_mode = true)),

@@ -248,11 +248,6 @@ struct Live {
 }
 
 impl Spawner {
-    /// The session's MCP servers.
-    pub(crate) fn servers(&self) -> &Arc<crate::mcp::Servers> {
-        &self.agents.kit.servers
-    }
-
     pub(crate) fn new(agents: Arc<Agents>, id: Option<String>, depth: u32, scope: CancellationToken) -> Arc<Self> {
         Arc::new(Self { agents, id, depth, scope, live: Mutex::default() })
     }

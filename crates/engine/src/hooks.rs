@@ -6,13 +6,16 @@ mod callers;
 mod calls;
 mod declared;
 mod host;
+mod mcp_tool;
 mod session;
+mod tasks;
 mod watch;
 
 pub(crate) use calls::{Batched, Before, Ruling, Word};
 pub(crate) use declared::{Own, with_own};
 pub use declared::{Reduced, catalogue};
 pub(crate) use host::HostHooks;
+pub(crate) use mcp_tool::{Patience, ServerTools, ToolCall};
 pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
 
 use crate::agents::Spawner;
@@ -258,6 +261,7 @@ impl Hooking {
 
     /// Other declarations are in force.
     pub(crate) fn renew(&mut self, watch: &Watch) {
+        self.watched.forget();
         self.of_host = self.callers.host.declared();
         self.own.host = self.callers.host.layer();
         let (catalogue, limits) = declared::with_own(&watch.loaded, watch.reduced, &self.own);

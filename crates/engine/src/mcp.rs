@@ -22,7 +22,6 @@ mod telling;
 pub(crate) use agents::{of_agent, with_server_tools};
 pub(crate) use control::ServerControl;
 pub(crate) use deferral::Deferral;
-pub(crate) use hook::run as run_hook;
 pub(crate) use owner::SessionOwner;
 pub(crate) use prompt_tool::{Asked, judge as judge_by_tool};
 pub(crate) use shelf::{Filter, Shelf};

@@ -274,10 +274,11 @@ impl Opening {
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
         let side = Arc::new(Side::new(Arc::clone(&identity), self.small_model()));
-        let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits, Arc::clone(&host_hooks));
+        let servers = self.servers(&host, &desk, &watch);
+        let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits, Arc::clone(&host_hooks))
+            .over(Arc::clone(&servers) as Arc<dyn hooks::ServerTools>);
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         let ledger = Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served());
-        let servers = self.servers(&host, &desk, &watch);
         let kit = agent::kit(
             &self,
             &registry,
@@ -380,13 +381,12 @@ impl Opening {
                 self.tasks_dir(),
             ],
             plan_file: None,
+            notes: self.notes_dir().into_iter().collect(),
             remotes: Some(sys::git::remotes(&self.cwd)),
         };
-        let root = sys::git::root(&self.cwd);
-        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
         Watch {
             instructions: Instructions::All,
-            notes: self.layout.project_dir(&root).join("memory"),
+            notes: self.usual_notes(),
             cwd: self.cwd.clone(),
             env: self.base_env.clone(),
             selection: self.selection.clone(),
@@ -400,6 +400,23 @@ impl Opening {
             confinement: self.confinement.clone(),
             reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
         }
+    }
+
+    /// One place for all worktrees and folders of a repository.
+    fn usual_notes(&self) -> PathBuf {
+        let root = sys::git::root(&self.cwd);
+        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
+        self.layout.project_dir(&root).join("memory")
+    }
+
+    /// Where this session may keep notes. A recorded run depends on nothing that another machine does not have.
+    fn notes_dir(&self) -> Option<PathBuf> {
+        let without = self.options.bare || self.options.safe_mode || self.persist() == Persist::No;
+        let recorded = self.options.record.is_some() || self.options.replay.is_some();
+        if without || recorded {
+            return None;
+        }
+        config::memory::auto_directory(&self.env, &self.loaded, Some(&self.usual_notes()))
     }
 
     fn additional(&self) -> Vec<PathBuf> {
@@ -689,7 +706,7 @@ impl Opening {
             settings: self.request_settings(identity),
             tools,
             system,
-            reminders: Reminders { files, told_date, context_told },
+            reminders: Reminders { files, told_date, context_told, notes: self.notes_dir() },
             limits: Limits {
                 max_turns: self.options.max_turns.or_else(|| self.agent.as_ref()?.max_turns),
                 max_budget_usd: self.options.max_budget_usd,
@@ -740,6 +757,7 @@ fn selection(options: &Options) -> Selection {
         safe_mode: options.safe_mode,
         managed_dir: None,
         trust: options.trust,
+        external_imports: options.external_imports,
     }
 }
 
