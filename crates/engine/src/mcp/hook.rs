@@ -18,11 +18,11 @@ impl ServerTools for Servers {
             // The caller keeps the time and drops this future, which tells the server.
             let done = self.host.call(&server, &tool, input, &CancellationToken::new()).await;
             let result = done.map_err(|error| error.to_string())?;
-            let text = |part: &Part| match part {
+            let texts = result.content.iter().filter_map(|part| match part {
                 Part::Text(text) => Some(text.as_str()),
                 _ => None,
-            };
-            let body = result.content.iter().filter_map(text).collect::<Vec<_>>().join("\n");
+            });
+            let body = texts.collect::<Vec<_>>().join("\n");
             if result.is_error { Err(body) } else { Ok(body) }
         })
     }
