@@ -18,11 +18,12 @@ mod session;
 mod shelf;
 mod slash;
 mod telling;
+mod vault;
 
 pub(crate) use agents::{of_agent, with_server_tools};
 pub(crate) use control::ServerControl;
 pub(crate) use deferral::Deferral;
-pub(crate) use owner::SessionOwner;
+pub(crate) use owner::{Credentials, SessionOwner};
 pub(crate) use prompt_tool::{Asked, judge as judge_by_tool};
 pub(crate) use shelf::{Filter, Shelf};
 pub(crate) use slash::Typed;

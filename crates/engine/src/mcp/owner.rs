@@ -1,14 +1,19 @@
 //! What servers get from the session: its directories, its host, the headers it can make.
 
+use super::vault::Tokens;
 use crate::desk::{Desk, Matter};
 use crate::hooks::Bell;
 use crate::host::Host;
 use futures_util::future::BoxFuture;
+use http::Http;
+use mcp::auth::{HelperPlace, Keyring};
 use mcp::{Action, Elicitation, Elicited, Headers, Occasion, Owner};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use sys::Env;
 use tokio_util::sync::CancellationToken;
 use wire::hooks::{Elicitation as ElicitationEvent, ElicitationResult};
 use wire::mcp::Remote;
@@ -21,11 +26,29 @@ pub(crate) struct SessionOwner {
     roots: Mutex<Vec<PathBuf>>,
     /// Hooks that may answer in place of a person.
     bell: Mutex<Option<Bell>>,
+    credentials: Credentials,
+}
+
+/// Headers of remote servers beside the configured ones.
+pub(crate) struct Credentials {
+    keyring: Keyring,
+    /// Where the helper of each server runs.
+    places: BTreeMap<String, HelperPlace>,
+    /// For a server that nobody declared in a file.
+    cwd: PathBuf,
+}
+
+impl Credentials {
+    /// `base_env` is that of the process, where sign-ins are kept.
+    pub(crate) fn new(env: &Env, base_env: &Env, cwd: PathBuf, places: BTreeMap<String, HelperPlace>) -> Self {
+        let keyring = Keyring::new(Http::new(env.clone()), env.clone(), Arc::new(Tokens::new(base_env.clone())));
+        Self { keyring, places, cwd }
+    }
 }
 
 impl SessionOwner {
-    pub(crate) fn new(host: Host, desk: Option<Desk>, roots: Vec<PathBuf>) -> Self {
-        Self { host, desk, roots: Mutex::new(roots), bell: Mutex::default() }
+    pub(crate) fn new(host: Host, desk: Option<Desk>, roots: Vec<PathBuf>, credentials: Credentials) -> Self {
+        Self { host, desk, roots: Mutex::new(roots), bell: Mutex::default(), credentials }
     }
 
     /// Before calls run: the hooks as they are now.
@@ -148,11 +171,18 @@ impl Owner for SessionOwner {
         })
     }
 
-    fn headers(&self, _: &str, _: &Remote, occasion: Occasion) -> BoxFuture<'_, Result<Option<Headers>, String>> {
-        let made = match occasion {
-            Occasion::Connect => Some(Headers::new()),
-            Occasion::Refused { .. } => None,
-        };
-        Box::pin(std::future::ready(Ok(made)))
+    fn headers(
+        &self,
+        server: &str,
+        remote: &Remote,
+        occasion: Occasion,
+    ) -> BoxFuture<'_, Result<Option<Headers>, String>> {
+        let Credentials { keyring, places, cwd } = &self.credentials;
+        let (server, remote) = (server.to_owned(), remote.clone());
+        Box::pin(async move {
+            let nowhere = HelperPlace { cwd: cwd.clone(), foreign: false };
+            let place = places.get(&server).unwrap_or(&nowhere);
+            keyring.headers(&server, &remote, place, &occasion).await
+        })
     }
 }

@@ -4,9 +4,10 @@ use super::Opening;
 use crate::agents::covers;
 use crate::desk::Desk;
 use crate::host::Host;
-use crate::mcp::{Deferral, Filter, Parts, Servers, SessionOwner};
+use crate::mcp::{Credentials, Deferral, Filter, Parts, Servers, SessionOwner};
 use crate::options::{Options, StartError};
 use crate::reload::Watch;
+use ::mcp::auth::HelperPlace;
 use ::mcp::{Declared, Manifest, Settings, Standing};
 use config::mcp::{Audience, Request};
 use config::{Loaded, Selection};
@@ -49,7 +50,7 @@ impl Opening {
         declared.extend(hosted(&self.asked));
         let servers = Servers::new(Parts {
             settings,
-            owner: Arc::new(SessionOwner::new(host.clone(), answering, roots)),
+            owner: Arc::new(SessionOwner::new(host.clone(), answering, roots, self.credentials_of_servers())),
             policy: config::mcp::Policy::of(&self.loaded, &self.base_env),
             deferral: Deferral::choose(&self.env, self.served()),
             declared,
@@ -61,6 +62,15 @@ impl Opening {
             }
         }
         Arc::new(servers)
+    }
+
+    fn credentials_of_servers(&self) -> Credentials {
+        let place = |server: &config::mcp::Server| {
+            let foreign = matches!(server.scope, Scope::Project | Scope::Plugin);
+            (server.name.clone(), HelperPlace { cwd: server.root.clone(), foreign })
+        };
+        let places = self.declared.servers.iter().map(place).collect();
+        Credentials::new(&self.env, &self.base_env, self.cwd.clone(), places)
     }
 
     /// Which tools of servers the main thread may have: what the definition leaves that it runs as.
