@@ -299,6 +299,7 @@ impl Batch {
                 crate::notes::check(&self.uses[self.delivered], &mut outcome, io);
                 let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
                 io.after_call(&self.uses[self.delivered], &mut outcome, took_ms, &self.turn).await;
+                io.follow_move()?;
             }
             finalize::deliver(&self.uses[self.delivered], outcome, io, report).await?;
             self.delivered += 1;

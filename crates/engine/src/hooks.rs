@@ -10,6 +10,7 @@ mod mcp_tool;
 mod session;
 mod tasks;
 mod watch;
+mod worktrees;
 
 pub(crate) use calls::{Batched, Before, Ruling, Word};
 pub(crate) use declared::{Own, with_own};
@@ -97,6 +98,7 @@ pub(crate) struct Parts {
 
 pub(crate) use callers::Callers as HookCallers;
 pub(crate) use watch::EnvFiles;
+pub(crate) use worktrees::runner_before;
 
 /// A subagent, as its hooks are told of it.
 #[derive(Clone, Debug)]

@@ -17,6 +17,7 @@ mod grants;
 mod history;
 pub mod hooks;
 mod host;
+mod housekeeping;
 mod ledger;
 mod link;
 mod lore;
@@ -36,7 +37,9 @@ mod structured;
 mod tasks;
 mod turn;
 mod wished;
+pub mod workbench;
+mod worktree;
 
 pub use command::{Command, Commands, Event, Events, Priority, Prompt};
 pub use open::{awaits_call, open};
-pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking};
+pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking, WorktreeChoice};

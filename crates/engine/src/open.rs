@@ -31,16 +31,17 @@ use crate::pressure::{Pressure, Wishes};
 use crate::reload::{Instructions, Watch};
 use crate::resume;
 use crate::scribe::Scribe;
-use crate::session::{HostFlags, InitFacts, Io, Session, Start, StateFrames};
+use crate::session::{HostFlags, InitFacts, Io, Placed, Session, Start, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
+use crate::worktree::{self, Stay};
 use ::hooks::Surroundings;
 use allowed::Allowed;
 use config::agents::Definition;
 use config::roots::Roots;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
-use conversation::Conversation;
+use conversation::{Abode, Conversation};
 use model::catalog::{Catalog, Served};
 use model::request::Choice;
 use model::{Fragment, Identity, Transport};
@@ -57,6 +58,7 @@ use tools::masking::Masking;
 use tools::state::{SessionFacts, ToolState};
 use wire::control::{Account, Initialize};
 use wire::entry::Tail;
+use wire::hooks::EventName;
 use wire::mode::PermissionMode;
 use wire::settings::{Behaviour, RuleText, Source};
 
@@ -70,8 +72,10 @@ const DEFAULT_STYLE: &str = "default";
 /// the first command, which may be an `initialize` that has a say in it.
 pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     let (commands, command_receiver) = mpsc::channel(COMMAND_QUEUE);
+    let selection = selection(&boot.options);
+    let (boot, stay) = worktree::enter(boot, &selection).await?;
     let (out, events) = lanes();
-    let opening = Opening::new(boot)?;
+    let opening = Opening::new(boot, selection, stay)?;
     opening.structured()?;
     for notice in opening.notices() {
         // The queue is empty and far larger than the few lines settings can cause.
@@ -79,6 +83,18 @@ pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     }
     tokio::spawn(opening.serve(command_receiver, out));
     Ok((commands, events))
+}
+
+/// The parts of a session that serves no turns, and lines for the person who started it.
+pub(crate) fn idle(
+    boot: Boot,
+    commands: mpsc::Receiver<crate::Command>,
+    out: Out,
+) -> Result<(Session, Vec<String>), StartError> {
+    let selection = selection(&boot.options);
+    let opening = Opening::new(boot, selection, None)?;
+    let notices = opening.notices();
+    Ok((opening.build(commands, out)?, notices))
 }
 
 /// Whether the conversation that `boot` continues ends in a call that a hook left: there is something to do without a prompt.
@@ -127,6 +143,11 @@ struct Opening {
     /// Said about it before anything else.
     agent_notice: Option<String>,
     confinement: Option<Arc<Confinement>>,
+    /// The worktree the session works in, and what the file has to be told of it.
+    stay: Option<Arc<Stay>>,
+    placed: Option<Placed>,
+    /// Worktrees can be made here.
+    has_worktrees: bool,
     /// `--agent` names nobody yet; the host may still declare it.
     missing_agent: Option<StartError>,
     /// The host's own system prompt.
@@ -136,19 +157,20 @@ struct Opening {
 }
 
 impl Opening {
-    fn new(boot: Boot) -> Result<Self, StartError> {
-        let cwd = boot.cwd.canonicalize().map_err(|e| StartError {
+    fn new(boot: Boot, selection: Selection, stay: Option<Arc<Stay>>) -> Result<Self, StartError> {
+        let mut cwd = boot.cwd.canonicalize().map_err(|e| StartError {
             message: format!("The current directory cannot be used: {}: {e}", boot.cwd.display()),
             reason: Some("cwd_unavailable"),
         })?;
         let options = boot.options;
-        let selection = selection(&options);
         config::state::check(&boot.env).map_err(|e| StartError::new(format!("Error: {e}")))?;
-        let mut loaded =
-            Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
-        let env = loaded.env.clone();
         let layout = Layout::new(&boot.env);
         let conversation = Conversation::choose(&options, &layout, &cwd)?;
+        let Abode { stay, placed, notice } = conversation.abode(stay, &mut cwd, &boot.env)?;
+        let mut loaded =
+            Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
+        loaded.notices.extend(notice);
+        let env = loaded.env.clone();
         let roots = agent::roots(&options, &cwd, &env, &selection, &loaded);
         let (main, missing_agent) = match agent::main(&options, &loaded, &conversation, roots.as_ref()) {
             Ok(main) => (main, None),
@@ -182,6 +204,9 @@ impl Opening {
             agent: main.definition,
             agent_notice: main.notice,
             confinement: None,
+            stay,
+            placed,
+            has_worktrees: false,
             missing_agent,
             system_blocks: None,
             asked: Initialize::default(),
@@ -247,6 +272,7 @@ impl Opening {
         let own_hooks = Own { host: host_hooks.layer(), ..self.own_hooks() };
         let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &own_hooks);
         let env_files = self.env_files(&catalogue);
+        self.has_worktrees = sys::git::root(&self.cwd).is_some() || !catalogue.of(EventName::WorktreeCreate).is_empty();
         self.adopt_trust();
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
@@ -286,6 +312,7 @@ impl Opening {
         let agents = Arc::new(Agents::new(kit, self.roots.clone(), self.options.agents.clone()));
         let spawner = Spawner::new(agents, None, 0, CancellationToken::new());
         toolbox::add_agents(&mut registry, &self, &policy, &spawner);
+        toolbox::add_worktrees(&mut registry, &self, &policy, &spawner);
         let registry = Arc::new(registry);
         let io = Io {
             scribe: self.scribe(),
@@ -304,7 +331,8 @@ impl Opening {
             denials: Vec::new(),
             concurrency: self.concurrency(),
             spawner,
-            fence: None,
+            fence: self.stay.as_ref().map(|stay| stay.fence()),
+            stay: self.stay.clone(),
             owed: Vec::new(),
             live: self.live_record(),
             flags: self.host_flags(),
@@ -325,7 +353,7 @@ impl Opening {
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
         let conversation = self.conversation.start(self.options.name, self.mode);
-        let start = Start { setup, only_hooks, agent, owed, deferred, ..conversation };
+        let start = Start { setup, only_hooks, agent, owed, deferred, place: self.placed.take(), ..conversation };
         let front = Front { replies: out.replies, desk, reach };
         let mut control = Control::new(commands, Some(front), modes);
         control.board.spares_agents = self.asked.per_task_stop_affordance == Some(true);
@@ -467,7 +495,11 @@ impl Opening {
     }
 
     fn session_dir(&self) -> PathBuf {
-        self.layout.session_dir(&self.cwd, &self.conversation.session_id)
+        // What belongs to a conversation lies beside its file, from wherever it is taken up.
+        match &self.conversation.path {
+            Some(path) => path.with_extension(""),
+            None => self.layout.session_dir(&self.cwd, &self.conversation.session_id),
+        }
     }
 
     fn tasks_dir(&self) -> PathBuf {

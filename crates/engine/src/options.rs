@@ -32,6 +32,8 @@ pub struct Options {
     pub agent: Option<String>,
     /// `--agents`
     pub agents: Vec<config::agents::Definition>,
+    /// `--worktree`
+    pub worktree: Option<WorktreeChoice>,
     pub append_subagent_prompt: Option<String>,
     /// Hosts get the text and thinking of subagents too.
     pub forward_subagent_text: bool,
@@ -102,6 +104,7 @@ impl Default for Options {
             append_system_prompt: None,
             agent: None,
             agents: Vec::new(),
+            worktree: None,
             append_subagent_prompt: None,
             forward_subagent_text: false,
             tools: None,
@@ -155,6 +158,23 @@ pub enum SettingSource {
     User,
     Project,
     Local,
+}
+
+/// The worktree a session starts in, by name, request number or address; empty for a name of our own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorktreeChoice {
+    /// Of a run nobody watches.
+    Anywhere(String),
+    /// Of a session at a terminal, which makes none in a folder the user has not trusted.
+    WhereTrusted(String),
+}
+
+impl WorktreeChoice {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Anywhere(name) | Self::WhereTrusted(name) => name,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -393,6 +393,9 @@ impl Policy {
                 (secret && !named).then_some(Reason::SafetyCheck("a private key or credential file"))
             }
             Access::Run(_) => self.unsafe_writing(asked.reading.as_ref()?, asked.facts).map(Reason::SafetyCheck),
+            Access::Use if asked.tool == "EnterWorktree" => {
+                Some(Reason::SafetyCheck("a worktree outside .claude/worktrees"))
+            }
             Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
         }
     }
