@@ -3,7 +3,7 @@
 use crate::control::wishes::Wishes;
 use crate::session::Session;
 use crate::tasks;
-use wire::control::AgentInfo;
+use wire::control::{AgentInfo, SlashCommand};
 
 impl Session {
     /// The next request to the model follows what the host wished for.
@@ -35,7 +35,10 @@ impl Session {
         self.io.lore.refresh().await;
         let commands = crate::commands::listing(&self.io);
         let board = &mut self.control.board;
-        board.commands = commands;
+        let prompts = self.io.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| {
+            SlashCommand { name, description, argument_hint, aliases: Vec::new(), builtin: false }
+        });
+        board.commands = commands.into_iter().chain(prompts).collect();
         board.agents = self
             .io
             .spawner
