@@ -24,6 +24,8 @@ pub(crate) fn read(env: &Env) -> (Preferences, bool) {
         preferences.motion = tui::Motion::Reduced;
     }
     preferences.vim = settings.get("editorMode").and_then(serde_json::Value::as_str) == Some("vim");
+    let answers = settings.get("respondToBashCommands").and_then(serde_json::Value::as_bool);
+    preferences.answers_shell = answers != Some(false);
     match settings.get("theme").and_then(serde_json::Value::as_str) {
         Some("auto") | None => (preferences, true),
         Some(name) => {

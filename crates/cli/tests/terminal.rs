@@ -99,6 +99,30 @@ fn a_refused_command_does_not_run_and_ends_the_turn() {
 }
 
 #[test]
+fn a_command_after_an_exclamation_mark_runs_and_is_told() {
+    // [TST-238]
+    let server = ModelServer::script([Reply::text("I see it."), Reply::text("Both.")]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.set("MY_API_KEY", "sk-ant-api03-very-secret-value-0123456789");
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("!echo out-$((40+2)); echo $MY_API_KEY\r");
+    let screen = terminal.wait_for("● I see it.");
+    assert!(screen.contains("> !echo") && screen.contains("⎿ out-42"), "{screen}");
+    let told = server.request(0).all_text();
+    assert!(told.contains("<bash-stdout>out-42") && told.contains("<bash-input>echo out-$((40+2))"), "{told}");
+    assert!(!told.contains("very-secret-value") && !screen.contains("very-secret-value"));
+    sandbox.write_config("settings.json", r#"{"respondToBashCommands": false}"#);
+    let mut quiet = start(&sandbox, &[]);
+    quiet.send("!echo quiet-$((1+1))\r");
+    quiet.wait_for("⎿ quiet-2");
+    quiet.wait_gone("esc to interrupt");
+    assert_eq!(server.requests().len(), 1);
+    quiet.send("and now?\r");
+    quiet.wait_for("● Both.");
+    assert!(server.request(1).all_text().contains("<bash-stdout>quiet-2"));
+}
+
+#[test]
 fn escape_stops_a_reply_and_keeps_what_there_is() {
     let gate = Gate::new();
     let server = ModelServer::script([Reply::text("First part of a long answer.").gate(&gate)]);
@@ -114,6 +138,24 @@ fn escape_stops_a_reply_and_keeps_what_there_is() {
     terminal.wait_gone("esc to interrupt");
     gate.open_all();
     leave(terminal);
+}
+
+#[test]
+fn without_credentials_a_key_can_be_entered_unseen() {
+    let server = ModelServer::script([Reply::text("Welcome.")]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.unset("ANTHROPIC_API_KEY");
+    let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(80, 24);
+    terminal.wait_for("1. Enter an API key");
+    terminal.send("1");
+    terminal.wait_for("API key:");
+    terminal.send("sk-typed-key\r");
+    let screen = terminal.wait_for("The key is stored");
+    assert!(!screen.contains("sk-typed-key"), "{screen}");
+    terminal.wait_gone("Enter an API key");
+    terminal.send("hello\r");
+    terminal.wait_for("● Welcome.");
+    assert_eq!(server.request(0).header("x-api-key"), Some("sk-typed-key"));
 }
 
 #[test]

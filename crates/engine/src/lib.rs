@@ -43,6 +43,6 @@ mod wished;
 pub mod workbench;
 mod worktree;
 
-pub use command::{Command, Commands, Event, Events, Priority, Prompt};
+pub use command::{Command, Commands, Event, Events, Priority, Prompt, Shell};
 pub use open::{awaits_call, open};
 pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking, WorktreeChoice};

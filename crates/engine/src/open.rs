@@ -481,7 +481,12 @@ impl Opening {
             allowed_models: self.loaded.settings.available_models.clone(),
             default_model: self.model.clone(),
             account: Account {
-                token_source: None,
+                token_source: match &self.credential {
+                    Ok(Credential::AuthToken(_)) => Some("ANTHROPIC_AUTH_TOKEN".into()),
+                    Ok(Credential::OauthToken(_)) => Some("CLAUDE_CODE_OAUTH_TOKEN".into()),
+                    Ok(Credential::Login { .. }) => Some("stored login".into()),
+                    Ok(Credential::ApiKey(_) | Credential::StoredKey(_) | Credential::Helper { .. }) | Err(_) => None,
+                },
                 api_key_source: (key_source != "none").then(|| key_source.to_owned()),
                 api_provider: match self.served() {
                     Served::FirstParty => "firstParty",

@@ -1,5 +1,5 @@
-//! Prompts that people typed, over all sessions: what a terminal offers again with the up key. Blocking; for threads that
-//! may wait.
+//! What a terminal keeps between sessions: prompts that people typed, offered again with the up key, and the key they
+//! sign in with. Blocking; for threads that may wait.
 
 use std::path::Path;
 use store::{Layout, history};
@@ -15,6 +15,12 @@ pub fn newest(env: &Env, cwd: &Path, limit: usize) -> Vec<String> {
     }
     here.append(&mut elsewhere);
     here
+}
+
+/// Stores an API key where sessions look for one; says where, or why not.
+pub fn store_key(env: &Env, key: &str) -> Result<String, String> {
+    let stored = config::vault::store_key(env, key, None);
+    stored.map(|path| path.display().to_string()).map_err(|error| format!("The key could not be stored: {error}"))
 }
 
 /// Records a prompt. A failure is only logged: nobody should lose a turn over it.

@@ -6,6 +6,7 @@ pub mod dialog;
 pub mod feed;
 pub mod keys;
 pub mod menu;
+pub mod onboarding;
 pub mod recall;
 pub mod reply;
 pub mod session;
@@ -26,10 +27,11 @@ use crate::theme::{Theme, Token};
 use calls::Calls;
 use dialog::Dialog;
 use menu::Menu;
+use onboarding::Onboarding;
 use recall::{Recall, Search};
 use reply::Reply;
 use session::Session;
-use spinner::Turn;
+use spinner::{Turn, Waits};
 use std::collections::VecDeque;
 use std::time::Duration;
 use todos::Todo;
@@ -50,6 +52,9 @@ pub enum Input {
         query: String,
         found: Vec<String>,
     },
+    /// The key was stored there.
+    SignedIn(String),
+    NotSignedIn(String),
     /// What came back from the external editor.
     Edited(String),
     /// The session could not be opened, or has ended by itself.
@@ -80,6 +85,8 @@ pub enum Effect {
         session_id: String,
     },
     ExternalEditor(String),
+    /// Store this key and open the session anew.
+    SignIn(String),
     Suspend,
     Redraw,
     Exit,
@@ -90,6 +97,8 @@ pub struct Prompt {
     pub text: String,
     /// Media type and base64 data.
     pub images: Vec<(String, String)>,
+    /// A command of the person's own, to be run as it stands.
+    pub is_shell: bool,
 }
 
 /// A second press of the same key does something larger.
@@ -116,6 +125,8 @@ pub struct Preferences {
     pub syntax: markdown::Syntax,
     pub motion: Motion,
     pub vim: bool,
+    /// Whether the model answers to commands typed after `!`.
+    pub answers_shell: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +143,7 @@ impl Default for Preferences {
             syntax: markdown::Syntax::Coloured,
             motion: Motion::Full,
             vim: false,
+            answers_shell: true,
         }
     }
 }
@@ -150,6 +162,7 @@ pub struct App {
     /// The request it answers then.
     greeting: Option<String>,
     vim: Option<Vim>,
+    onboarding: Option<Onboarding>,
     recall: Recall,
     search: Option<Search>,
     menu: Option<Menu>,
@@ -186,6 +199,7 @@ impl App {
             is_ready: false,
             greeting: None,
             vim,
+            onboarding: None,
             recall: Recall::default(),
             search: None,
             menu: None,
@@ -219,6 +233,8 @@ impl App {
             Input::Event(event) => self.event(event),
             Input::History(prompts) => self.recall.load(prompts),
             Input::Files { query, found } => self.files(&query, found),
+            Input::SignedIn(place) => self.note(&format!("The key is stored in {place}."), Token::Success),
+            Input::NotSignedIn(why) => self.note(&why, Token::Error),
             Input::Edited(text) => self.editor.set(text),
             Input::Gone(why) => {
                 self.note(&why, Token::Error);
@@ -291,8 +307,17 @@ impl App {
 
     fn send(&mut self, submission: Submission) {
         self.print_prompt(&submission.shown);
-        self.turn = Some(Turn::new(self.now));
-        self.effects.push(Effect::Submit(Prompt { text: submission.expanded, images: submission.images }));
+        let mut turn = Turn::new(self.now);
+        let command = submission.expanded.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty());
+        let prompt = match command {
+            Some(command) => {
+                turn.waits = Waits::Tool("your command".into());
+                Prompt { text: command.to_owned(), images: Vec::new(), is_shell: true }
+            }
+            None => Prompt { text: submission.expanded, images: submission.images, is_shell: false },
+        };
+        self.turn = Some(turn);
+        self.effects.push(Effect::Submit(prompt));
     }
 
     /// Adds a block of lines to the scrollback, set off from what stands there.

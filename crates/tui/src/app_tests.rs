@@ -64,7 +64,10 @@ fn a_prompt_is_sent_and_one_typed_meanwhile_waits() {
     let mut app = app();
     write(&mut app, "hello");
     let effects = enter(&mut app);
-    assert!(effects.contains(&Effect::Submit(Prompt { text: "hello".into(), images: Vec::new() })), "{effects:?}");
+    assert!(
+        effects.contains(&Effect::Submit(Prompt { text: "hello".into(), images: Vec::new(), is_shell: false })),
+        "{effects:?}"
+    );
     assert!(app.is_busy());
     write(&mut app, "and then");
     assert!(!enter(&mut app).iter().any(|effect| matches!(effect, Effect::Submit(_))));
@@ -86,6 +89,16 @@ fn text_streams_and_closed_blocks_are_printed_once() {
     say(&mut app, "o.");
     assert!(printed(&mut app).is_empty());
     assert!(shown(&app).contains(&"Two.".to_owned()));
+}
+
+#[test]
+fn an_exclamation_mark_runs_a_command() {
+    // [TST-238]
+    let mut app = app();
+    write(&mut app, "! ls -l");
+    let effects = enter(&mut app);
+    assert!(effects.contains(&Effect::Submit(Prompt { text: "ls -l".into(), images: Vec::new(), is_shell: true })));
+    assert!(shown(&app).iter().any(|line| line.contains("Running your command")));
 }
 
 #[test]

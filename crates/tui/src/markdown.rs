@@ -31,11 +31,18 @@ fn options() -> Options {
 
 /// The length of the part of `source` whose blocks are complete: everything before the last block.
 pub fn closed(source: &str) -> usize {
+    // A line that is not complete may still belong to the block before it.
+    let source = &source[..source.rfind('\n').map_or(0, |at| at + 1)];
     let mut depth = 0_usize;
     let mut last = 0;
+    let mut ends_at_blank = false;
     for (event, range) in Parser::new_ext(source, options()).into_offset_iter() {
         if depth == 0 {
             last = range.start;
+            ends_at_blank = matches!(
+                event,
+                Event::Rule | Event::Start(Tag::Paragraph | Tag::Heading { .. } | Tag::Table(_) | Tag::BlockQuote(_))
+            );
         }
         match event {
             Event::Start(_) => depth += 1,
@@ -53,7 +60,7 @@ pub fn closed(source: &str) -> usize {
             | Event::TaskListMarker(_) => {}
         }
     }
-    last
+    if ends_at_blank && source.ends_with("\n\n") { source.len() } else { last }
 }
 
 /// All blocks of `source`, separated by blank lines.

@@ -57,7 +57,9 @@ fn escape_sequences_in_a_reply_do_nothing() {
 #[test]
 fn only_the_last_block_is_open() {
     assert_eq!(closed("one"), 0);
+    assert_eq!(closed("one\ntwo"), 0);
     assert_eq!(closed("one\n\ntwo"), 5);
+    assert_eq!(closed("| a |\n|--|\n| b |\n|"), 0);
     assert_eq!(closed("one\n\n```\ncode\n"), 5);
     let text = "para\n\n- a\n- b\n\n  c\n";
     assert_eq!(&text[closed(text)..], "- a\n- b\n\n  c\n");
@@ -83,8 +85,9 @@ proptest! {
             }
             printed.extend(lines);
         };
-        for part in &parts {
-            source.push_str(part);
+        // One character at a time: a block must not close because its next line has only begun.
+        for part in whole.chars() {
+            source.push(part);
             let done = closed(&source);
             if done > 0 {
                 take(&source[..done], &mut printed);

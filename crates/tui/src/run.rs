@@ -12,7 +12,7 @@ use crate::keys::{self};
 use crate::surface::Reflow;
 use crate::theme::{self, ColourHints, Theme};
 use effects::Outside;
-use engine::{Boot, Command, Commands, Event, Events};
+use engine::{Boot, Command, Commands, Event, Events, Shell};
 use screen::Screen;
 use std::io;
 use std::time::{Duration, Instant};
@@ -65,6 +65,8 @@ struct Interface {
     follows_background: bool,
     /// Sent once the session stands and has told what it continues.
     prompt: Option<String>,
+    /// The session is to be opened again, with what has changed.
+    reopens: bool,
 }
 
 /// Why the loop ends.
@@ -104,6 +106,7 @@ impl Interface {
             place: short_home(&start.boot.cwd.to_string_lossy(), env),
             mode: start.boot.options.permission_mode.unwrap_or_default(),
             may_bypass: start.boot.options.allow_bypass,
+            needs_credentials: start.boot.options.replay.is_none(),
             ..Session::default()
         };
         let titles = !env.is_on("CLAUDE_CODE_DISABLE_TERMINAL_TITLE");
@@ -116,7 +119,8 @@ impl Interface {
         }
         let (sender, bytes) = mpsc::channel(64);
         screen.read(sender)?;
-        let outside = Outside::new(&start.boot);
+        let outside =
+            Outside::new(&start.boot, if start.preferences.answers_shell { Shell::Answered } else { Shell::Recorded });
         let now = Instant::now();
         Ok(Self {
             app,
@@ -131,17 +135,14 @@ impl Interface {
             dirty: false,
             follows_background: start.follows_background,
             prompt: None,
+            reopens: false,
         })
     }
 
     async fn serve(mut self, start: Start) -> u8 {
-        let (commands, mut events) = match engine::open(start.boot).await {
+        let (mut commands, mut events) = match engine::open(start.boot.clone()).await {
             Ok(session) => session,
-            Err(error) => {
-                self.app.update(Input::Gone(error.message));
-                self.screen.leave(&mut self.app).ok();
-                return 1;
-            }
+            Err(error) => return self.give_up(error.message),
         };
         self.outside.connect(commands.clone());
         self.app.initialize();
@@ -150,6 +151,18 @@ impl Interface {
         let mut end = self.perform(effects).await;
         while end.is_none() {
             end = self.step(&mut events).await;
+            if std::mem::take(&mut self.reopens) {
+                // The one before has had no turn yet: nothing is lost with it.
+                commands.send(Command::Close).await.ok();
+                (commands, events) = match engine::open(start.boot.clone()).await {
+                    Ok(session) => session,
+                    Err(error) => return self.give_up(error.message),
+                };
+                self.outside.connect(commands.clone());
+                self.app.initialize();
+                let effects = self.app.update(Input::Tick);
+                end = self.perform(effects).await;
+            }
         }
         let code = match end {
             Some(End::Signal(signal)) => signal.exit_code(),
@@ -158,6 +171,13 @@ impl Interface {
         };
         self.close(commands, events).await;
         code
+    }
+
+    /// No session, no interface: the reason stays on the screen.
+    fn give_up(mut self, why: String) -> u8 {
+        self.app.update(Input::Gone(why));
+        self.screen.leave(&mut self.app).ok();
+        1
     }
 
     /// Waits for one thing to happen and deals with it.
@@ -273,6 +293,15 @@ impl Interface {
                     let text = self.external_editor(text).await;
                     self.app.update(Input::Edited(text));
                 }
+                Effect::SignIn(key) => match self.outside.sign_in(key).await {
+                    Ok(place) => {
+                        self.app.update(Input::SignedIn(place));
+                        self.reopens = true;
+                    }
+                    Err(why) => {
+                        self.app.update(Input::NotSignedIn(why));
+                    }
+                },
                 effect => self.outside.perform(effect).await,
             }
         }

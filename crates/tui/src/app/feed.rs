@@ -459,6 +459,13 @@ impl App {
                 self.session.background = tasks.into_iter().map(|task| task.description).collect();
             }
             SystemBody::TaskNotification(done) => self.note(&done.summary, Token::Inactive),
+            SystemBody::LocalCommandOutput { content } => {
+                self.transcript.add(Kind::Result, &content);
+                let content = crate::text::clean(&content);
+                let lines = crate::style::lines_of(content.trim_end(), crate::style::Style::PLAIN);
+                let lines = tools::hung(lines, &self.preferences.theme);
+                self.continue_cell(lines);
+            }
             SystemBody::Informational { content, level } => {
                 let token = if level == "warning" || level == "error" { Token::Warning } else { Token::Inactive };
                 self.note(&content, token);
@@ -535,6 +542,9 @@ impl App {
             return;
         }
         let Some(body) = response.get("response") else { return };
+        if let Some(account) = body.get("account").filter(|_| self.session.needs_credentials) {
+            self.met(account);
+        }
         if let Some(mode) = body.get("mode").and_then(Value::as_str).and_then(PermissionMode::parse) {
             self.session.mode = mode;
         }
@@ -549,6 +559,8 @@ impl App {
                     argument_hint: text(value, "argumentHint"),
                 })
                 .collect();
+            let exit = SlashCommand { name: "exit".into(), description: "Leave".into(), argument_hint: String::new() };
+            self.session.commands.push(exit);
         }
     }
 }

@@ -24,7 +24,7 @@ impl App {
         if self.dialogs.front().is_some() && self.overlay.is_none() {
             return self.dialog_key(key);
         }
-        if self.vim_key(key) {
+        if self.onboarding_key(key) || self.vim_key(key) {
             return;
         }
         let contexts = self.contexts();
@@ -211,7 +211,9 @@ impl App {
             }
             return;
         }
-        self.typed(|editor| editor.paste(text));
+        if !self.onboarding_paste(text) {
+            self.typed(|editor| editor.paste(text));
+        }
     }
 
     // Suggestions.

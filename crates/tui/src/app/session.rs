@@ -25,6 +25,8 @@ pub struct Session {
     /// Tokens of the last request, all kinds.
     pub context_used: u64,
     pub context_window: u64,
+    /// Nothing can be asked of the model without them.
+    pub needs_credentials: bool,
     /// What runs in the background.
     pub background: Vec<String>,
 }

@@ -95,6 +95,10 @@ impl App {
         }
         lines.extend(calls);
         lines.extend(lower);
+        // Finished text and the prompt are set apart.
+        if lines.is_empty() && room > 3 {
+            lines.push(Line::new());
+        }
         lines
     }
 
@@ -106,6 +110,9 @@ impl App {
                 rows.push(faint(format!("{} more questions", self.dialogs.len() - 1), &self.preferences.theme));
             }
             return (rows, caret.map(|(row, column)| Caret { row, column }));
+        }
+        if let Some(open) = &self.onboarding {
+            return open.rows(&self.preferences.theme, self.size.columns);
         }
         if let Some(search) = &self.search {
             return self.search_rows(search);
@@ -125,6 +132,9 @@ impl App {
     }
 
     fn border(&self) -> Token {
+        if self.editor.text().starts_with('!') {
+            return Token::BashBorder;
+        }
         match self.session.mode {
             PermissionMode::Default | PermissionMode::DontAsk => Token::PromptBorder,
             PermissionMode::AcceptEdits | PermissionMode::Auto => Token::AutoAccept,

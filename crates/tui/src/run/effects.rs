@@ -3,7 +3,7 @@
 
 use crate::app::{Effect, Input, Prompt};
 use crate::completion::index::{Ignores, Index};
-use engine::{Boot, Command, Commands};
+use engine::{Boot, Command, Commands, Shell};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::path::PathBuf;
@@ -21,12 +21,13 @@ pub(super) struct Outside {
     inputs: mpsc::Receiver<Input>,
     sender: mpsc::Sender<Input>,
     index: Option<Index>,
+    shell: Shell,
 }
 
 impl Outside {
-    pub(super) fn new(boot: &Boot) -> Self {
+    pub(super) fn new(boot: &Boot, shell: Shell) -> Self {
         let (sender, inputs) = mpsc::channel(16);
-        Self { env: boot.env.clone(), cwd: boot.cwd.clone(), commands: None, inputs, sender, index: None }
+        Self { env: boot.env.clone(), cwd: boot.cwd.clone(), commands: None, inputs, sender, index: None, shell }
     }
 
     pub(super) fn connect(&mut self, commands: Commands) {
@@ -46,7 +47,8 @@ impl Outside {
         match effect {
             Effect::Submit(prompt) => {
                 if let Some(content) = content(&prompt) {
-                    let prompt = engine::Prompt { by_human: true, ..engine::Prompt::new(content) };
+                    let shell = prompt.is_shell.then_some(self.shell);
+                    let prompt = engine::Prompt { by_human: true, shell, ..engine::Prompt::new(content) };
                     self.send(Command::Submit(prompt)).await;
                 }
             }
@@ -73,7 +75,7 @@ impl Outside {
                 tokio::task::spawn_blocking(move || engine::recall::remember(&env, &cwd, &session_id, &text));
             }
             // The loop's own.
-            Effect::ExternalEditor(_) | Effect::Suspend | Effect::Redraw | Effect::Exit => {}
+            Effect::ExternalEditor(_) | Effect::SignIn(_) | Effect::Suspend | Effect::Redraw | Effect::Exit => {}
         }
     }
 
@@ -95,6 +97,13 @@ impl Outside {
         if let Some(index) = &self.index {
             index.ask(query);
         }
+    }
+
+    /// Stores an API key; says where.
+    pub(super) async fn sign_in(&self, key: String) -> Result<String, String> {
+        let env = self.env.clone();
+        let stored = tokio::task::spawn_blocking(move || engine::recall::store_key(&env, &key)).await;
+        stored.unwrap_or_else(|error| Err(error.to_string()))
     }
 
     /// Has `text` edited in the person's editor; the text as it was when that fails. The terminal must be free.
