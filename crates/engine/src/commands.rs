@@ -122,7 +122,7 @@ pub(crate) fn listing(io: &Io) -> Vec<SlashCommand> {
 /// Carries a prompt out as a command, or opens a turn with it.
 pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
     if let Some(then) = prompt.shell {
-        return shell::run(session, prompt, then).await;
+        return Box::pin(shell::run(session, prompt, then)).await;
     }
     let typed = if prompt.verbatim { None } else { typed(&plain_text(&prompt.content), &session.io) };
     let Some(typed) = typed else {

@@ -291,10 +291,7 @@ impl Opening {
         let structured = self.structured()?;
         let owed = self.owed();
         let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
-        let restored = self.conversation.loaded.as_mut().map(resume::restore);
-        if let Some(restored) = restored.as_ref().filter(|_| self.options.tell_history) {
-            replay::tell(restored, &out.stream, &session_id);
-        }
+        let restored = self.restore(&out.stream);
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
