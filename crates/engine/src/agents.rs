@@ -126,6 +126,12 @@ impl Agents {
         all
     }
 
+    /// What the listing of agents weighs in the tool that starts them.
+    pub(crate) fn weights(&self) -> Vec<(String, &'static str, u64)> {
+        let weigh = |agent: &Definition| model::estimate::text(agent.name.len() + agent.description.len());
+        self.declared().all.iter().map(|agent| (agent.name.clone(), agent.scope.name(), weigh(agent))).collect()
+    }
+
     /// What to say about a type nobody declared.
     fn unknown(&self, name: &str) -> Refused {
         let names: Vec<String> = self.all().into_iter().map(|d| d.name).collect();

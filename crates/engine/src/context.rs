@@ -1,6 +1,7 @@
 //! What the model is sent: the history since the session began, the prompt parts that never change, and the choices
 //! that may. History is appended to, never edited; repairs are a view made for one request.
 
+use crate::control::context_usage::ContextUsage;
 use crate::decide::Relief;
 use crate::history::History;
 use crate::pressure::Pressure;
@@ -77,6 +78,8 @@ impl Models {
 pub(crate) struct RequestSettings {
     pub env: Env,
     pub effort: Option<String>,
+    /// What the session began with.
+    pub default_effort: Option<String>,
     pub thinking: Choice,
     /// What the session began with.
     pub default_thinking: Choice,
@@ -162,6 +165,51 @@ impl Context {
             Change::Keep => {}
             Change::Reset => self.settings.thinking_display = None,
             Change::Set(display) => self.settings.thinking_display = Some(display.clone()),
+        }
+    }
+
+    /// The host's choice of effort; `Reset` is what the session began with.
+    pub(crate) fn choose_effort(&mut self, wanted: &Change<String>) {
+        match wanted {
+            Change::Keep => {}
+            Change::Reset => self.settings.effort.clone_from(&self.settings.default_effort),
+            Change::Set(level) => self.settings.effort = Some(level.clone()),
+        }
+    }
+
+    /// Other prompt parts from now on; caches begin anew.
+    pub(crate) fn dress(&mut self, system: Vec<Fragment>, tools: Vec<Fragment>) {
+        self.system = system.into();
+        self.tools = tools.into();
+        self.marks = CacheMarks::default();
+    }
+
+    /// What fills the window, as far as it is known here.
+    pub(crate) fn usage(&mut self) -> ContextUsage {
+        let facts = self.facts();
+        let env = self.settings.env.clone();
+        let weigh = |parts: &[Fragment]| model::estimate::text(parts.iter().map(Fragment::len).sum());
+        let (system, tools) = (weigh(&self.system), weigh(&self.tools));
+        let limit = self.pressure.limit(&facts, &env);
+        let kind = |scope| match scope {
+            config::MemoryScope::Managed => "Managed",
+            config::MemoryScope::User => "User",
+            config::MemoryScope::Auto => "AutoMem",
+            config::MemoryScope::Project => "Project",
+            config::MemoryScope::Local => "Local",
+        };
+        let files = self.reminders.files.iter().filter(|_| self.reminders.context_told);
+        let memory =
+            files.map(|file| (file.path.clone(), kind(file.scope), model::estimate::text(file.text.len()))).collect();
+        ContextUsage {
+            model: self.model().to_owned(),
+            window: facts.window(&env, self.pressure.served()),
+            compact_at: self.pressure.is_watched().then_some(limit),
+            system,
+            tools,
+            messages: self.tokens().saturating_sub(system + tools),
+            memory,
+            ..ContextUsage::default()
         }
     }
 

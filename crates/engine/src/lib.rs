@@ -19,6 +19,7 @@ mod host;
 mod ledger;
 mod link;
 mod lore;
+mod mirror;
 mod open;
 pub mod options;
 mod pressure;

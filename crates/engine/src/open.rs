@@ -8,6 +8,7 @@ mod cassette;
 mod conversation;
 mod lore;
 mod prompt;
+pub(crate) mod recipe;
 mod toolbox;
 
 use crate::agents::recover::{self, Owed};
@@ -120,6 +121,8 @@ struct Opening {
     system_blocks: Option<Vec<String>>,
     /// What else the host said with `initialize`.
     asked: Initialize,
+    /// Hears of every line of every transcript.
+    mirror: Option<store::Tap>,
 }
 
 impl Opening {
@@ -172,6 +175,7 @@ impl Opening {
             missing_agent,
             system_blocks: None,
             asked: Initialize::default(),
+            mirror: None,
         };
         opening.confinement = opening.confine()?;
         Ok(opening)
@@ -231,6 +235,7 @@ impl Opening {
         let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &self.own_hooks());
         let env_files = self.env_files(&catalogue);
         let host = Host::new(out.stream, session_id.clone());
+        self.mirror = self.options.session_mirror.then(|| crate::mirror::tap(host.stream()));
         let desk = Desk::new(host.clone(), self.host_flags().session_state);
         let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.asked.hooks.take().unwrap_or_default()));
         self.adopt_trust();
@@ -304,9 +309,10 @@ impl Opening {
             structured,
         };
         let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
-        let system = prompt::system(&self, style.as_ref());
+        let recipe = Arc::new(prompt::recipe(&self, style, Arc::clone(&registry)));
+        let system = recipe.system(self.agent.as_ref());
         let context = self.context(identity, Told { restored, files, tools, system });
-        let reach = self.reach(&io, host_hooks);
+        let reach = self.reach(&io, host_hooks, recipe);
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
         let conversation = self.conversation.start(self.options.name, self.mode);
@@ -389,9 +395,10 @@ impl Opening {
     }
 
     /// What requests of the host act on.
-    fn reach(&self, io: &Io, host_hooks: Arc<HostHooks>) -> Reach {
+    fn reach(&self, io: &Io, host_hooks: Arc<HostHooks>, recipe: Arc<recipe::Recipe>) -> Reach {
         let key_source = self.credential.as_ref().map_or("none", |credential| credential.api_key_source());
         Reach {
+            asks: self.options.multi_turn,
             session_id: self.conversation.session_id.clone(),
             cwd: self.cwd.clone(),
             base_env: self.base_env.clone(),
@@ -399,7 +406,11 @@ impl Opening {
             selection: self.selection.clone(),
             roots: self.roots.clone(),
             catalog: Arc::clone(&self.catalog),
-            allowed_models: self.loaded.settings.available_models.clone(),
+            settings: self.loaded.settings.clone(),
+            skill_overrides: self.loaded.settings.skill_overrides.clone(),
+            reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
+            ledger: io.ledger.for_agent(),
+            since: std::time::Instant::now(),
             default_model: self.model.clone(),
             account: Account {
                 token_source: None,
@@ -414,12 +425,14 @@ impl Opening {
             transcript: io.scribe.transcript().clone(),
             mcp: Arc::new(NoServers),
             host_hooks,
+            recipe,
         }
     }
 
     /// A host can be asked only when it both reads our lines and can write its own.
     fn asker(&self, desk: &Desk) -> Asker {
         match self.options.permission_prompt_tool.as_deref() {
+            _ if self.options.no_prompts => Asker::Nobody,
             Some("stdio") if self.options.multi_turn => Asker::Host(desk.clone()),
             Some("stdio") | None => Asker::Nobody,
             Some(tool) => Asker::Missing(tool.to_owned()),
@@ -525,11 +538,11 @@ impl Opening {
 
     fn scribe(&self) -> Scribe {
         let persist = self.persist();
-        let transcript = Transcript::open(self.transcript_path(), persist);
+        let transcript = Transcript::open(self.transcript_path(), persist).tapped(self.mirror.clone());
         if let Some(loaded) = &self.conversation.loaded {
             transcript.remember(&loaded.sticky);
         }
-        Scribe::new(transcript, persist, self.tail(), self.conversation.leaf())
+        Scribe::new(transcript, persist, self.tail(), self.conversation.leaf()).mirrored(self.mirror.clone())
     }
 
     fn transcript_path(&self) -> PathBuf {
@@ -576,9 +589,11 @@ impl Opening {
     fn request_settings(&self, identity: Arc<Identity>) -> RequestSettings {
         let of_agent = self.agent.as_ref().and_then(|agent| agent.effort.clone());
         let effort = self.options.effort.clone().or(of_agent);
+        let effort = effort.or_else(|| self.loaded.settings.effort_level.clone());
         RequestSettings {
             env: self.env.clone(),
-            effort: effort.or_else(|| self.loaded.settings.effort_level.clone()),
+            default_effort: effort.clone(),
+            effort,
             thinking: thinking(self.options.thinking),
             default_thinking: thinking(self.options.thinking),
             thinking_display: self.options.thinking_display.clone(),
@@ -715,6 +730,14 @@ fn selection(options: &Options) -> Selection {
         safe_mode: options.safe_mode,
         managed_dir: None,
         trust: options.trust,
+    }
+}
+
+impl Reach {
+    /// Whether settings leave this model to choose.
+    pub(crate) fn permits_model(&self, name: &str) -> bool {
+        let id = self.catalog.resolve(name, &self.env);
+        Allowed::of(&self.settings, &self.catalog).is_none_or(|allowed| allowed.permits(&id))
     }
 }
 

@@ -57,6 +57,10 @@ impl Pressure {
         }
     }
 
+    pub(crate) fn served(&self) -> Served {
+        self.served
+    }
+
     pub(crate) fn is_watched(&self) -> bool {
         self.automatic
     }

@@ -221,6 +221,7 @@ async fn call_model(session: &mut Session, turn: &mut Turn) {
     turn.facts.over_budget = session.is_over_budget();
     if let Last::Answered(Answer { .. }) = turn.facts.last {
         turn.facts.steps += 1;
+        session.post_usage();
     }
 }
 

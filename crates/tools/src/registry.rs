@@ -28,6 +28,13 @@ impl Registry {
         free
     }
 
+    /// The same tools without those that `keep` does not name.
+    #[must_use]
+    pub fn only(&self, keep: impl Fn(&str) -> bool) -> Self {
+        let kept = self.rows.iter().filter(|row| keep(&row.tool.spec().name));
+        Self { rows: kept.map(|row| Builtin { tool: Arc::clone(&row.tool), offered: row.offered }).collect() }
+    }
+
     /// By current or older name, whether the tool is offered or not.
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let name = wire::names::canonical(name);

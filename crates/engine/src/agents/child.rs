@@ -75,6 +75,8 @@ pub(crate) struct Kit {
     pub append_prompt: Option<String>,
     pub max_budget_usd: Option<f64>,
     pub facts: InitFacts,
+    /// Hears of every line of every transcript.
+    pub mirror: Option<store::Tap>,
 }
 
 /// What one agent is.
@@ -242,7 +244,8 @@ fn registry(names: &BTreeSet<String>, own: &Arc<Spawner>, policy: &Policy, lore:
 fn scribe(kit: &Kit, sheet: &Sheet, leaf: Option<String>) -> Scribe {
     let path = store::agents::transcript_path(&kit.session_dir, &sheet.id);
     let tail = Tail { cwd: sheet.place.display().to_string(), ..kit.tail.clone() };
-    Scribe::new(Transcript::open(path, kit.persist), kit.persist, tail, leaf).for_agent(&sheet.id)
+    let transcript = Transcript::open(path, kit.persist).tapped(kit.mirror.clone());
+    Scribe::new(transcript, kit.persist, tail, leaf).for_agent(&sheet.id)
 }
 
 fn tool_state(kit: &Kit, sheet: &Sheet) -> ToolState {

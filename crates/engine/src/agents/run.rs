@@ -239,6 +239,9 @@ pub(super) async fn write_sidecar(agents: &Agents, id: &str, sidecar: Sidecar) {
     if agents.kit.persist == store::Persist::No {
         return;
     }
+    if let Some(tap) = agents.kit.mirror.clone() {
+        crate::mirror::tell_sidecar(tap, store::agents::transcript_path(&agents.kit.session_dir, id), &sidecar).await;
+    }
     let (dir, id) = (agents.kit.session_dir.clone(), id.to_owned());
     let written = tokio::task::spawn_blocking(move || sidecar.write(&dir, &id)).await;
     if let Ok(Err(error)) = written {

@@ -4,6 +4,7 @@ use super::Opening;
 use crate::agents::{AgentTool, SendMessage, Spawner};
 use crate::lore::{Lore, tool as skill_tool};
 use crate::structured::StructuredOutput;
+use config::agents::Definition;
 use permission::Policy;
 use std::sync::Arc;
 use tools::Registry;
@@ -18,7 +19,8 @@ pub(super) fn registry(
     lore: &Lore,
 ) -> Registry {
     let lists = lists(opening);
-    let wanted = |name: &str| is_wanted(name, opening, lists) && of_agent(opening, name) && !policy.removes(name);
+    let wanted =
+        |name: &str| is_wanted(name, opening, lists) && of_agent(opening.agent.as_ref(), name) && !policy.removes(name);
     let mut registry = Registry::new(wanted);
     if opening.has_skills() && wanted(skill_tool::NAME) {
         registry.add(lore.tool());
@@ -36,7 +38,7 @@ pub(super) fn add_agents(registry: &mut Registry, opening: &Opening, policy: &Po
             Some(list) => names(list, name),
             None => !opening.options.bare,
         };
-        listed && of_agent(opening, name) && !policy.removes(name)
+        listed && of_agent(opening.agent.as_ref(), name) && !policy.removes(name)
     };
     if wanted("Agent") {
         registry.add(Arc::new(AgentTool::new(Arc::clone(spawner), policy)));
@@ -47,8 +49,8 @@ pub(super) fn add_agents(registry: &mut Registry, opening: &Opening, policy: &Po
 }
 
 /// What the definition of the main thread leaves.
-fn of_agent(opening: &Opening, name: &str) -> bool {
-    let Some(agent) = &opening.agent else { return true };
+pub(super) fn of_agent(agent: Option<&Definition>, name: &str) -> bool {
+    let Some(agent) = agent else { return true };
     let names = |list: &[String]| {
         let tool = |entry: &str| entry.split_once('(').map_or(entry.trim(), |(tool, _)| tool.trim()).to_owned();
         list.iter().any(|entry| matches!(wire::names::canonical(&tool(entry)), n if n == name || n == "*"))
