@@ -10,6 +10,7 @@ mod compact;
 mod context;
 mod control;
 mod decide;
+mod deferred;
 mod desk;
 pub mod facts;
 mod grants;
@@ -37,5 +38,5 @@ mod turn;
 mod wished;
 
 pub use command::{Command, Commands, Event, Events, Priority, Prompt};
-pub use open::open;
+pub use open::{awaits_call, open};
 pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking};
