@@ -5,7 +5,7 @@
 
 use crate::args::{Args, Format, split_list, split_rules};
 use config::TrustChoice;
-use engine::{SettingSource, Thinking};
+use engine::{SettingSource, Thinking, WorktreeChoice};
 use std::path::PathBuf;
 use wire::mode::PermissionMode;
 
@@ -136,6 +136,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("resume-session-at", One, "uuid", Hidden, "", Set(|a, v| a.options.resume_at = last(v))),
     row("resume-drops-turn", One, "uuid", Hidden, "", Check(drops_turn)),
     row("name", One, "text", Session, "Display name of the session", Set(name)).short('n'),
+    row("worktree", Optional, "name", Session, "Work in a git worktree of its own, made if needed", Set(|a, v| a.options.worktree = Some(WorktreeChoice::Anywhere(last(v).unwrap_or_default())))).short('w'),
     row("no-session-persistence", Switch, "", Session, "Write no transcript", Set(|a, _| a.options.persist = false)),
 
     row("model", One, "model", Model, "Alias or full id", Set(|a, v| a.options.model = last(v))),
@@ -168,6 +169,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("setting-sources", One, "list", Config, "Comma list of user, project, local", Check(setting_sources)),
     row("trust-workspace", Switch, "", Config, "Trust this folder for this run only", Set(|a, _| a.options.trust = TrustChoice::Granted)),
     row("refuse-untrusted-code", Switch, "", Config, "Run nothing an untrusted folder brings along", Set(|a, _| a.options.trust = TrustChoice::StoredOrRefuse)),
+    row("allow-external-imports", Switch, "", Config, "Instruction files may import from outside the project", Set(|a, _| a.options.external_imports = true)),
     row("disable-slash-commands", Switch, "", Config, "Without skills and commands", Set(|a, _| a.options.disable_slash_commands = true)),
     row("bare", Switch, "", Config, "Minimal: no instructions files, three tools", Set(|a, _| a.options.bare = true)),
     row("safe-mode", Switch, "", Config, "Without any customisation", Set(|a, _| a.options.safe_mode = true)),
@@ -208,7 +210,6 @@ pub(crate) const FLAGS: &[Flag] = &[
 
     refused("managed-settings", One, "this build cannot apply the policy it carries, and will not run without it"),
     refused("project-config-root", One, "this build reads project settings from the working directory only"),
-    refused("worktree", Optional, "create the worktree with git and start gimlet in it").short('w'),
     refused("tmux", OptionalEquals, "it needs --worktree"),
     refused("exec", One, "it needs --bg"),
     refused("cloud", Optional, "there are no hosted sessions").alias(&["remote"]),

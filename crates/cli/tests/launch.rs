@@ -63,7 +63,7 @@ fn argument_errors_are_one_line_and_exit_1() {
     assert!(refused(&["-p", "x", "--session-id", "1234"]).starts_with("Error: Invalid session ID")); // [CLI-15] [SDK-28]
     assert!(refused(&["-p", "x", "--output-format", "stream-json"]).contains("--verbose")); // [CLI-9] [SDK-38]
     assert!(refused(&["-p", "--bg", "x"]).contains("--bg cannot be used with --print")); // [CLI-44]
-    assert!(refused(&["-p", "x", "--worktree", "w"]).contains("is not available"));
+    assert!(refused(&["-p", "x", "--worktree", "../w"]).contains("cannot name a worktree"));
     assert!(refused(&["-p", "x", "--settings", "/no/such/file.json"]).contains("Settings file not found")); // [CLI-33]
     let schema = refused(&["-p", "x", "--json-schema", r#"{"type":"nonsense"}"#]); // [CLI-24]
     assert!(schema.starts_with("Error: --json-schema is not a valid JSON Schema"), "{schema}");

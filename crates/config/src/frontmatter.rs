@@ -109,8 +109,8 @@ fn bom(text: &str) -> usize {
 }
 
 fn fields_of(head: &str, first_line: usize) -> (Vec<Field>, Vec<Defect>) {
-    if let Some(fields) = lenient::plain_lines(head, first_line) {
-        return (fields, Vec::new());
+    if let Some(quick) = lenient::plain_lines(head, first_line) {
+        return quick;
     }
     match yaml::mapping(head, first_line) {
         Ok(fields) => (fields, Vec::new()),

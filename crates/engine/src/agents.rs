@@ -13,13 +13,11 @@ mod send_message;
 mod tool;
 mod toolset;
 pub(crate) mod voice;
-mod worktree;
 
 pub(crate) use child::Kit;
 pub(crate) use judge::judge;
 pub(crate) use send_message::SendMessage;
 pub(crate) use tool::{AgentTool, Fork, fork};
-pub(crate) use worktree::Fence;
 
 use crate::ask::Asker;
 use crate::command::Commands;
@@ -28,6 +26,7 @@ use crate::hooks::Seed;
 use crate::link::Link;
 use crate::reload::Watch;
 use crate::session::Io;
+use crate::worktree::{EnterWorktree, ExitWorktree, Fence, Move, Remote, Stay, WorktreeHooks};
 use config::agents::Definition;
 use config::roots::Roots;
 use limits::Limits;
@@ -231,6 +230,8 @@ pub(crate) struct Spawner {
     /// What its background agents end with.
     scope: CancellationToken,
     live: Mutex<Option<Live>>,
+    /// Where the session goes once the call that decided it has ended.
+    next_place: Mutex<Option<Move>>,
 }
 
 /// How the session stands when a call is made.
@@ -243,6 +244,8 @@ struct Live {
     /// Where its agents start.
     place: PathBuf,
     fence: Option<Arc<Fence>>,
+    stay: Option<Arc<Stay>>,
+    worktree_hooks: WorktreeHooks,
     hooks: Seed,
     /// The root's.
     asker: Asker,
@@ -252,9 +255,27 @@ struct Live {
     grants_seen: usize,
 }
 
+impl Live {
+    fn remote(&self) -> Remote {
+        if self.watch.loaded.trusted { Remote::MayBeAsked } else { Remote::AsLastSeen }
+    }
+}
+
+/// Where a session works, for the calls that move it.
+pub(crate) struct Standing {
+    pub(crate) place: PathBuf,
+    pub(crate) stay: Option<Arc<Stay>>,
+    /// It is kept inside a worktree.
+    pub(crate) fenced: bool,
+    pub(crate) settings: wire::settings::Worktree,
+    pub(crate) remote: Remote,
+    pub(crate) hooks: WorktreeHooks,
+    pub(crate) env: sys::Env,
+}
+
 impl Spawner {
     pub(crate) fn new(agents: Arc<Agents>, id: Option<String>, depth: u32, scope: CancellationToken) -> Arc<Self> {
-        Arc::new(Self { agents, id, depth, scope, live: Mutex::default() })
+        Arc::new(Self { agents, id, depth, scope, live: Mutex::default(), next_place: Mutex::default() })
     }
 
     /// Told before calls run, so that an agent starts from what holds now.
@@ -266,6 +287,8 @@ impl Spawner {
             link: io.link.clone(),
             place: io.directories.project.clone(),
             fence: io.fence.clone(),
+            stay: io.stay.clone(),
+            worktree_hooks: io.worktree_hooks(),
             hooks: io.hooks.seed(),
             asker: io.asker.clone(),
             chosen_mode: io.chosen_mode.clone(),
@@ -281,6 +304,28 @@ impl Spawner {
         live.ok_or_else(|| "No agent can be started before the first request was made.".into())
     }
 
+    pub(crate) fn standing(&self) -> Result<Standing, Refused> {
+        let live = self.live()?;
+        Ok(Standing {
+            remote: live.remote(),
+            settings: live.watch.loaded.settings.worktree.clone(),
+            fenced: live.fence.is_some(),
+            place: live.place,
+            stay: live.stay,
+            hooks: live.worktree_hooks,
+            env: self.agents.kit.env.clone(),
+        })
+    }
+
+    /// Carried out by the session when the call has ended.
+    pub(crate) fn decide_move(&self, place: Move) {
+        *self.next_place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+    }
+
+    pub(crate) fn take_move(&self) -> Option<Move> {
+        self.next_place.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Whether an agent of this session could start agents itself.
     fn may_nest(&self) -> bool {
         self.depth + 1 < self.agents.limits.depth
@@ -289,5 +334,9 @@ impl Spawner {
 
 /// Whether a batch of calls needs `Spawner::publish`.
 pub(crate) fn are_concerned<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
-    names.any(|name| matches!(wire::names::canonical(name), tool::NAME | send_message::NAME | "Skill"))
+    names.any(|name| {
+        let moves = [EnterWorktree::NAME, ExitWorktree::NAME];
+        let name = wire::names::canonical(name);
+        matches!(name, tool::NAME | send_message::NAME | "Skill") || moves.contains(&name)
+    })
 }

@@ -152,6 +152,22 @@ impl Confinement {
         }
     }
 
+    /// The same sandbox around another checkout.
+    pub(crate) fn moved(&self, loaded: &Loaded, cwd: &Path) -> Self {
+        let grounds = Grounds { cwd: cwd.to_path_buf(), ..self.grounds.clone() };
+        let ground = Ground::new(&grounds);
+        let mut lists = Lists::read(loaded, &ground);
+        lists.tighten(self.lists.clone());
+        Self {
+            lists,
+            settings: self.settings.clone(),
+            detected: self.detected.clone(),
+            grounds,
+            ground,
+            scratch: Arc::clone(&self.scratch),
+        }
+    }
+
     /// The cage for the next command. Looks at the file system; blocking.
     pub fn cage(&self, rules: &[RuleText], mode: PermissionMode) -> io::Result<Made> {
         let Some(backend) = self.detected.backend.clone() else {

@@ -65,6 +65,8 @@ pub(crate) struct Lore {
     shared: Shared,
     /// The first listing, made beside everything else that happens at start.
     first: Option<JoinHandle<Skills>>,
+    /// It was made just now.
+    is_fresh: bool,
     /// Directories below the start directory that brought skills.
     nested: Vec<PathBuf>,
     /// Skills bound to paths whose files came into play.
@@ -119,6 +121,7 @@ impl Lore {
             only: parts.only,
             shared: Shared::default(),
             first,
+            is_fresh: false,
             nested: Vec::new(),
             in_play: BTreeSet::new(),
             told: parts.told.into_iter().map(|line| (name_in(&line).to_owned(), line)).collect(),
@@ -149,6 +152,11 @@ impl Lore {
                 Ok(skills) => self.take_in(skills),
                 Err(error) => tracing::error!(%error, "skills could not be listed"),
             }
+            self.is_fresh = true;
+            return;
+        }
+        // The first step comes right behind the first listing.
+        if std::mem::take(&mut self.is_fresh) {
             return;
         }
         if self.roots.is_some() && !self.skills().are_current() {

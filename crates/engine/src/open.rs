@@ -32,16 +32,17 @@ use crate::pressure::{Pressure, Wishes};
 use crate::reload::{Instructions, Watch};
 use crate::resume;
 use crate::scribe::Scribe;
-use crate::session::{HostFlags, InitFacts, Io, Session, Start, StateFrames};
+use crate::session::{HostFlags, InitFacts, Io, Placed, Session, Start, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
+use crate::worktree::{self, Stay};
 use ::hooks::Surroundings;
 use allowed::Allowed;
 use config::agents::Definition;
 use config::roots::Roots;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
-use conversation::Conversation;
+use conversation::{Abode, Conversation};
 use model::catalog::{Catalog, Served};
 use model::request::Choice;
 use model::{Fragment, Identity, Transport};
@@ -58,6 +59,7 @@ use tools::masking::Masking;
 use tools::state::{SessionFacts, ToolState};
 use wire::control::{Account, Initialize};
 use wire::entry::Tail;
+use wire::hooks::EventName;
 use wire::mode::PermissionMode;
 use wire::settings::{Behaviour, RuleText, Source};
 
@@ -71,8 +73,10 @@ const DEFAULT_STYLE: &str = "default";
 /// the first command, which may be an `initialize` that has a say in it.
 pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     let (commands, command_receiver) = mpsc::channel(COMMAND_QUEUE);
+    let selection = selection(&boot.options);
+    let (boot, stay) = worktree::enter(boot, &selection).await?;
     let (out, events) = lanes();
-    let opening = Opening::new(boot)?;
+    let opening = Opening::new(boot, selection, stay)?;
     opening.structured()?;
     for notice in opening.notices() {
         // The queue is empty and far larger than the few lines settings can cause.
@@ -128,6 +132,11 @@ struct Opening {
     /// Said about it before anything else.
     agent_notice: Option<String>,
     confinement: Option<Arc<Confinement>>,
+    /// The worktree the session works in, and what the file has to be told of it.
+    stay: Option<Arc<Stay>>,
+    placed: Option<Placed>,
+    /// Worktrees can be made here.
+    has_worktrees: bool,
     /// `--agent` names nobody yet; the host may still declare it.
     missing_agent: Option<StartError>,
     /// The host's own system prompt.
@@ -139,19 +148,20 @@ struct Opening {
 }
 
 impl Opening {
-    fn new(boot: Boot) -> Result<Self, StartError> {
-        let cwd = boot.cwd.canonicalize().map_err(|e| StartError {
+    fn new(boot: Boot, selection: Selection, stay: Option<Arc<Stay>>) -> Result<Self, StartError> {
+        let mut cwd = boot.cwd.canonicalize().map_err(|e| StartError {
             message: format!("The current directory cannot be used: {}: {e}", boot.cwd.display()),
             reason: Some("cwd_unavailable"),
         })?;
         let options = boot.options;
-        let selection = selection(&options);
         config::state::check(&boot.env).map_err(|e| StartError::new(format!("Error: {e}")))?;
-        let mut loaded =
-            Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
-        let env = loaded.env.clone();
         let layout = Layout::new(&boot.env);
         let conversation = Conversation::choose(&options, &layout, &cwd)?;
+        let Abode { stay, placed, notice } = conversation.abode(stay, &mut cwd, &boot.env)?;
+        let mut loaded =
+            Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
+        loaded.notices.extend(notice);
+        let env = loaded.env.clone();
         let roots = agent::roots(&options, &cwd, &env, &selection, &loaded);
         let (main, missing_agent) = match agent::main(&options, &loaded, &conversation, roots.as_ref()) {
             Ok(main) => (main, None),
@@ -185,6 +195,9 @@ impl Opening {
             agent: main.definition,
             agent_notice: main.notice,
             confinement: None,
+            stay,
+            placed,
+            has_worktrees: false,
             missing_agent,
             system_blocks: None,
             asked: Initialize::default(),
@@ -252,6 +265,7 @@ impl Opening {
         let own_hooks = Own { host: host_hooks.layer(), ..self.own_hooks() };
         let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &own_hooks);
         let env_files = self.env_files(&catalogue);
+        self.has_worktrees = sys::git::root(&self.cwd).is_some() || !catalogue.of(EventName::WorktreeCreate).is_empty();
         self.adopt_trust();
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
@@ -291,6 +305,7 @@ impl Opening {
         let agents = Arc::new(Agents::new(kit, self.roots.clone(), self.options.agents.clone()));
         let spawner = Spawner::new(agents, None, 0, CancellationToken::new());
         toolbox::add_agents(&mut registry, &self, &policy, &spawner);
+        toolbox::add_worktrees(&mut registry, &self, &policy, &spawner);
         let registry = Arc::new(registry);
         let io = Io {
             scribe: self.scribe(),
@@ -309,7 +324,8 @@ impl Opening {
             denials: Vec::new(),
             concurrency: self.concurrency(),
             spawner,
-            fence: None,
+            fence: self.stay.as_ref().map(|stay| stay.fence()),
+            stay: self.stay.clone(),
             owed: Vec::new(),
             live: self.live_record(),
             flags: self.host_flags(),
@@ -331,7 +347,7 @@ impl Opening {
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
         let conversation = self.conversation.start(self.options.name, self.mode);
-        let start = Start { setup, only_hooks, agent, owed, deferred, ..conversation };
+        let start = Start { setup, only_hooks, agent, owed, deferred, place: self.placed.take(), ..conversation };
         let front = Front { replies: out.replies, desk, reach };
         let mut control = Control::new(commands, Some(front), modes);
         control.board.spares_agents = self.asked.per_task_stop_affordance == Some(true);
@@ -376,13 +392,12 @@ impl Opening {
                 self.tasks_dir(),
             ],
             plan_file: None,
+            notes: self.notes_dir().into_iter().collect(),
             remotes: Some(sys::git::remotes(&self.cwd)),
         };
-        let root = sys::git::root(&self.cwd);
-        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
         Watch {
             instructions: Instructions::All,
-            notes: self.layout.project_dir(&root).join("memory"),
+            notes: self.usual_notes(),
             cwd: self.cwd.clone(),
             env: self.base_env.clone(),
             selection: self.selection.clone(),
@@ -396,6 +411,23 @@ impl Opening {
             confinement: self.confinement.clone(),
             reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
         }
+    }
+
+    /// One place for all worktrees and folders of a repository.
+    fn usual_notes(&self) -> PathBuf {
+        let root = sys::git::root(&self.cwd);
+        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
+        self.layout.project_dir(&root).join("memory")
+    }
+
+    /// Where this session may keep notes. A recorded run depends on nothing that another machine does not have.
+    fn notes_dir(&self) -> Option<PathBuf> {
+        let without = self.options.bare || self.options.safe_mode || self.persist() == Persist::No;
+        let recorded = self.options.record.is_some() || self.options.replay.is_some();
+        if without || recorded {
+            return None;
+        }
+        config::memory::auto_directory(&self.env, &self.loaded, Some(&self.usual_notes()))
     }
 
     fn additional(&self) -> Vec<PathBuf> {
@@ -464,7 +496,11 @@ impl Opening {
     }
 
     fn session_dir(&self) -> PathBuf {
-        self.layout.session_dir(&self.cwd, &self.conversation.session_id)
+        // What belongs to a conversation lies beside its file, from wherever it is taken up.
+        match &self.conversation.path {
+            Some(path) => path.with_extension(""),
+            None => self.layout.session_dir(&self.cwd, &self.conversation.session_id),
+        }
     }
 
     fn tasks_dir(&self) -> PathBuf {
@@ -694,7 +730,7 @@ impl Opening {
             settings: self.request_settings(identity),
             tools,
             system,
-            reminders: Reminders { files, told_date, context_told },
+            reminders: Reminders { files, told_date, context_told, notes: self.notes_dir() },
             limits: Limits {
                 max_turns: self.options.max_turns.or_else(|| self.agent.as_ref()?.max_turns),
                 max_budget_usd: self.options.max_budget_usd,
@@ -745,6 +781,7 @@ fn selection(options: &Options) -> Selection {
         safe_mode: options.safe_mode,
         managed_dir: None,
         trust: options.trust,
+        external_imports: options.external_imports,
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Options {
     pub agent: Option<String>,
     /// `--agents`
     pub agents: Vec<config::agents::Definition>,
+    /// `--worktree`
+    pub worktree: Option<WorktreeChoice>,
     pub append_subagent_prompt: Option<String>,
     /// Hosts get the text and thinking of subagents too.
     pub forward_subagent_text: bool,
@@ -53,6 +55,8 @@ pub struct Options {
     pub setting_sources: Option<Vec<SettingSource>>,
     /// `--trust-workspace`, `--refuse-untrusted-code`
     pub trust: config::TrustChoice,
+    /// Instruction files of the project may import from outside it, in this run.
+    pub external_imports: bool,
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
     pub json_schema: Option<serde_json::Value>,
@@ -102,6 +106,7 @@ impl Default for Options {
             append_system_prompt: None,
             agent: None,
             agents: Vec::new(),
+            worktree: None,
             append_subagent_prompt: None,
             forward_subagent_text: false,
             tools: None,
@@ -115,6 +120,7 @@ impl Default for Options {
             settings: None,
             setting_sources: None,
             trust: config::TrustChoice::Stored,
+            external_imports: false,
             max_turns: None,
             max_budget_usd: None,
             json_schema: None,
@@ -155,6 +161,23 @@ pub enum SettingSource {
     User,
     Project,
     Local,
+}
+
+/// The worktree a session starts in, by name, request number or address; empty for a name of our own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorktreeChoice {
+    /// Of a run nobody watches.
+    Anywhere(String),
+    /// Of a session at a terminal, which makes none in a folder the user has not trusted.
+    WhereTrusted(String),
+}
+
+impl WorktreeChoice {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Anywhere(name) | Self::WhereTrusted(name) => name,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

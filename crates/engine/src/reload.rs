@@ -100,6 +100,15 @@ impl Watch {
         all
     }
 
+    /// The session works in another checkout; what its settings say stays.
+    pub(crate) fn move_to(&mut self, cwd: &std::path::Path) {
+        self.place.cwd = cwd.to_path_buf();
+        if let Some(first) = self.place.roots.first_mut() {
+            *first = cwd.to_path_buf();
+        }
+        self.confinement = self.confinement.as_ref().map(|known| Arc::new(known.moved(&self.loaded, cwd)));
+    }
+
     /// Takes rules of files and grants out of force.
     pub(crate) fn forget(&mut self, gone: impl Fn(&RuleText) -> bool) {
         self.loaded.rules.retain(|rule| !gone(rule));

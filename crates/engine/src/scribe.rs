@@ -93,6 +93,17 @@ pub(crate) struct BoundaryLine {
 }
 
 impl Scribe {
+    pub(crate) fn persists(&self) -> Persist {
+        self.persist
+    }
+
+    /// Lines from now on are written somewhere else.
+    pub(crate) fn move_to(&mut self, cwd: &std::path::Path) {
+        self.tail.cwd = cwd.display().to_string();
+        let branch = sys::git::branch(cwd);
+        self.tail.git_branch = if branch.is_empty() { "HEAD".into() } else { branch };
+    }
+
     pub(crate) fn new(transcript: Transcript, persist: Persist, tail: Tail, leaf: Option<String>) -> Self {
         Self {
             transcript,

@@ -1,7 +1,7 @@
 //! One conversation: who owns what, and what happens between turns.
 
+use crate::agents::Spawner;
 use crate::agents::recover::Owed;
-use crate::agents::{Fence, Spawner};
 use crate::ask::Asker;
 use crate::calls;
 use crate::command::{Event, Prompt};
@@ -11,6 +11,7 @@ use crate::control::{Control, Wake};
 use crate::grants::{Bypass, ModeOf};
 use crate::hooks::{Moment, PromptSays};
 use crate::host::Host;
+use crate::housekeeping;
 use crate::ledger::Ledger;
 use crate::lore::invoke::Attached;
 use crate::lore::slash::{self, Plan};
@@ -21,6 +22,7 @@ use crate::side::Side;
 use crate::structured::StructuredOutput;
 use crate::tasks;
 use crate::turn::{self, Opener};
+use crate::worktree::{Fence, Stay};
 use permission::Policy;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -74,6 +76,15 @@ pub(crate) struct Start {
     pub deferred: Option<calls::ToolUse>,
     /// The host already knows that the turn has begun.
     pub is_announced: bool,
+    /// The worktree the session is in, when the file does not say so yet.
+    pub place: Option<Placed>,
+}
+
+/// What the file is told about the session's place.
+pub(crate) enum Placed {
+    Inside,
+    /// The worktree it was in is gone.
+    Gone,
 }
 
 /// What wakes an idle session besides its host.
@@ -125,6 +136,8 @@ pub(crate) struct Io {
     pub spawner: Arc<Spawner>,
     /// What keeps an agent with a worktree of its own inside it.
     pub fence: Option<Arc<Fence>>,
+    /// The worktree this session works in.
+    pub stay: Option<Arc<Stay>>,
     /// Notices for the next request.
     pub owed: Vec<String>,
 }
@@ -160,6 +173,10 @@ impl Session {
     /// Serves turns until the host has no more, then closes the session.
     pub(crate) async fn serve(mut self) {
         let state = Arc::clone(&self.io.state);
+        let mut chores = tokio::task::JoinSet::new();
+        if let Some(chore) = housekeeping::chore(&self.io) {
+            chores.spawn(chore);
+        }
         self.start_hooks().await;
         loop {
             let hooks = &mut self.io.hooks;
@@ -335,6 +352,11 @@ impl Session {
         if let Some(agent_setting) = self.start.agent.take() {
             self.io.scribe.meta(MetaEntry::AgentSetting { agent_setting, session_id: session_id.clone() })?;
         }
+        match self.start.place.take() {
+            Some(Placed::Inside) => self.io.record_stay(self.io.stay.as_ref().map(|stay| stay.record()))?,
+            Some(Placed::Gone) => self.io.record_stay(None)?,
+            None => {}
+        }
         if let Some(mode) = new_mode {
             let permission_mode = mode.as_str().to_owned();
             self.io.scribe.meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
@@ -472,6 +494,7 @@ impl Session {
         self.end_hooks().await;
         self.io.hooks.end().await;
         self.io.state.shutdown().await;
+        self.leave_worktree().await;
         if let Some(files) = &self.io.hooks.env_files {
             files.remove();
         }
@@ -480,6 +503,15 @@ impl Session {
             tracing::warn!(%error, "the transcript could not be closed");
             result::tell_lost_writes(&self.io, &error).await;
         }
+    }
+}
+
+impl Session {
+    /// Nobody can be asked what should become of it, so it stays.
+    async fn leave_worktree(&mut self) {
+        let Some(stay) = self.io.stay.take() else { return };
+        stay.worktree.let_go();
+        self.io.host.notice(stay.farewell().await).await;
     }
 }
 

@@ -13,6 +13,7 @@ pub mod list;
 pub mod registry;
 pub mod resume;
 pub mod snapshots;
+pub mod sweep;
 pub mod transcript;
 
 pub use error::{Failure, StoreError};

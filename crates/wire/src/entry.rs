@@ -159,6 +159,11 @@ pub enum MetaEntry {
         agent_setting: String,
         session_id: String,
     },
+    /// The worktree the session is in; `null` when it left it.
+    WorktreeState {
+        worktree_session: Option<WorktreeSession>,
+        session_id: String,
+    },
     QueueOperation {
         operation: &'static str,
         timestamp: String,
@@ -172,6 +177,22 @@ pub enum MetaEntry {
         uuid: String,
         timestamp: String,
     },
+}
+
+/// How a resumed session finds its worktree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorktreeSession {
+    pub original_cwd: String,
+    pub worktree_path: String,
+    #[serde(default)]
+    pub worktree_name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree_branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_head_commit: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hook_based: bool,
 }
 
 /// A large tool result that is sent to the model in its short form from now on.

@@ -15,19 +15,45 @@ pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
     (is_name && separated).then(|| (key, rest.trim()))
 }
 
-/// The fields when every line is `key: words` and no YAML rule could make it mean anything else.
-pub(super) fn plain_lines(head: &str, first_line: usize) -> Option<Vec<Field>> {
-    let mut fields = Vec::new();
+/// What the parser says about a colon inside unquoted words, by far the most common fault.
+const COLON: &str = "mapping values are not allowed in this context";
+
+/// The fields when every line is `key: words` and no YAML rule could make it mean anything else, or makes it a fault that
+/// needs no parser to be seen.
+pub(super) fn plain_lines(head: &str, first_line: usize) -> Option<(Vec<Field>, Vec<Defect>)> {
+    let (mut fields, mut defects) = (Vec::with_capacity(8), Vec::new());
     for (at, line) in head.lines().enumerate() {
         let line = line.trim_end();
         if line.is_empty() {
             continue;
         }
-        let (key, value) = key_of(line)?;
-        fields.push(Field { key: key.to_owned(), value: plain_value(value)?, line: first_line + at });
+        let (key, text) = key_of(line)?;
+        let line = first_line + at;
+        let value = match plain_value(text) {
+            Some(value) => value,
+            None if is_colon_in_words(text) => {
+                defects.push(Defect { line, message: misread(key, COLON) });
+                Node::Plain(text.to_owned())
+            }
+            None => return None,
+        };
+        fields.push(Field { key: key.to_owned(), value, line });
     }
-    Some(fields)
+    Some((fields, defects))
 }
+
+fn misread(key: &str, problem: &str) -> String {
+    format!("`{key}` is not valid YAML ({problem}); it is read as the text it shows")
+}
+
+/// Words with a colon that would begin a mapping where none can stand, and nothing else that means more than words.
+fn is_colon_in_words(value: &str) -> bool {
+    let begins_plain = value.bytes().next().is_some_and(|first| !SPECIAL.contains(&first) && first != b'"');
+    begins_plain && (value.contains(": ") || value.ends_with(':')) && !value.contains(" #") && !value.contains('\t')
+}
+
+/// What gives a value another meaning than its words.
+const SPECIAL: &[u8] = b"[]{}'|>&*!%@`#,?-~";
 
 fn plain_value(value: &str) -> Option<Node> {
     let first = value.bytes().next()?;
@@ -35,7 +61,7 @@ fn plain_value(value: &str) -> Option<Node> {
         let inner = value.strip_prefix('"')?.strip_suffix('"')?;
         return (!inner.contains(['"', '\\'])).then(|| Node::Text(inner.to_owned()));
     }
-    let special = b"[]{}'|>&*!%@`#,?-~".contains(&first);
+    let special = SPECIAL.contains(&first);
     let means_more = value.contains(": ") || value.contains(" #") || value.ends_with(':') || value.contains('\t');
     let null = matches!(value, "null" | "Null" | "NULL");
     (!special && !means_more && !null).then(|| Node::Plain(value.to_owned()))
@@ -59,9 +85,7 @@ pub(super) fn fields(head: &str, first_line: usize) -> (Vec<Field>, Vec<Defect>)
             Ok(value) => fields.push(Field { key: piece.key.to_owned(), value, line: piece.line }),
             Err(problem) => {
                 let line = piece.line + problem.line.min(piece.more.len());
-                let message =
-                    format!("`{}` is not valid YAML ({}); it is read as the text it shows", piece.key, problem.problem);
-                defects.push(Defect { line, message });
+                defects.push(Defect { line, message: misread(piece.key, &problem.problem) });
                 fields.push(Field { key: piece.key.to_owned(), value: as_lines(&piece), line: piece.line });
             }
         }

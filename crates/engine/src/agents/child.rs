@@ -2,7 +2,6 @@
 //! session share. Nothing is written and nothing is sent here.
 
 use super::voice::{Forward, Voice};
-use super::worktree::Worktree;
 use super::{AgentTool, Agents, Live, Refused, SendMessage, Spawner, send_message, tool, toolset};
 use crate::command::{COMMAND_QUEUE, Commands};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
@@ -19,6 +18,7 @@ use crate::resume;
 use crate::scribe::Scribe;
 use crate::session::{HostFlags, InitFacts, Io, Session, Start};
 use crate::side::Side;
+use crate::worktree::{EnterWorktree, ExitWorktree, Worktree};
 use config::agents::{AgentMemory, Definition};
 use model::catalog::Served;
 use model::{Catalog, Fragment, Identity};
@@ -140,11 +140,10 @@ pub(super) fn build(
     let names = toolset::choose(&kit.tools, &sheet.definition, shape)?;
     let mut watch = live.watch;
     if sheet.worktree.is_some() {
-        watch.place.cwd.clone_from(&sheet.place);
-        if let Some(first) = watch.place.roots.first_mut() {
-            first.clone_from(&sheet.place);
-        }
+        watch.move_to(&sheet.place);
     }
+    // Notes are the main thread's.
+    watch.place.notes.clear();
     let omits = sheet.definition.omit_claude_md;
     watch.instructions = if omits { Instructions::None } else { Instructions::WithoutNotes };
     let policy = watch.policy(sheet.mode);
@@ -200,6 +199,7 @@ pub(super) fn build(
         spawner: own,
         lore,
         fence: sheet.worktree.as_ref().map(Worktree::fence).or(live.fence),
+        stay: None,
         owed: Vec::new(),
         host,
     };
@@ -237,6 +237,10 @@ fn registry(names: &BTreeSet<String>, own: &Arc<Spawner>, policy: &Policy, lore:
     }
     if names.contains(send_message::NAME) {
         registry.add(Arc::new(SendMessage::new(Arc::clone(own))));
+    }
+    if names.contains(EnterWorktree::NAME) && !policy.removes(EnterWorktree::NAME) {
+        registry.add(Arc::new(EnterWorktree::new(Arc::clone(own))));
+        registry.add(Arc::new(ExitWorktree::new(Arc::clone(own))));
     }
     registry
 }
@@ -287,7 +291,7 @@ fn context(
         },
         tools: registry.tool_fragments().into_iter().map(Fragment::new).collect(),
         system: system(kit, sheet)?.iter().map(|text| Fragment::text(text)).collect(),
-        reminders: Reminders { files, told_date, context_told },
+        reminders: Reminders { files, told_date, context_told, notes: None },
         limits: Limits { max_turns: sheet.definition.max_turns, max_budget_usd: kit.max_budget_usd, output_retries: 0 },
     }))
 }

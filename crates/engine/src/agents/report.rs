@@ -158,7 +158,8 @@ fn trailer(done: &Finished) -> String {
         lines.push(format!("agentId: {0} (to continue this agent, use SendMessage with to: \"{0}\")", done.id));
     }
     if let Some(kept) = &done.worktree {
-        lines.push(format!("worktreePath: {}\nworktreeBranch: {}", kept.path.display(), kept.branch));
+        lines.push(format!("worktreePath: {}", kept.path.display()));
+        lines.extend(kept.branch.as_ref().map(|branch| format!("worktreeBranch: {branch}")));
     }
     lines.push(usage(done));
     lines.join("\n")
@@ -187,7 +188,9 @@ fn completed(done: &Finished, prompt: &str) -> Map<String, Value> {
     fields.insert("usage".into(), serde_json::to_value(&done.usage).unwrap_or_default());
     if let Some(kept) = &done.worktree {
         fields.insert("worktreePath".into(), kept.path.display().to_string().into());
-        fields.insert("worktreeBranch".into(), kept.branch.clone().into());
+        if let Some(branch) = &kept.branch {
+            fields.insert("worktreeBranch".into(), branch.clone().into());
+        }
     }
     fields
 }

@@ -5,13 +5,13 @@
 use super::child::{Child, Sheet};
 use super::report;
 use super::voice::Voice;
-use super::worktree::Kept;
 use super::{Agents, Seat, builtin};
 use crate::command::Prompt;
 use crate::decide::EndReason;
 use crate::session::Session;
 use crate::tasks;
 use crate::turn::{self, Ended, Opener};
+use crate::worktree::Kept;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use store::agents::{Outcome as Stored, Sidecar};
@@ -118,8 +118,10 @@ impl Running {
         let first = Prompt::new(content);
         let ended = self.work(first).await;
         self.put_away().await;
-        let worktree = match &self.sheet.worktree {
-            Some(worktree) => worktree.settle().await,
+        let hooks = self.session.io.worktree_hooks();
+        let entered = self.session.io.stay.take();
+        let worktree = match self.sheet.worktree.as_ref().or(entered.as_ref().map(|stay| &stay.worktree)) {
+            Some(worktree) => worktree.settle(Some(&hooks)).await,
             None => None,
         };
         let verdict = report::judge(&ended, self.sheet.definition.max_turns);

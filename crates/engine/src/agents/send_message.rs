@@ -4,9 +4,9 @@
 use super::child::{Purpose, Sheet};
 use super::run::{First, Running};
 use super::tool::{self, Admitted, Candidate};
-use super::worktree::Worktree;
 use super::{Refused, Room, Spawner};
 use crate::command::{Command, Prompt};
+use crate::worktree::{Holder, Worktree};
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::json;
@@ -146,14 +146,16 @@ impl Message {
             .map_err(|e| e.to_string())?
             .map_err(|e| format!("Agent {id} cannot be continued: {e}"))?;
         let kit = &spawner.agents.kit;
-        let worktree = match (sidecar.worktree_path.take(), sidecar.worktree_branch.clone()) {
-            (Some(path), Some(branch)) => {
-                let commit = sidecar.other.get("worktreeBaseCommit").and_then(|c| c.as_str()).unwrap_or("HEAD");
+        let worktree = match sidecar.worktree_path.clone() {
+            Some(path) => {
+                let commit = sidecar.other.get("worktreeBaseCommit").and_then(|c| c.as_str()).unwrap_or_default();
                 let gone = format!("Agent {id} cannot be continued: its worktree {} is gone.", path.display());
-                sidecar.worktree_path = Some(path.clone());
-                Some(Worktree::reopen(path, branch, commit.to_owned(), &kit.env).ok_or(gone)?)
+                let branch = sidecar.worktree_branch.clone();
+                let worktree = Worktree::reopen(path, branch, commit.to_owned(), &kit.env).ok_or(gone)?;
+                worktree.hold(Holder::Agent(&id))?;
+                Some(worktree)
             }
-            _ => None,
+            None => None,
         };
         let mode = tool::mode_of(&definition, &live, &kit.env);
         let sheet = Sheet {

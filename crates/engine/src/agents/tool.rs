@@ -2,8 +2,8 @@
 
 use super::child::{self, Purpose, Sheet};
 use super::run::{self, First, Running};
-use super::worktree::Worktree;
 use super::{DEFAULT_TYPE, Live, Refused, Room, Row, Spawner, builtin, report};
+use crate::worktree::{Holder, Name, Order, Worktree};
 use config::agents::{Definition, Isolation};
 use config::roots::Scope;
 use futures_util::future::BoxFuture;
@@ -170,7 +170,7 @@ impl AgentCall {
             Admitted::Running(running) => running,
             Admitted::Refused(worktree, why) => {
                 if let Some(worktree) = worktree {
-                    worktree.settle().await;
+                    worktree.settle(None).await;
                 }
                 return Err(why);
             }
@@ -206,8 +206,16 @@ impl AgentCall {
         let id = store::agents::new_id();
         let isolated = self.isolated || definition.isolation == Isolation::Worktree;
         let worktree = if isolated {
-            let base_ref = live.watch.loaded.settings.worktree.base_ref.as_deref();
-            Some(Worktree::create(&live.place, &id, base_ref, &kit.env).await?)
+            let order = Order {
+                project: &live.place,
+                name: Name::of_agent(&id),
+                holder: Holder::Agent(&id),
+                settings: &live.watch.loaded.settings.worktree,
+                remote: live.remote(),
+                env: &kit.env,
+                hooks: Some(&live.worktree_hooks),
+            };
+            Some(Worktree::create(order).await?)
         } else {
             None
         };
@@ -348,7 +356,7 @@ pub(super) fn sidecar_of(sheet: &Sheet) -> Sidecar {
         name: sheet.name.clone(),
         spawn_depth: Some(sheet.depth),
         worktree_path: worktree.map(|w| w.path.clone()),
-        worktree_branch: worktree.map(|w| w.branch.clone()),
+        worktree_branch: worktree.and_then(|w| w.branch.clone()),
         color: sheet.definition.color.map(str::to_owned),
         model: Some(sheet.model.clone()),
         permission_mode: Some(sheet.mode.as_str().to_owned()),

@@ -89,7 +89,8 @@ pub(super) struct Shared<'a> {
 
 pub(super) fn kit(opening: &Opening, registry: &Registry, shared: Shared<'_>) -> Kit {
     let options = &opening.options;
-    let own = ["Agent", "SendMessage"].map(str::to_owned);
+    let moving = ["EnterWorktree", "ExitWorktree"].into_iter().filter(|_| opening.has_worktrees);
+    let own = ["Agent", "SendMessage"].into_iter().chain(moving).map(str::to_owned);
     let forward = options.forward_subagent_text || opening.env.is_on("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT");
     Kit {
         env: opening.env.clone(),

@@ -1,11 +1,14 @@
 //! Which conversation a session continues, and under which id.
 
 use crate::options::{Fork, Options, SessionChoice, StartError};
-use crate::session::Start;
+use crate::session::{Placed, Start};
+use crate::worktree::{self, Returned, Stay};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use store::find::{self, LatestScope};
 use store::resume::{LoadOptions, load};
 use store::{Layout, Loaded, StoreError};
+use sys::Env;
 use wire::mode::PermissionMode;
 
 pub(super) struct Conversation {
@@ -16,6 +19,14 @@ pub(super) struct Conversation {
     pub loaded: Option<Loaded>,
     /// The kept history goes to a new file with the first prompt.
     pub is_fork: bool,
+}
+
+/// The worktree a session works in, if any.
+#[derive(Default)]
+pub(super) struct Abode {
+    pub stay: Option<Arc<Stay>>,
+    pub placed: Option<Placed>,
+    pub notice: Option<String>,
 }
 
 impl Conversation {
@@ -36,6 +47,22 @@ impl Conversation {
     /// The parent of the first new line.
     pub(super) fn leaf(&self) -> Option<String> {
         self.loaded.as_ref()?.leaf_uuid.as_deref().map(str::to_owned)
+    }
+
+    /// Where the session works: `cwd` follows it into the worktree it was left in, unless the command line chose one.
+    pub(super) fn abode(&self, chosen: Option<Arc<Stay>>, cwd: &mut PathBuf, env: &Env) -> Result<Abode, StartError> {
+        if chosen.is_some() {
+            return Ok(Abode { stay: chosen, placed: Some(Placed::Inside), notice: None });
+        }
+        let recorded = self.loaded.as_ref().filter(|_| !self.is_fork).and_then(worktree::recorded);
+        let Some(recorded) = recorded else { return Ok(Abode::default()) };
+        match worktree::reenter(&recorded, cwd, env)? {
+            Returned::Inside(stay) => {
+                cwd.clone_from(&stay.worktree.path);
+                Ok(Abode { stay: Some(stay), placed: None, notice: None })
+            }
+            Returned::Gone(notice) => Ok(Abode { stay: None, placed: Some(Placed::Gone), notice: Some(notice) }),
+        }
     }
 
     pub(super) fn start(self, name: Option<String>, mode: PermissionMode) -> Start {

@@ -4,6 +4,7 @@ use super::Opening;
 use crate::agents::{AgentTool, SendMessage, Spawner};
 use crate::lore::{Lore, tool as skill_tool};
 use crate::structured::StructuredOutput;
+use crate::worktree::{EnterWorktree, ExitWorktree};
 use config::agents::Definition;
 use permission::Policy;
 use std::sync::Arc;
@@ -33,19 +34,33 @@ pub(super) fn registry(
 
 /// The tools that start agents and reach them, behind all others.
 pub(super) fn add_agents(registry: &mut Registry, opening: &Opening, policy: &Policy, spawner: &Arc<Spawner>) {
-    let wanted = |name: &str| {
-        let listed = match chosen(opening) {
-            Some(list) => names(list, name),
-            None => !opening.options.bare,
-        };
-        listed && of_agent(opening.agent.as_ref(), name) && !policy.removes(name)
-    };
+    let wanted = |name: &str| is_wanted_beside(opening, name, policy);
     if wanted("Agent") {
         registry.add(Arc::new(AgentTool::new(Arc::clone(spawner), policy)));
     }
     if wanted("SendMessage") && registry.find("Agent").is_some() {
         registry.add(Arc::new(SendMessage::new(Arc::clone(spawner))));
     }
+}
+
+/// The tools that move the session, where there is a repository to make worktrees of or a hook that makes them.
+pub(super) fn add_worktrees(registry: &mut Registry, opening: &Opening, policy: &Policy, spawner: &Arc<Spawner>) {
+    if !opening.has_worktrees || !is_wanted_beside(opening, EnterWorktree::NAME, policy) {
+        return;
+    }
+    registry.add(Arc::new(EnterWorktree::new(Arc::clone(spawner))));
+    if is_wanted_beside(opening, ExitWorktree::NAME, policy) {
+        registry.add(Arc::new(ExitWorktree::new(Arc::clone(spawner))));
+    }
+}
+
+/// Whether a tool that is none of the built-in table is offered.
+fn is_wanted_beside(opening: &Opening, name: &str, policy: &Policy) -> bool {
+    let listed = match chosen(opening) {
+        Some(list) => names(list, name),
+        None => !opening.options.bare,
+    };
+    listed && of_agent(opening.agent.as_ref(), name) && !policy.removes(name)
 }
 
 /// What the definition of the main thread leaves.

@@ -1,11 +1,11 @@
-//! Keeps an agent with a worktree of its own out of the main checkout. What cannot be seen to stay inside is refused.
+//! Keeps whoever works in a worktree out of the main checkout. What cannot be seen to stay inside is refused.
 
 use permission::Access;
 use std::path::{Component, Path, PathBuf};
 
 #[derive(Debug)]
 pub(crate) struct Fence {
-    /// The main checkout, as named and resolved.
+    /// The main checkout and that of whoever made this one, as named and resolved.
     main: Vec<PathBuf>,
     worktree: Vec<PathBuf>,
 }
@@ -14,13 +14,14 @@ pub(crate) struct Fence {
 const REDIRECTS: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "--git-dir", "--work-tree"];
 
 impl Fence {
-    pub(super) fn new(main: &Path, worktree: &Path) -> Self {
+    /// `others` are the checkouts of the same repository that must be left alone.
+    pub(super) fn new(others: &[&Path], worktree: &Path) -> Self {
         let both = |path: &Path| {
             let mut all = vec![path.to_path_buf()];
             all.extend(path.canonicalize().ok().filter(|real| real != path));
             all
         };
-        Self { main: both(main), worktree: both(worktree) }
+        Self { main: others.iter().flat_map(|path| both(path)).collect(), worktree: both(worktree) }
     }
 
     /// Why a call with these accesses must not run.
@@ -36,7 +37,7 @@ impl Fence {
 
     fn refusal(&self, why: &str) -> String {
         let own = self.worktree.first().map(|path| path.display().to_string()).unwrap_or_default();
-        format!("Refused: {why}. This agent works in its own worktree at {own}; use paths inside it.")
+        format!("Refused: {why}. All work happens in the worktree at {own}; use paths inside it.")
     }
 
     /// In the main checkout and not in the worktree, which may lie inside it.
@@ -93,7 +94,7 @@ mod tests {
     // [EXT-188]
     #[test]
     fn the_main_checkout_is_out_of_reach() {
-        let fence = Fence::new(Path::new("/r"), Path::new("/r/.claude/worktrees/agent-1"));
+        let fence = Fence::new(&[Path::new("/r")], Path::new("/r/.claude/worktrees/agent-1"));
         let run = |command: &str| fence.refuses(&[Access::Run(command.into())]).is_some();
         let write = |path: &str| fence.refuses(&[Access::WritePath(path.into())]).is_some();
         assert!(

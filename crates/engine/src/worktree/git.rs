@@ -1,0 +1,99 @@
+//! Runs git for us, without anything the repository could make it run and without any redirection to another checkout.
+
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+use sys::Env;
+use sys::process::{self, Input, Output, RunOptions, Spawn};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the remote may take to say what its default branch is now.
+const FETCH_PATIENCE: Duration = Duration::from_secs(5);
+const FRESH_FOR: Duration = Duration::from_hours(24);
+const REMOTE_HEAD: &str = "origin/HEAD";
+
+#[derive(Clone, Copy)]
+pub(super) struct Git<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) env: &'a Env,
+}
+
+impl Git<'_> {
+    /// What it printed, without the last newline; an error is what it complained.
+    pub(super) async fn run(&self, args: &[&str]) -> Result<String, String> {
+        self.run_with(args, &[], PATIENCE).await
+    }
+
+    pub(super) async fn run_with(
+        &self,
+        args: &[&str],
+        variables: &[(&str, &str)],
+        patience: Duration,
+    ) -> Result<String, String> {
+        let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"];
+        let redirects = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"];
+        let env = self.env.without(redirects).with([("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
+        let env = env.with(variables.iter().copied());
+        let spec = Spawn {
+            program: "git".into(),
+            args: quiet.iter().chain(args).map(Into::into).collect(),
+            env: env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            cwd: self.dir.to_path_buf(),
+            stdin: Input::Null,
+            output: Output::Split,
+        };
+        let failed = |why: String| Err(format!("git {} failed in {}: {why}", args[0], self.dir.display()));
+        let options = RunOptions { timeout: patience, keep: 4 << 20, ..RunOptions::default() };
+        let done = match process::run(spec, options).await {
+            Ok(done) => done,
+            Err(error) => return failed(error.to_string()),
+        };
+        if done.exit.code == Some(0) {
+            return Ok(String::from_utf8_lossy(&done.stdout.to_bytes()).trim_end_matches('\n').to_owned());
+        }
+        failed(String::from_utf8_lossy(&done.stderr.to_bytes()).trim().to_owned())
+    }
+
+    pub(super) async fn commit_of(&self, name: &str) -> Result<String, String> {
+        self.run(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]).await
+    }
+}
+
+/// Whether the remote may be asked. Fetching runs what the repository's configuration names, so only in a trusted folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remote {
+    MayBeAsked,
+    AsLastSeen,
+}
+
+/// `head`: what is checked out now. Otherwise the remote's default branch, when one is known.
+pub(super) async fn base(git: Git<'_>, base_ref: Option<&str>, remote: Remote) -> String {
+    if base_ref == Some("head") || git.commit_of(REMOTE_HEAD).await.is_err() {
+        return "HEAD".into();
+    }
+    if remote == Remote::MayBeAsked && !is_fresh(git.dir) {
+        let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "origin"];
+        if let Err(error) = git.run_with(&fetch, &[], FETCH_PATIENCE).await {
+            tracing::warn!(error, "the remote could not be asked; its branch as last seen is used");
+        }
+    }
+    REMOTE_HEAD.into()
+}
+
+fn is_fresh(dir: &Path) -> bool {
+    let Some(git_dir) = sys::git::root(dir).and_then(|root| sys::git::git_dir(&root)) else { return true };
+    let fetched = std::fs::metadata(sys::git::common_dir(&git_dir).join("FETCH_HEAD")).and_then(|meta| meta.modified());
+    let now = Duration::from_millis(sys::clock::now_ms());
+    fetched.is_ok_and(|at| at.duration_since(UNIX_EPOCH).is_ok_and(|at| now.saturating_sub(at) < FRESH_FOR))
+}
+
+/// Fetches a pull or merge request; the commit it is at.
+pub(super) async fn fetch_request(git: Git<'_>, number: u64) -> Result<String, String> {
+    let mut last = String::new();
+    for reference in [format!("pull/{number}/head"), format!("merge-requests/{number}/head")] {
+        match git.run(&["fetch", "--quiet", "--no-tags", "origin", &reference]).await {
+            Ok(_) => return git.commit_of("FETCH_HEAD").await,
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}

@@ -1,0 +1,109 @@
+//! Locks on worktrees: ours say which process holds them, so that those of dead processes can be released. A lock that
+//! somebody else set is never touched.
+
+use std::path::{Path, PathBuf};
+
+/// How our locks begin.
+const MARK: &str = "gimlet ";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lock {
+    None,
+    /// This process holds it.
+    Own,
+    /// Another process of ours holds it and lives.
+    Held,
+    /// Its process is gone.
+    Dead,
+    /// Set by somebody else.
+    Foreign,
+}
+
+fn file(worktree: &Path) -> Option<PathBuf> {
+    sys::git::git_dir(worktree).map(|dir| dir.join("locked"))
+}
+
+pub(super) fn state(worktree: &Path) -> Lock {
+    file(worktree).map_or(Lock::None, |file| read(&file))
+}
+
+fn read(file: &Path) -> Lock {
+    let Ok(text) = std::fs::read_to_string(file) else { return Lock::None };
+    let Some((pid, start)) = holder(&text) else { return Lock::Foreign };
+    if pid == sys::pid() {
+        return Lock::Own;
+    }
+    let runs = sys::is_alive(pid) && sys::proc_start(pid).is_none_or(|now| now == start);
+    if runs { Lock::Held } else { Lock::Dead }
+}
+
+/// `gimlet agent 1, process 42 started 12345`
+fn holder(text: &str) -> Option<(i32, &str)> {
+    let rest = text.trim().strip_prefix(MARK)?;
+    let (_, process) = rest.rsplit_once(", process ")?;
+    let (pid, start) = process.split_once(" started ")?;
+    Some((pid.parse().ok()?, start))
+}
+
+/// Locks it for this process, unless somebody holds it already.
+pub(super) fn take(worktree: &Path, holder: &str) -> std::io::Result<()> {
+    let Some(file) = file(worktree) else { return Ok(()) };
+    match read(&file) {
+        Lock::Own | Lock::Held | Lock::Foreign => Ok(()),
+        Lock::None | Lock::Dead => {
+            let start = sys::proc_start(sys::pid()).unwrap_or_default();
+            let text = format!("{MARK}{holder}, process {} started {start}\n", sys::pid());
+            sys::fs::atomic_write(&file, text.as_bytes(), 0o644)
+        }
+    }
+}
+
+/// Gives back what this process took.
+pub(super) fn release(worktree: &Path) {
+    if state(worktree) == Lock::Own
+        && let Some(file) = file(worktree)
+    {
+        std::fs::remove_file(file).ok();
+    }
+}
+
+/// Releases what processes of ours left locked when they died.
+pub(super) fn release_dead(main: &Path) {
+    let Some(git_dir) = sys::git::git_dir(main) else { return };
+    let Ok(entries) = std::fs::read_dir(sys::git::common_dir(&git_dir).join("worktrees")) else { return };
+    for entry in entries.flatten() {
+        let file = entry.path().join("locked");
+        if read(&file) == Lock::Dead {
+            tracing::info!(lock = %file.display(), "released: its process is gone");
+            std::fs::remove_file(&file).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [EXT-191]
+    #[test]
+    fn only_locks_of_dead_processes_are_released() {
+        let dir = tempfile::tempdir().unwrap();
+        let entries = dir.path().join(".git/worktrees");
+        let write = |name: &str, text: &str| {
+            std::fs::create_dir_all(entries.join(name)).unwrap();
+            std::fs::write(entries.join(name).join("locked"), text).unwrap();
+        };
+        let parent = 1;
+        let start = sys::proc_start(parent).unwrap_or_default();
+        write("dead", "gimlet agent a, process 2147483646 started 5\n");
+        write("reused", &format!("gimlet agent a, process {parent} started 0{start}7\n"));
+        write("alive", &format!("gimlet agent a, process {parent} started {start}\n"));
+        write("user", "on a portable disk");
+        write("empty", "");
+        write("alike", "gimlet is a fine word, process none");
+        release_dead(dir.path());
+        let left = |name: &str| entries.join(name).join("locked").exists();
+        assert!(!left("dead") && !left("reused"));
+        assert!(left("alive") && left("user") && left("empty") && left("alike"));
+    }
+}

@@ -1,0 +1,93 @@
+//! Names of worktrees: what a user or model may choose, what a pull request is called, and names made up by us.
+
+/// Where a worktree comes from, by what it is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub(crate) text: String,
+    /// The pull or merge request it starts from.
+    pub(crate) request: Option<u64>,
+    /// Whether somebody chose it.
+    pub(crate) chosen: bool,
+}
+
+const LONGEST: usize = 64;
+const ADJECTIVES: [&str; 16] = [
+    "amber", "brisk", "calm", "clear", "early", "fond", "green", "kind", "late", "lucid", "mild", "quick", "quiet",
+    "sharp", "still", "warm",
+];
+const NOUNS: [&str; 16] = [
+    "alder", "birch", "brook", "cliff", "delta", "dune", "fern", "field", "grove", "heron", "larch", "marsh", "otter",
+    "reed", "ridge", "wren",
+];
+
+impl Name {
+    /// `feature/x`, `#123`, the address of a pull or merge request, or nothing.
+    pub(crate) fn parse(given: &str) -> Result<Self, String> {
+        let given = given.trim();
+        if given.is_empty() {
+            return Ok(Self::made_up());
+        }
+        if let Some(number) = request(given) {
+            return Ok(Self { text: format!("pr-{number}"), request: Some(number), chosen: true });
+        }
+        let fits = |segment: &str| {
+            !segment.is_empty()
+                && !matches!(segment, "." | "..")
+                && segment.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+        };
+        if given.len() > LONGEST || !given.split('/').all(fits) || given.starts_with('-') {
+            return Err(format!(
+                "\"{given}\" cannot name a worktree: use letters, digits, dots, dashes and underscores, at most \
+                 {LONGEST} characters, with / between parts."
+            ));
+        }
+        Ok(Self { text: given.replace('/', "+"), request: None, chosen: true })
+    }
+
+    pub(crate) fn of_agent(id: &str) -> Self {
+        Self { text: format!("agent-{id}"), request: None, chosen: false }
+    }
+
+    fn made_up() -> Self {
+        let random = sys::id::uuid();
+        let mut digits = random.bytes().filter_map(|b| char::from(b).to_digit(16)).map(|digit| digit as usize);
+        let mut next = || digits.next().unwrap_or_default();
+        let (adjective, noun) = (ADJECTIVES[next()], NOUNS[next()]);
+        Self { text: format!("{adjective}-{noun}-{}", &random[24..30]), request: None, chosen: false }
+    }
+}
+
+fn request(given: &str) -> Option<u64> {
+    if let Some(number) = given.strip_prefix('#') {
+        return number.parse().ok();
+    }
+    let path = given.strip_prefix("https://").or_else(|| given.strip_prefix("http://"))?;
+    let mut parts = path.split(['/', '?', '#']).skip_while(|part| !matches!(*part, "pull" | "merge_requests"));
+    parts.nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_single_folders() {
+        let text = |given: &str| Name::parse(given).map(|name| name.text);
+        assert_eq!(text("fix-1.2_b").unwrap(), "fix-1.2_b");
+        assert_eq!(text("feature/login").unwrap(), "feature+login");
+        for (given, number) in [
+            ("#12", 12),
+            ("https://git.example/o/r/pull/7", 7),
+            ("https://git.example/o/r/pull/7/files?x=1", 7),
+            ("https://gl.example/g/s/r/-/merge_requests/9", 9),
+        ] {
+            let name = Name::parse(given).unwrap();
+            assert_eq!((name.request, name.text), (Some(number), format!("pr-{number}")), "{given}");
+        }
+        for bad in ["..", "a/../b", "a b", "/abs", "a//b", "-x", "#x", "é", &"x".repeat(65)] {
+            assert!(Name::parse(bad).is_err(), "{bad}");
+        }
+        let (one, two) = (Name::parse("").unwrap(), Name::parse(" ").unwrap());
+        assert!(!one.chosen && one.text != two.text && Name::parse(&one.text).is_ok());
+    }
+}

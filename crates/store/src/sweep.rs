@@ -1,0 +1,187 @@
+//! Old sessions are removed after a while, with what belongs to them. At most once a day, never a session that is open
+//! somewhere, never notes or the history of prompts, and never unannounced: the first sweep that would remove anything only
+//! counts, and the next one, a day later at the earliest, removes. Nothing is followed through a link.
+
+use crate::layout::Layout;
+use crate::registry;
+use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+const DAY: Duration = Duration::from_hours(24);
+/// Its time says when the last sweep was.
+const STAMP: &str = ".last-cleanup";
+/// There when the user was told that sessions are going to be removed.
+const ANNOUNCED: &str = ".cleanup-announced";
+/// Folders with one entry per session, or with entries of no session at all: judged by their own age.
+const FOLDERS: [&str; 10] = [
+    "file-history",
+    "tasks",
+    "plans",
+    "paste-cache",
+    "image-cache",
+    "uploads",
+    "session-env",
+    "debug",
+    "todos",
+    "statsig",
+];
+/// How deep below a session's folder a newer file is looked for.
+const DEPTH: usize = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swept {
+    /// There was a sweep within the last day.
+    NotDue,
+    /// So many sessions are going to be removed by the next one.
+    Announced(usize),
+    /// So many sessions were removed.
+    Removed(usize),
+}
+
+/// Removes what nobody touched for `age`. `now` is the time since the epoch. Blocking.
+pub fn sweep(layout: &Layout, age: Duration, now: Duration) -> io::Result<Swept> {
+    let stamp = layout.home().join(STAMP);
+    if modified(&stamp).is_some_and(|at| now.saturating_sub(at) < DAY) {
+        return Ok(Swept::NotDue);
+    }
+    // Before the work: another process that starts now must not do it too.
+    sys::fs::atomic_write(&stamp, b"", 0o600)?;
+    let limit = Limit { age, now, live: registry::live(layout).into_iter().map(|owner| owner.session_id).collect() };
+    let sessions = sessions(layout, &limit);
+    let announced = layout.home().join(ANNOUNCED);
+    if !sessions.is_empty() && !announced.exists() {
+        sys::fs::atomic_write(&announced, b"", 0o600)?;
+        return Ok(Swept::Announced(sessions.len()));
+    }
+    for folder in FOLDERS.map(|folder| layout.home().join(folder)) {
+        if !is_folder(&folder) {
+            continue;
+        }
+        for path in entries(&folder) {
+            if !limit.is_live(&path) && limit.is_old(&path) {
+                remove(&path);
+            }
+        }
+    }
+    // Looked at again: one may have been taken up meanwhile.
+    let live: BTreeSet<String> = registry::live(layout).into_iter().map(|owner| owner.session_id).collect();
+    let limit = Limit { live, ..limit };
+    let mut removed = 0;
+    for session in sessions {
+        if session.paths.iter().all(|path| !limit.is_live(path) && limit.is_old(path)) {
+            session.paths.iter().for_each(|path| remove(path));
+            removed += 1;
+        }
+    }
+    Ok(Swept::Removed(removed))
+}
+
+struct Limit {
+    age: Duration,
+    now: Duration,
+    live: BTreeSet<String>,
+}
+
+impl Limit {
+    fn is_live(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.live.iter().any(|id| name.starts_with(id.as_str()))
+    }
+
+    /// Nothing in it is newer than the limit.
+    fn is_old(&self, path: &Path) -> bool {
+        self.is_old_to(path, DEPTH)
+    }
+
+    fn is_old_to(&self, path: &Path, depth: usize) -> bool {
+        let Ok(meta) = std::fs::symlink_metadata(path) else { return true };
+        let old = time(&meta).is_some_and(|at| self.now.saturating_sub(at) > self.age);
+        old && (depth == 0 || !meta.is_dir() || entries(path).iter().all(|inner| self.is_old_to(inner, depth - 1)))
+    }
+}
+
+/// A transcript and the folder beside it, or either of them alone.
+struct Old {
+    paths: Vec<PathBuf>,
+}
+
+fn sessions(layout: &Layout, limit: &Limit) -> Vec<Old> {
+    let mut found = Vec::new();
+    for project in entries(&layout.projects()) {
+        if !is_folder(&project) {
+            continue;
+        }
+        let inside: BTreeSet<PathBuf> = entries(&project).into_iter().collect();
+        for path in &inside {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let beside = path.with_extension("");
+            let paths = match Entry::of(&name) {
+                Entry::Transcript if inside.contains(&beside) => vec![path.clone(), beside],
+                Entry::Transcript | Entry::SetAside => vec![path.clone()],
+                Entry::Folder if !inside.contains(&path.with_extension("jsonl")) => vec![path.clone()],
+                Entry::Folder | Entry::Other => continue,
+            };
+            if paths.iter().all(|path| !limit.is_live(path) && limit.is_old(path)) {
+                found.push(Old { paths });
+            }
+        }
+    }
+    found
+}
+
+enum Entry {
+    Transcript,
+    /// A transcript that another program put out of the way.
+    SetAside,
+    /// What belongs to a session.
+    Folder,
+    /// Not ours to judge: notes, catalogues, whatever else is there.
+    Other,
+}
+
+impl Entry {
+    fn of(name: &str) -> Self {
+        let (id, rest) = name.split_once('.').unwrap_or((name, ""));
+        let is_id = id.len() == 36 && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+        match rest {
+            _ if !is_id => Self::Other,
+            "" if !name.contains('.') => Self::Folder,
+            "jsonl" => Self::Transcript,
+            rest if rest.starts_with("orphaned-") || rest.starts_with("jsonl.superseded-") => Self::SetAside,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn is_folder(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let Ok(list) = std::fs::read_dir(dir) else { return Vec::new() };
+    list.flatten().map(|entry| entry.path()).collect()
+}
+
+fn modified(path: &Path) -> Option<Duration> {
+    time(&std::fs::symlink_metadata(path).ok()?)
+}
+
+fn time(meta: &Metadata) -> Option<Duration> {
+    meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()
+}
+
+/// A link goes, what it leads to stays.
+fn remove(path: &Path) {
+    let Ok(meta) = std::fs::symlink_metadata(path) else { return };
+    let removed = if meta.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    if let Err(error) = removed {
+        tracing::warn!(%error, path = %path.display(), "an old session could not be removed");
+    }
+}
+
+#[cfg(test)]
+#[path = "sweep_tests.rs"]
+mod tests;
