@@ -211,7 +211,7 @@ impl Session {
     async fn hear(&mut self, event: TaskEvent) {
         match tasks::tell(event, &self.io).await {
             Some(notice) if notice.wakes => {
-                turn::run(self, Opener::Notice(notice.text)).await;
+                Box::pin(turn::run(self, Opener::Notice(notice.text))).await;
             }
             Some(notice) => self.io.owed.push(notice.text),
             None => {}
