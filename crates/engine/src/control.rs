@@ -18,7 +18,6 @@ pub(crate) mod wishes;
 use crate::command::{Command, Event, Priority, Prompt};
 use crate::desk::Desk;
 use crate::grants::Bypass;
-use crate::open::recipe::Recipe;
 use board::Board;
 pub(crate) use dispatch::CAPABILITIES;
 use jobs::Jobs;
@@ -27,8 +26,11 @@ use reach::Reach;
 use serde_json::value::RawValue;
 use std::future::Future;
 use std::sync::Arc;
+use store::Transcript;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tools::Registry;
+use tools::state::ToolState;
 use wire::mode::PermissionMode;
 use wishes::Wishes;
 
@@ -105,6 +107,14 @@ impl Control {
         Self { scope, ..self }
     }
 
+    /// Requests are about another conversation from now on.
+    pub(crate) fn begin_session(&mut self, id: &str, state: &Arc<ToolState>, transcript: &Transcript) {
+        let Some(front) = &mut self.front else { return };
+        id.clone_into(&mut front.reach.session_id);
+        front.reach.state = Arc::clone(state);
+        front.reach.transcript = transcript.clone();
+    }
+
     pub(crate) fn scope(&self) -> &CancellationToken {
         &self.scope
     }
@@ -171,9 +181,9 @@ impl Control {
         self.front.as_ref().is_some_and(|front| front.reach.asks)
     }
 
-    /// How prompt and tools are made; agents have none.
-    pub(crate) fn recipe(&self) -> Option<Arc<Recipe>> {
-        self.front.as_ref().map(|front| Arc::clone(&front.reach.recipe))
+    /// Every tool the session began with; agents have none here.
+    pub(crate) fn tools(&self) -> Option<Arc<Registry>> {
+        self.front.as_ref().map(|front| Arc::clone(&front.reach.tools))
     }
 
     /// An interrupt leaves background agents alone: the host stops them one by one.

@@ -118,6 +118,14 @@ impl Scribe {
         }
     }
 
+    /// The lines of another conversation go to a file of their own.
+    pub(crate) fn begin_session(&mut self, path: &std::path::Path, session_id: &str) {
+        let tail = Tail { session_id: session_id.to_owned(), slug: None, ..self.tail.clone() };
+        let mirror = self.mirror.take();
+        let transcript = Transcript::open(path.to_path_buf(), self.persist).tapped(mirror.clone());
+        *self = Self::new(transcript, self.persist, tail, None).mirrored(mirror);
+    }
+
     /// Every line is a side chain of the session, marked with the agent that wrote it.
     pub(crate) fn for_agent(self, agent_id: &str) -> Self {
         Self { agent_id: Some(agent_id.to_owned()), ..self }
@@ -126,6 +134,11 @@ impl Scribe {
     /// `tap` also hears of the history of a fork, which is not written line by line.
     pub(crate) fn mirrored(self, tap: Option<store::Tap>) -> Self {
         Self { mirror: tap, ..self }
+    }
+
+    /// The name of the conversation's plan stands on every line from now on.
+    pub(crate) fn set_slug(&mut self, slug: &str) {
+        self.tail.slug = Some(slug.to_owned());
     }
 
     pub(crate) fn leaf(&self) -> Option<&str> {

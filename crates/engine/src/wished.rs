@@ -2,15 +2,14 @@
 
 use crate::control::context_usage::ContextUsage;
 use crate::control::wishes::Wishes;
+use crate::open::toolbox;
 use crate::session::Session;
 use crate::tasks;
 use config::Project;
-use config::roots::Scope;
-use config::skills::Skill;
 use model::Fragment;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use wire::control::{AgentInfo, Change, SlashCommand};
+use wire::control::{AgentInfo, Change};
 
 impl Session {
     /// The next request to the model follows what the host wished for.
@@ -61,10 +60,13 @@ impl Session {
             Change::Reset => None,
             Change::Set(name) => self.io.spawner.agents.find(name),
         };
-        let Some(recipe) = self.control.recipe() else { return };
-        let shape = recipe.shape(definition.as_ref(), &self.io.policy);
-        self.context.dress(shape.system, shape.registry.tool_fragments().into_iter().map(Fragment::new).collect());
-        self.io.registry = Arc::new(shape.registry);
+        let (Some(tools), Some(again)) = (self.control.tools(), &mut self.again) else { return };
+        again.set_agent(definition.as_ref());
+        let system = again.system(&self.io.watch.loaded, self.context.model());
+        let policy = &self.io.policy;
+        let registry = tools.only(|name| toolbox::of_agent(definition.as_ref(), name) && !policy.removes(name));
+        self.context.dress(system, registry.tool_fragments().into_iter().map(Fragment::new).collect());
+        self.io.registry = Arc::new(registry);
         if let Some(model) = definition.and_then(|definition| definition.model).filter(|model| model != "inherit") {
             self.context.choose_model(&Change::Set(model));
         }
@@ -76,11 +78,9 @@ impl Session {
             return;
         }
         self.io.lore.refresh().await;
-        let skills = self.io.lore.skills();
-        let typed = skills.all.iter().filter(|skill| skill.is_typed()).map(command);
-        let built_in = crate::commands::listed();
+        let commands = crate::commands::listing(&self.io);
         let board = &mut self.control.board;
-        board.commands = built_in.into_iter().chain(typed).collect();
+        board.commands = commands;
         board.agents = self
             .io
             .spawner
@@ -112,21 +112,5 @@ impl Session {
             ..self.context.usage()
         };
         self.control.board.usage = usage;
-    }
-}
-
-pub(crate) fn command(skill: &Skill) -> SlashCommand {
-    let described = skill.description.as_deref().unwrap_or_default();
-    let whose = match skill.scope {
-        Scope::User => " (user)",
-        Scope::Project | Scope::Nested | Scope::Added => " (project)",
-        Scope::Managed | Scope::CommandLine => "",
-    };
-    SlashCommand {
-        name: skill.name.clone(),
-        description: format!("{described}{whose}"),
-        argument_hint: skill.argument_hint.clone().unwrap_or_default(),
-        aliases: skill.aliases.clone(),
-        builtin: false,
     }
 }

@@ -104,7 +104,7 @@ impl Control {
         Said::later(move || {
             let skills = roots.map(|roots| config::skills::Skills::load(&roots, &[], &overrides)).unwrap_or_default();
             let typed = skills.all.iter().filter(|skill| skill.is_typed());
-            Ok(json!({"skills": typed.map(crate::wished::command).collect::<Vec<_>>()}))
+            Ok(json!({"skills": typed.map(crate::commands::of_skill).collect::<Vec<_>>()}))
         })
     }
 

@@ -4,7 +4,6 @@ use super::mcp::McpControl;
 use crate::agents::Agents;
 use crate::hooks::{HostHooks, Reduced};
 use crate::ledger::Ledger;
-use crate::open::recipe::Recipe;
 use config::Selection;
 use config::roots::Roots;
 use model::Catalog;
@@ -14,6 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use store::Transcript;
 use sys::Env;
+use tools::Registry;
 use tools::state::ToolState;
 use wire::control::Account;
 use wire::settings::Settings;
@@ -45,6 +45,6 @@ pub(crate) struct Reach {
     pub transcript: Transcript,
     pub mcp: Arc<dyn McpControl>,
     pub host_hooks: Arc<HostHooks>,
-    /// How prompt and tools are made for another agent.
-    pub recipe: Arc<Recipe>,
+    /// Every tool the session began with.
+    pub tools: Arc<Registry>,
 }
