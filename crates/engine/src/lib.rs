@@ -25,6 +25,7 @@ mod mcp;
 mod notes;
 mod open;
 pub mod options;
+mod plan;
 mod pressure;
 mod prompts;
 mod reload;

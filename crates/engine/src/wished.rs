@@ -3,8 +3,6 @@
 use crate::control::wishes::Wishes;
 use crate::session::Session;
 use crate::tasks;
-use config::roots::Scope;
-use config::skills::Skill;
 use wire::control::{AgentInfo, SlashCommand};
 
 impl Session {
@@ -35,14 +33,16 @@ impl Session {
             return;
         }
         self.io.lore.refresh().await;
-        let skills = self.io.lore.skills();
-        let typed = skills.all.iter().filter(|skill| skill.is_typed()).map(command);
-        let built_in = crate::commands::listed();
+        let commands = crate::commands::listing(&self.io);
         let board = &mut self.control.board;
-        let prompts = self.io.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| {
-            SlashCommand { name, description, argument_hint, aliases: Vec::new(), builtin: false }
+        let prompts = self.io.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| SlashCommand {
+            name,
+            description,
+            argument_hint,
+            aliases: Vec::new(),
+            builtin: false,
         });
-        board.commands = built_in.into_iter().chain(typed).chain(prompts).collect();
+        board.commands = commands.into_iter().chain(prompts).collect();
         board.agents = self
             .io
             .spawner
@@ -56,21 +56,5 @@ impl Session {
         board.mode = self.io.mode.as_str();
         self.context.model().clone_into(&mut board.model);
         board.policy = Some(std::sync::Arc::clone(&self.io.policy));
-    }
-}
-
-fn command(skill: &Skill) -> SlashCommand {
-    let described = skill.description.as_deref().unwrap_or_default();
-    let whose = match skill.scope {
-        Scope::User => " (user)",
-        Scope::Project | Scope::Nested | Scope::Added => " (project)",
-        Scope::Managed | Scope::CommandLine => "",
-    };
-    SlashCommand {
-        name: skill.name.clone(),
-        description: format!("{described}{whose}"),
-        argument_hint: skill.argument_hint.clone().unwrap_or_default(),
-        aliases: skill.aliases.clone(),
-        builtin: false,
     }
 }

@@ -330,6 +330,11 @@ fn tools_judged_by_name_and_host() {
     assert_eq!(name(&decide(&policy1, "mcp__good__t", Access::Use)), "allow");
     assert_eq!(name(&decide(&policy1, "mcp__other__t", Access::Use)), "ask");
     assert_eq!(name(&decide(&policy1, "TodoWrite", Access::Harmless)), "allow");
+    for (mode, said) in [(Mode::Default, "ask"), (Mode::BypassPermissions, "ask"), (Mode::Plan, "ask"), (Mode::DontAsk, "deny")] {
+        // [TST-84] [CLI-167] no rule and no mode answers for the person
+        let policy = policy(mode, &[(Allow, "AskUserQuestion")]);
+        assert_eq!(name(&decide(&policy, "AskUserQuestion", Access::Interact)), said, "{mode:?}");
+    }
     assert!(policy1.removes("mcp__bad__t") && policy1.removes("WebSearch"));
     assert!(!policy1.removes("Bash"), "a scoped deny leaves the tool");
     assert!(policy(Mode::Default, &[(Deny, "Bash")]).removes("Bash"));
