@@ -251,14 +251,10 @@ async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, i
             }
             // Rules that deny or ask, and safety checks, stay in force.
             match judge(used, &draft, Leave::Hook, io) {
-<<<<<<< HEAD
                 (Decision::Allow(_), facts) if draft.call.insists() => {
                     return ask_host(used, draft, insisting(used), facts, io).await;
                 }
-                (Decision::Allow(_), facts) => return ready(used, draft, facts, io),
-=======
                 (Decision::Allow(_), facts) => return ready(used, draft, facts, io).await,
->>>>>>> main
                 (Decision::Deny(refusal), _) => return Prepared::Settled(refuse(used, refusal, io).await),
                 (Decision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
             }
