@@ -1,5 +1,5 @@
 //! MCP servers through the real binary: a fixture over stdio that answers, fails, hangs, floods, changes and clings to life.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value, reason = "test code")]
 
 mod common;
 

@@ -579,7 +579,7 @@ impl Io {
             permission_mode: (!quiet).then(|| self.mode.as_str()),
             effort: level.map(|level| Effort { level }),
             agent_id: agent.map(|agent| agent.id.clone()),
-            agent_type: agent.map(|agent| agent.kind.clone()),
+            agent_type: agent.map(|agent| agent.kind.clone()).or_else(|| self.hooks.own.runs_as.clone()),
         }
     }
 }

@@ -572,7 +572,8 @@ impl Opening {
             let hooks = agent.hooks.as_ref()?.as_object()?.clone();
             Some(::hooks::Layer { origin: ::hooks::Origin::Agent { name: agent.name.clone() }, hooks })
         };
-        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), ..Own::default() }
+        let runs_as = self.agent.as_ref().map(|agent| agent.name.clone());
+        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), runs_as, ..Own::default() }
     }
 
     fn default_effort(&self) -> Option<String> {

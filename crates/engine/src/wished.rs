@@ -80,12 +80,8 @@ impl Session {
         self.io.lore.refresh().await;
         let commands = crate::commands::listing(&self.io);
         let board = &mut self.control.board;
-        let prompts = self.io.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| SlashCommand {
-            name,
-            description,
-            argument_hint,
-            aliases: Vec::new(),
-            builtin: false,
+        let prompts = self.io.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| {
+            SlashCommand { name, description, argument_hint, aliases: Vec::new(), builtin: false }
         });
         board.commands = commands.into_iter().chain(prompts).collect();
         board.agents = self
