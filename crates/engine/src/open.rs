@@ -308,8 +308,10 @@ impl Opening {
         let context = self.context(identity, Told { restored, files, tools, system });
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
+        let is_new = self.conversation.loaded.is_none();
+        let initial = self.agent.as_ref().filter(|_| is_new).and_then(|agent| agent.initial_prompt.clone());
         let conversation = self.conversation.start(self.options.name, self.mode);
-        let start = Start { setup, only_hooks, agent, owed, place: self.placed, ..conversation };
+        let start = Start { setup, only_hooks, agent, owed, initial, place: self.placed, ..conversation };
         let lanes = Lanes { commands, questions: posed };
         let control = Control::new(lanes, host, modes).over(Arc::clone(&io.spawner.agents));
         Ok(Session { control, context, io, start })

@@ -72,6 +72,8 @@ pub(crate) struct Start {
     pub agent: Option<String>,
     /// What agents left for a conversation that is taken up again.
     pub owed: Owed,
+    /// What the agent the main thread runs as wants said before the first prompt.
+    pub initial: Option<String>,
     /// The worktree the session is in, when the file does not say so yet.
     pub place: Option<Placed>,
 }
@@ -233,7 +235,10 @@ impl Session {
     }
 
     /// A prompt is a command of ours or opens a turn.
-    async fn accept(&mut self, prompt: Prompt) {
+    async fn accept(&mut self, mut prompt: Prompt) {
+        if let Some(content) = self.start.initial.take().and_then(|initial| preceded(&initial, &prompt.content)) {
+            prompt.content = content;
+        }
         match commands::built_in(&plain_text(&prompt.content)) {
             Some(command) => commands::run(self, command, prompt).await,
             None => {
@@ -281,6 +286,9 @@ impl Session {
             }
         }
         self.add_session_context()?;
+        if let (Opener::Prompt(prompt), None) = (opener, self.io.host.agent_id()) {
+            self.note_mentions(&plain_text(&prompt.content))?;
+        }
         let started = std::mem::take(&mut self.start.contexts);
         self.place(started.into_iter().chain(texts).collect())?;
         Ok(Opened::Accepted(plan))
@@ -291,6 +299,15 @@ impl Session {
         if self.io.hooks.ask_agents() {
             self.io.spawner.publish(&self.io, self.context.model());
         }
+    }
+
+    /// Agents the user named: the model is told to use them.
+    fn note_mentions(&mut self, prompt: &str) -> Result<(), StoreError> {
+        for agent_type in self.io.spawner.agents.mentioned(prompt) {
+            let Some(attachment) = Attachment::agent_mention(&agent_type) else { continue };
+            self.attach(attachment)?;
+        }
+        Ok(())
     }
 
     /// Tells the host that a turn begins.
@@ -516,6 +533,17 @@ pub(crate) fn text_message(text: &str) -> Box<RawValue> {
     wire::raw::to_raw(text).map_or_else(|_| RawValue::NULL.to_owned(), |content| user_message(&content))
 }
 
+/// `content` with words of its own before it.
+fn preceded(words: &str, content: &RawValue) -> Option<Box<RawValue>> {
+    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+        return wire::raw::to_raw(&format!("{words}\n\n{text}")).ok();
+    }
+    let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).ok()?;
+    let first = wire::raw::to_raw(&serde_json::json!({"type": "text", "text": words})).ok()?;
+    let all: Vec<&RawValue> = std::iter::once(&*first).chain(blocks).collect();
+    wire::raw::to_raw(&all).ok()
+}
+
 /// The text of a prompt, for titles and queues.
 pub(crate) fn plain_text(content: &RawValue) -> String {
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
@@ -585,6 +613,11 @@ impl Attachment {
             "type": "skill_listing", "content": text, "isInitial": telling == Telling::First, "names": names, "skillCount": names.len(),
         });
         Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(text) })
+    }
+
+    pub(crate) fn agent_mention(agent_type: &str) -> Option<Self> {
+        let line = wire::raw::to_raw(&serde_json::json!({"type": "agent_mention", "agentType": agent_type})).ok()?;
+        Some(Self { line, text: prompts::agent_mention(agent_type) })
     }
 
     pub(crate) fn nested_memory(file: &config::MemoryFile) -> Option<Self> {
