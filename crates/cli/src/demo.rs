@@ -59,7 +59,7 @@ fn perform(env: &Env) -> Result<(), String> {
 async fn play(stage: &Stage, show: &mut Show) -> Result<(), String> {
     let (commands, mut events) = engine::open(stage.boot()).await.map_err(|e| e.message)?;
     let content: Box<RawValue> = wire::raw::to_raw(PROMPT.trim()).map_err(|e| e.to_string())?;
-    commands.send(Command::Submit(Prompt { content, uuid: None, query: true })).await.ok();
+    commands.send(Command::Submit(Prompt::new(content))).await.ok();
     commands.send(Command::Close).await.ok();
     let mut outcome = Err("the session ended without a result".to_owned());
     while let Some(event) = events.recv().await {
@@ -69,7 +69,8 @@ async fn play(stage: &Stage, show: &mut Show) -> Result<(), String> {
             Event::Message(Message::Result(result)) => outcome = verdict(&result),
             Event::Fault(text) => outcome = Err(text),
             Event::Notice(text) => headless::complain(&text),
-            Event::Message(_) | Event::Control(_) => {}
+            Event::Refused(error) => outcome = Err(error.message),
+            Event::Message(_) | Event::Control(_) | Event::Mirror(_) => {}
         }
     }
     outcome

@@ -188,7 +188,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("bg", Switch, "", Hidden, "", Set(|a, _| a.background = true)).alias(&["background"]),
 
     ignored("advisor", One),
-    ignored("await-initialize", Switch),
+    row("await-initialize", Switch, "", Hidden, "", Set(|a, _| a.options.await_initialize = true)),
     ignored("ax-screen-reader", Switch),
     ignored("channels", Greedy),
     ignored("chrome", Switch),

@@ -176,6 +176,22 @@ impl Agents {
         }
     }
 
+    /// The same without waiting for their ends.
+    pub(crate) fn cancel_all_for_user(&self) {
+        for task in self.kit.state.tasks.running().into_iter().filter(tools::tasks::Task::is_agent) {
+            self.stop_for_user(&task.id);
+        }
+    }
+
+    /// The host declares these from now on, besides those of the command line.
+    pub(crate) fn declare(&self, given: Vec<Definition>) {
+        let mut known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        known.given.retain(|old| !given.iter().any(|new| new.name == old.name));
+        known.given.extend(given);
+        let roots = known.roots.clone().unwrap_or_default();
+        known.declared = Arc::new(config::agents::Agents::load(&roots, &known.given));
+    }
+
     fn is_stopped_by_user(&self, id: &str) -> bool {
         self.rows().iter().any(|row| row.id == id && row.stopped_by_user)
     }

@@ -2,16 +2,11 @@
 //! question ends in exactly one reply: the host's, a withdrawal when the turn is interrupted, or a refusal when nobody is
 //! left to answer. There is no timeout, and an answer that cannot be read is a refusal.
 
+use crate::desk::{self, Answered, Desk, Unanswered};
 use permission::{Access, Facts, Reason, Refusal, Suggestion};
 use serde_json::value::RawValue;
-use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use wire::control::{
-    Answer, CanUseTool, ControlCancel, ControlRequest, MatchedRule, PermissionAnswer, PermissionUpdate,
-};
-
-/// Questions that may wait to be posed; those already posed are bounded by the calls that run at once.
-pub(crate) const QUESTION_QUEUE: usize = 16;
+use wire::control::{CanUseTool, MatchedRule, PermissionAnswer, PermissionUpdate};
 
 /// Who is asked when a call needs leave.
 #[derive(Clone, Debug)]
@@ -19,26 +14,9 @@ pub(crate) enum Asker {
     /// Nobody: a question is a refusal.
     Nobody,
     /// The host on the other end of the protocol.
-    Host(mpsc::Sender<Question>),
+    Host(Desk),
     /// `--permission-prompt-tool` named a tool that does not exist.
     Missing(String),
-}
-
-/// What is on its way to the host.
-#[derive(Debug)]
-pub(crate) enum Question {
-    Posed(Posed),
-    /// Nobody waits for the answer any more.
-    Withdrawn(String),
-}
-
-#[derive(Debug)]
-pub(crate) struct Posed {
-    pub id: String,
-    pub line: String,
-    pub reply: oneshot::Sender<Reply>,
-    /// Of the call that waits.
-    pub cancel: CancellationToken,
 }
 
 #[derive(Debug)]
@@ -67,18 +45,15 @@ impl Reply {
         Self::Deny { message: "Permission was not given: the input stream was closed.".into(), then: Then::GoOn }
     }
 
-    /// Reads the `response` object of a `control_response`: the question's id and what was said.
-    pub(crate) fn read(response: &RawValue) -> Option<(String, Self)> {
-        let answer: Answer<'_> = serde_json::from_str(response.get()).ok()?;
-        let reply = match (answer.subtype.as_str(), answer.response) {
-            ("success", Some(verdict)) => Self::verdict(verdict),
-            ("error", _) => {
-                let why = answer.error.unwrap_or_else(|| "the host reported an error".into());
+    fn of(answered: Answered) -> Self {
+        match answered {
+            Ok(verdict) => Self::verdict(&verdict),
+            Err(Unanswered::Withdrawn) => Self::Withdrawn,
+            Err(Unanswered::Closed) => Self::closed(),
+            Err(Unanswered::Refused(why)) => {
                 Self::Deny { message: format!("Permission was not given: {why}"), then: Then::GoOn }
             }
-            _ => Self::unreadable(),
-        };
-        Some((answer.request_id, reply))
+        }
     }
 
     fn verdict(verdict: &RawValue) -> Self {
@@ -125,34 +100,12 @@ pub(crate) struct Matter<'a> {
 
 /// Poses the question; the future ends with its reply, or when the call is cancelled.
 pub(crate) fn pose(
-    host: &mpsc::Sender<Question>,
+    desk: &Desk,
     matter: &Matter<'_>,
     cancel: CancellationToken,
 ) -> impl Future<Output = Reply> + Send + use<> + 'static {
-    let id = sys::id::uuid();
-    let line = wire::raw::to_line(&ControlRequest::new(&id, matter.request()));
-    let host = host.clone();
-    async move {
-        let (reply, replied) = oneshot::channel();
-        let Ok(line) = line else { return Reply::unreadable() };
-        let posed = Posed { id: id.clone(), line, reply, cancel: cancel.clone() };
-        if host.send(Question::Posed(posed)).await.is_err() {
-            return Reply::closed();
-        }
-        tokio::select! {
-            biased;
-            reply = replied => reply.unwrap_or_else(|_| Reply::closed()),
-            () = cancel.cancelled() => {
-                // An agent was stopped; without room the host merely keeps a question nobody needs answered.
-                host.try_send(Question::Withdrawn(id)).ok();
-                Reply::Withdrawn
-            }
-        }
-    }
-}
-
-pub(crate) fn withdrawal(id: &str) -> String {
-    wire::raw::to_line(&ControlCancel::new(id)).unwrap_or_default()
+    let answered = desk.ask(desk::Matter::Permission, matter.request(), cancel);
+    async move { Reply::of(answered.await) }
 }
 
 impl<'a> Matter<'a> {
@@ -230,36 +183,29 @@ fn matched_rule(reason: &Reason) -> Option<MatchedRule> {
 mod tests {
     use super::*;
 
-    fn read(json: &str) -> Option<(String, Reply)> {
-        Reply::read(&RawValue::from_string(json.to_owned()).unwrap())
+    fn read(json: &str) -> Reply {
+        Reply::of(Ok(RawValue::from_string(json.to_owned()).unwrap()))
     }
 
     #[test]
     fn whatever_is_not_a_clear_yes_is_a_no() {
         // [SDK-103]
-        for answer in [
-            r#"{"request_id":"q","subtype":"success"}"#,
-            r#"{"request_id":"q","subtype":"success","response":{}}"#,
-            r#"{"request_id":"q","subtype":"success","response":{"behavior":"ALLOW"}}"#,
-            r#"{"request_id":"q","subtype":"success","response":"allow"}"#,
-            r#"{"request_id":"q","subtype":"error","error":"no host"}"#,
-            r#"{"request_id":"q","subtype":"novel","response":{"behavior":"allow"}}"#,
-        ] {
-            let (id, reply) = read(answer).unwrap();
-            assert!(id == "q" && matches!(reply, Reply::Deny { then: Then::GoOn, .. }), "{answer}: {reply:?}");
+        for answer in ["{}", r#"{"behavior":"ALLOW"}"#, r#""allow""#, "null"] {
+            let reply = read(answer);
+            assert!(matches!(reply, Reply::Deny { then: Then::GoOn, .. }), "{answer}: {reply:?}");
         }
-        assert!(read(r#"{"subtype":"success"}"#).is_none());
+        let refused = Reply::of(Err(Unanswered::Refused("no host".into())));
+        assert!(matches!(refused, Reply::Deny { message, .. } if message.contains("no host")));
     }
 
     #[test]
     fn a_yes_carries_input_and_updates() {
         // [SDK-99] [SDK-101]
-        let (_, reply) = read(
-            r#"{"request_id":"q","subtype":"success","response":{"behavior":"allow","updatedInput":{"a": 1},"updatedPermissions":[
+        let reply = read(
+            r#"{"behavior":"allow","updatedInput":{"a": 1},"updatedPermissions":[
                {"type":"addRules","rules":[{"toolName":"Bash","ruleContent":null}],"behavior":"allow"},
-               {"type":"addRules","destination":"nowhere"}, 7]}}"#,
-        )
-        .unwrap();
+               {"type":"addRules","destination":"nowhere"}, 7]}"#,
+        );
         let Reply::Allow { input, updates } = reply else { panic!("{reply:?}") };
         assert_eq!(input.unwrap().get(), r#"{"a": 1}"#);
         assert_eq!(updates.len(), 1);

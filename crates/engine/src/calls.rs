@@ -191,19 +191,12 @@ impl Batch {
                 (sharing, Stage::Running, self.running.spawn(async move { Step::Ended(run.await) }).id())
             }
             Prepared::Asking(pending, reply) => {
-                if !self.is_asking() {
-                    io.tell_state("requires_action").await;
-                }
                 let sharing = pending.sharing();
                 let task = self.running.spawn(async move { Step::Answered(pending, reply.await) }).id();
                 (sharing, Stage::Asking, task)
             }
         };
         self.active.push(Active { index, since: Instant::now(), sharing, task, stage });
-    }
-
-    fn is_asking(&self) -> bool {
-        self.active.iter().any(|active| active.stage == Stage::Asking)
     }
 
     /// `None` is a call that failed to parse: it needs no slot, but keeps its place behind exclusive calls.
@@ -245,9 +238,6 @@ impl Batch {
         let Active { index, stage, since, .. } = self.active.swap_remove(at);
         if stage == Stage::Running {
             self.took[index] = Some(since.elapsed());
-        }
-        if stage == Stage::Asking && !self.is_asking() {
-            io.tell_state("running").await;
         }
         match step {
             Step::Ended(outcome) => self.end(index, outcome),

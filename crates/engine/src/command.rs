@@ -11,11 +11,14 @@ pub enum Command {
     Submit(Prompt),
     /// End the running turn; keeps what was produced.
     Interrupt,
-    /// A `control_request` line: its id and its `request` object. Always answered by one `Event::Control`.
+    /// A `control_request` line: its id and its `request` object. Always answered by one `Event::Control`, unless the host
+    /// takes it back. When `initialize` is the first command, it takes part in how the session is put together.
     Control { request_id: String, request: Box<RawValue> },
     /// The `response` object of a `control_response` line: the host answers a question of the session. Answers to unknown
     /// or settled questions are ignored.
     Answer(Box<RawValue>),
+    /// A `control_cancel_request` line: the host no longer wants an answer to its request.
+    Withdraw { request_id: String },
     /// No more input: finish queued turns, then close. Dropping the sender means the same.
     Close,
     /// Stop at once (SIGTERM, SIGHUP, host gone): kill calls, flush, no result.
@@ -31,6 +34,29 @@ pub struct Prompt {
     pub uuid: Option<String>,
     /// Only append to the transcript; the next querying prompt carries it.
     pub query: bool,
+    pub priority: Priority,
+    /// Delivered as it is: no commands, no file mentions.
+    pub verbatim: bool,
+    /// The host says that a person wrote it.
+    pub by_human: bool,
+}
+
+impl Prompt {
+    /// A prompt like any other.
+    pub fn new(content: Box<RawValue>) -> Self {
+        Self { content, uuid: None, query: true, priority: Priority::Next, verbatim: false, by_human: false }
+    }
+}
+
+/// A prompt's place among those that wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Before all others; the running turn ends for it.
+    Now,
+    #[default]
+    Next,
+    /// Behind all others.
+    Later,
 }
 
 /// From the session to the host.
@@ -39,14 +65,61 @@ pub enum Event {
     Message(Message),
     /// A finished control line: an answer to the host, a question to it, or the withdrawal of one.
     Control(String),
+    /// A finished line that repeats what was written to the transcript.
+    Mirror(String),
     /// A warning for the person who started us; headless prints it on stderr.
     Notice(String),
     /// The session as a whole failed, although its turns did not.
     Fault(String),
+    /// The session cannot start the way the host wants it; nothing else follows.
+    Refused(crate::options::StartError),
 }
 
 pub type Commands = mpsc::Sender<Command>;
-pub type Events = mpsc::Receiver<Event>;
+
+/// What the session says. Answers to control requests have a lane of their own and overtake the rest, so that a host that
+/// reads slowly does not wait for them behind its stream.
+#[derive(Debug)]
+pub struct Events {
+    replies: mpsc::Receiver<String>,
+    stream: mpsc::Receiver<Event>,
+}
+
+impl Events {
+    /// The next event; `None` once the session is over and everything was taken.
+    pub async fn recv(&mut self) -> Option<Event> {
+        tokio::select! {
+            biased;
+            Some(line) = self.replies.recv() => Some(Event::Control(line)),
+            event = self.stream.recv() => event.or_else(|| self.replies.try_recv().ok().map(Event::Control)),
+        }
+    }
+
+    /// What is there now.
+    pub fn try_recv(&mut self) -> Option<Event> {
+        self.replies.try_recv().map(Event::Control).or_else(|_| self.stream.try_recv()).ok()
+    }
+
+    /// The session is over; what it said may still be here.
+    pub fn is_closed(&self) -> bool {
+        self.stream.is_closed()
+    }
+}
+
+/// The session's ends of the two lanes.
+#[derive(Clone, Debug)]
+pub(crate) struct Out {
+    pub replies: mpsc::Sender<String>,
+    pub stream: mpsc::Sender<Event>,
+}
+
+pub(crate) fn lanes() -> (Out, Events) {
+    let (reply_sender, replies) = mpsc::channel(REPLY_QUEUE);
+    let (stream_sender, stream) = mpsc::channel(EVENT_QUEUE);
+    (Out { replies: reply_sender, stream: stream_sender }, Events { replies, stream })
+}
 
 pub(crate) const COMMAND_QUEUE: usize = 64;
-pub(crate) const EVENT_QUEUE: usize = 256;
+const EVENT_QUEUE: usize = 256;
+/// More requests than a host has open at once.
+const REPLY_QUEUE: usize = 1024;

@@ -10,11 +10,23 @@ use crate::session::{Session, text_message};
 use crate::turn::Turn;
 use store::StoreError;
 use store::registry::Status as LiveStatus;
+use wire::control::SlashCommand;
 use wire::sdk::{CompactResult, Message, SystemBody, User};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BuiltIn {
     Compact { instructions: Option<String> },
+}
+
+/// As hosts list them.
+pub(crate) fn listed() -> Vec<SlashCommand> {
+    vec![SlashCommand {
+        name: "compact".into(),
+        description: "Summarise the conversation so far and go on from the summary".into(),
+        argument_hint: "<optional instructions>".into(),
+        aliases: Vec::new(),
+        builtin: true,
+    }]
 }
 
 /// The command a prompt is, if it is one of ours.

@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use sys::Env;
+use wire::control::Change;
 
 pub(crate) struct Context {
     catalog: Arc<Catalog>,
@@ -42,6 +43,8 @@ pub(crate) struct Context {
 
 /// The configured model and those that may stand in for it.
 pub(crate) struct Models {
+    /// What the session began with.
+    default: String,
     main: String,
     fallbacks: Vec<String>,
     /// Standing in for the rest of this turn, and what is left to try after it.
@@ -52,7 +55,7 @@ pub(crate) struct Models {
 impl Models {
     pub(crate) fn new(main: String, fallbacks: Vec<String>) -> Self {
         let left = fallbacks.iter().cloned().collect();
-        Self { main, fallbacks, standing_in: None, left }
+        Self { default: main.clone(), main, fallbacks, standing_in: None, left }
     }
 
     fn current(&self) -> &str {
@@ -76,6 +79,8 @@ pub(crate) struct RequestSettings {
     pub env: Env,
     pub effort: Option<String>,
     pub thinking: Choice,
+    /// What the session began with.
+    pub default_thinking: Choice,
     pub thinking_display: Option<String>,
     pub task_budget: Option<u64>,
     pub betas: Vec<String>,
@@ -142,6 +147,32 @@ impl Context {
             tools: Arc::clone(&self.tools),
             turns: self.history.turns().to_vec(),
             told_date: self.reminders.told_date.clone(),
+        }
+    }
+
+    /// The host's choice of the main model; fallbacks stay what they were.
+    pub(crate) fn choose_model(&mut self, wanted: &Change<String>) {
+        let id = match wanted {
+            Change::Keep => return,
+            Change::Reset => self.models.default.clone(),
+            Change::Set(name) => self.catalog.resolve(name, &self.settings.env),
+        };
+        self.models.main = id;
+        self.models.return_to_main();
+    }
+
+    /// The host's choice of thinking; what it does not name stays.
+    pub(crate) fn choose_thinking(&mut self, tokens: &Change<u32>, display: &Change<String>) {
+        match tokens {
+            Change::Keep => {}
+            Change::Reset => self.settings.thinking = self.settings.default_thinking,
+            Change::Set(0) => self.settings.thinking = Choice::Disabled,
+            Change::Set(tokens) => self.settings.thinking = Choice::Budget(*tokens),
+        }
+        match display {
+            Change::Keep => {}
+            Change::Reset => self.settings.thinking_display = None,
+            Change::Set(display) => self.settings.thinking_display = Some(display.clone()),
         }
     }
 

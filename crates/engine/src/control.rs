@@ -1,35 +1,49 @@
 //! The host's side of the session: the only place commands are handled. It owns the queue of prompts, the turn's
-//! cancellation and the questions the host has yet to answer, and borrows nothing of the phases it runs beside.
+//! cancellation and the requests that take a while, and borrows nothing of the phases it runs beside. Every request of the
+//! host is answered exactly once, also while a turn runs or a question is open; nothing here waits for the host's stream.
 
-use crate::agents::Agents;
-use crate::ask::{Question, Reply, withdrawal};
-use crate::command::{Command, Event, Prompt};
-use crate::grants::{Bypass, wanted_mode};
-use crate::host::Host;
-use serde::Deserialize;
+pub(crate) mod board;
+mod dispatch;
+mod greeting;
+mod jobs;
+pub(crate) mod mcp;
+mod queue;
+pub(crate) mod reach;
+pub(crate) mod wishes;
+
+use crate::command::{Command, Priority, Prompt};
+use crate::desk::Desk;
+use crate::grants::Bypass;
+use board::Board;
+pub(crate) use dispatch::CAPABILITIES;
+use jobs::Jobs;
+use queue::Queue;
+use reach::Reach;
 use serde_json::value::RawValue;
-use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
-use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use wire::control::{ControlResponse, ResponseBody};
 use wire::mode::PermissionMode;
+use wishes::Wishes;
 
 pub(crate) struct Control {
     commands: mpsc::Receiver<Command>,
-    questions: mpsc::Receiver<Question>,
-    /// Questions the host has not answered yet.
-    open: BTreeMap<String, oneshot::Sender<Reply>>,
+    /// The host's; `None` for agents.
+    front: Option<Front>,
     modes: ModeChoice,
-    queue: VecDeque<Prompt>,
-    host: Host,
-    /// Ends tasks at the host's wish; agents have no host.
-    agents: Option<Arc<Agents>>,
+    queue: Queue,
+    jobs: Jobs,
+    /// What requests are answered from; the session keeps it up to date.
+    pub board: Board,
+    wishes: Wishes,
     /// Cancelled when whoever started this session wants it to end.
     scope: CancellationToken,
     turn: CancellationToken,
+    /// A turn has begun and is not over.
+    running: bool,
     interrupted: bool,
+    /// An interrupt came before the first prompt's turn could begin.
+    latched: bool,
     /// No more prompts will come; interrupts still may.
     closed: bool,
     /// The command channel itself has ended.
@@ -41,6 +55,8 @@ pub(crate) struct Control {
 pub(crate) enum Wake<E> {
     Prompt(Prompt),
     Event(E),
+    /// The host wants something changed.
+    Wishes,
     Closed,
 }
 
@@ -50,34 +66,32 @@ pub(crate) struct ModeChoice {
     pub bypass: Bypass,
 }
 
-/// What comes in.
-pub(crate) struct Lanes {
-    pub commands: mpsc::Receiver<Command>,
-    pub questions: mpsc::Receiver<Question>,
+/// The ways to the host and what its requests are about.
+pub(crate) struct Front {
+    pub replies: mpsc::Sender<String>,
+    pub desk: Desk,
+    pub reach: Reach,
 }
 
 impl Control {
-    pub(crate) fn new(lanes: Lanes, host: Host, modes: ModeChoice) -> Self {
+    pub(crate) fn new(commands: mpsc::Receiver<Command>, front: Option<Front>, modes: ModeChoice) -> Self {
         Self {
-            commands: lanes.commands,
-            questions: lanes.questions,
-            open: BTreeMap::new(),
+            commands,
+            front,
             modes,
-            queue: VecDeque::new(),
-            host,
-            agents: None,
+            queue: Queue::default(),
+            jobs: Jobs::default(),
+            board: Board::default(),
+            wishes: Wishes::default(),
             scope: CancellationToken::new(),
             turn: CancellationToken::new(),
+            running: false,
             interrupted: false,
+            latched: false,
             closed: false,
             hung_up: false,
             shutdown: false,
         }
-    }
-
-    /// Lets the host stop tasks.
-    pub(crate) fn over(self, agents: Arc<Agents>) -> Self {
-        Self { agents: Some(agents), ..self }
     }
 
     /// Ends with `scope`, as a session inside another does.
@@ -94,7 +108,7 @@ impl Control {
         while let Ok(command) = self.commands.try_recv() {
             self.handle(Some(command)).await;
         }
-        self.queue.pop_front()
+        self.queue.pop()
     }
 
     /// Takes no more commands; those sent before still count.
@@ -102,11 +116,20 @@ impl Control {
         self.commands.close();
     }
 
-    /// A fresh token for a new turn; an interrupt that came between turns is forgotten.
+    /// A fresh token for a new turn; an interrupt that came between turns is forgotten, unless it was meant for this one.
     pub(crate) fn begin_turn(&mut self) -> CancellationToken {
-        self.interrupted = false;
+        self.interrupted = std::mem::take(&mut self.latched);
+        self.running = true;
         self.turn = self.scope.child_token();
+        if self.interrupted {
+            self.turn.cancel();
+        }
         self.turn.clone()
+    }
+
+    /// The turn's result is told.
+    pub(crate) fn end_turn(&mut self) {
+        self.running = false;
     }
 
     /// By the host, or by a refusal that ends the turn.
@@ -120,16 +143,26 @@ impl Control {
     }
 
     pub(crate) fn backlog(&self) -> usize {
-        self.queue.iter().filter(|p| p.query).count()
+        self.queue.backlog()
     }
 
     /// Prompts that come before all others, in order.
     pub(crate) fn put_first(&mut self, texts: Vec<String>) {
         for text in texts.into_iter().rev() {
             if let Ok(content) = wire::raw::to_raw(&text) {
-                self.queue.push_front(Prompt { content, uuid: None, query: true });
+                self.queue.push_front(Prompt::new(content));
             }
         }
+    }
+
+    /// What the host wants changed since the last look.
+    pub(crate) fn take_wishes(&mut self) -> Wishes {
+        std::mem::take(&mut self.wishes)
+    }
+
+    /// An interrupt leaves background agents alone: the host stops them one by one.
+    pub(crate) fn spares_agents(&self) -> bool {
+        self.board.spares_agents
     }
 
     /// Runs one phase of a turn while commands go on being served. `None` when the process must stop: the phase is
@@ -144,46 +177,15 @@ impl Control {
                 biased;
                 output = &mut phase => return Some(output),
                 command = self.commands.recv(), if !self.hung_up => self.handle(command).await,
-                Some(question) = self.questions.recv() => self.pose(question).await,
+                Some(line) = self.jobs.next() => self.send(line).await,
             }
-        }
-    }
-
-    async fn pose(&mut self, question: Question) {
-        let question = match question {
-            Question::Posed(posed) => posed,
-            Question::Withdrawn(id) => {
-                if self.open.remove(&id).is_some() {
-                    self.host.event(Event::Control(withdrawal(&id))).await;
-                }
-                return;
-            }
-        };
-        // A receiver that is gone no longer waits: nothing is lost by not reaching it.
-        if question.cancel.is_cancelled() {
-            question.reply.send(Reply::Withdrawn).ok();
-        } else if self.closed {
-            question.reply.send(Reply::closed()).ok();
-        } else {
-            self.open.insert(question.id, question.reply);
-            self.host.event(Event::Control(question.line)).await;
-        }
-    }
-
-    /// An answer nobody waits for is late, doubled or made up.
-    fn settle(&mut self, response: &RawValue) {
-        let Some((id, reply)) = Reply::read(response) else { return };
-        if let Some(waiting) = self.open.remove(&id) {
-            waiting.send(reply).ok();
-        } else {
-            tracing::debug!(id, "an answer to no open question was ignored");
         }
     }
 
     fn close(&mut self) {
         self.closed = true;
-        for (_, waiting) in std::mem::take(&mut self.open) {
-            waiting.send(Reply::closed()).ok();
+        if let Some(front) = &self.front {
+            front.desk.close();
         }
     }
 
@@ -195,96 +197,81 @@ impl Control {
             if self.shutdown {
                 return Wake::Closed;
             }
-            if let Some(prompt) = self.queue.pop_front() {
+            if !self.wishes.is_empty() {
+                return Wake::Wishes;
+            }
+            if let Some(prompt) = self.queue.pop() {
                 return Wake::Prompt(prompt);
             }
-            if self.closed {
+            if self.closed && self.jobs.is_empty() {
                 return Wake::Closed;
             }
             tokio::select! {
                 biased;
-                command = self.commands.recv() => self.handle(command).await,
-                // Agents ask while the main thread is idle, too.
-                Some(question) = self.questions.recv() => self.pose(question).await,
-                event = &mut other => return Wake::Event(event),
+                command = self.commands.recv(), if !self.hung_up => self.handle(command).await,
+                Some(line) = self.jobs.next() => self.send(line).await,
+                event = &mut other, if !self.closed => return Wake::Event(event),
             }
         }
     }
 
-    async fn handle(&mut self, command: Option<Command>) {
+    pub(crate) async fn handle(&mut self, command: Option<Command>) {
         match command {
             None => {
                 self.close();
                 self.hung_up = true;
             }
             Some(Command::Close) => self.close(),
-            Some(Command::Submit(prompt)) => self.queue.push_back(prompt),
-            Some(Command::Interrupt) => self.interrupt().await,
+            Some(Command::Submit(prompt)) => self.submit(prompt),
+            Some(Command::Interrupt) => self.interrupt(),
             Some(Command::Shutdown) => {
                 self.shutdown = true;
                 self.close();
-                self.interrupt().await;
+                self.interrupt();
             }
             Some(Command::Answer(response)) => self.settle(&response),
-            Some(Command::Control { request_id, request }) => {
-                let line = self.stop_task(&request_id, request.get());
-                let line = line.unwrap_or_else(|| self.answer(&request_id, request.get()));
-                self.host.event(Event::Control(line)).await;
-            }
+            Some(Command::Withdraw { request_id }) => self.jobs.abort(&request_id),
+            Some(Command::Control { request_id, request }) => self.serve(request_id, &request).await,
         }
     }
 
-    /// `None` when the request is another one.
-    fn stop_task(&self, request_id: &str, request: &str) -> Option<String> {
-        let asked = serde_json::from_str::<StopTask>(request).ok().filter(|asked| asked.subtype == "stop_task")?;
-        let stopped = self.agents.as_ref().is_some_and(|agents| agents.stop_for_user(&asked.task_id));
-        let response = if stopped {
-            ResponseBody::Success { request_id, response: Some(serde_json::json!({})) }
-        } else {
-            let error = format!("No task with the id {} is running", asked.task_id);
-            ResponseBody::Error { request_id, error, error_code: None }
-        };
-        wire::raw::to_line(&ControlResponse { kind: "control_response", response }).ok()
+    fn submit(&mut self, prompt: Prompt) {
+        if prompt.priority == Priority::Now && self.running {
+            self.interrupt_turn();
+        }
+        self.queue.push(prompt);
     }
 
-    /// Open questions are withdrawn, so that the host takes its dialogs away.
-    async fn interrupt(&mut self) {
+    fn settle(&self, response: &RawValue) {
+        if let Some(front) = &self.front {
+            front.desk.settle(response);
+        }
+    }
+
+    /// Ends the turn, and the agents in the background unless the host stops them by itself.
+    fn interrupt(&mut self) {
+        if !self.running && self.queue.backlog() > 0 {
+            self.latched = true;
+        }
+        self.interrupt_turn();
+        if !self.running
+            && !self.board.spares_agents
+            && let Some(front) = &self.front
+        {
+            front.reach.agents.cancel_all_for_user();
+        }
+    }
+
+    fn interrupt_turn(&mut self) {
         self.interrupted = true;
         self.turn.cancel();
-        for (id, waiting) in std::mem::take(&mut self.open) {
-            self.host.event(Event::Control(withdrawal(&id))).await;
-            waiting.send(Reply::Withdrawn).ok();
+    }
+
+    pub(crate) async fn send(&self, line: String) {
+        if let Some(front) = &self.front
+            && front.replies.send(line).await.is_err()
+        {
+            tracing::debug!("the host is gone; its answer was dropped");
         }
     }
-
-    /// Every request is answered, the unknown ones with the error form.
-    fn answer(&self, request_id: &str, request: &str) -> String {
-        let request = serde_json::from_str::<Requested>(request).unwrap_or_default();
-        let response = match (request.subtype.as_str(), request.mode) {
-            ("set_permission_mode", Some(mode)) => match wanted_mode(&mode, self.modes.bypass) {
-                Ok(mode) => {
-                    self.modes.chosen.send_replace(Some(mode));
-                    ControlResponse::success(request_id, serde_json::json!({"mode": mode.as_str()}))
-                }
-                Err(why) => ControlResponse::refused(request_id, why),
-            },
-            (subtype, _) => ControlResponse::unsupported(request_id, subtype),
-        };
-        wire::raw::to_line(&response).unwrap_or_default()
-    }
-}
-
-#[derive(Deserialize)]
-struct StopTask {
-    subtype: String,
-    task_id: String,
-}
-
-/// The fields of the requests that are understood.
-#[derive(Default, Deserialize)]
-struct Requested {
-    #[serde(default)]
-    subtype: String,
-    #[serde(default)]
-    mode: Option<String>,
 }

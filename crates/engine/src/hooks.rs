@@ -5,6 +5,7 @@
 mod callers;
 mod calls;
 mod declared;
+mod host;
 mod session;
 mod watch;
 mod worktrees;
@@ -12,6 +13,7 @@ mod worktrees;
 pub(crate) use calls::{Batched, Ruling, Word};
 pub(crate) use declared::{Own, with_own};
 pub use declared::{Reduced, catalogue};
+pub(crate) use host::HostHooks;
 pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
 
 use crate::agents::Spawner;

@@ -54,6 +54,11 @@ impl Host {
         }
     }
 
+    /// Without waiting: an event that does not fit is lost.
+    pub(crate) fn try_event(&self, event: Event) {
+        self.events.try_send(event).ok();
+    }
+
     pub(crate) async fn system(&self, body: SystemBody) {
         self.send(self.frame(body)).await;
     }

@@ -10,6 +10,7 @@ mod compact;
 mod context;
 mod control;
 mod decide;
+mod desk;
 pub mod facts;
 mod grants;
 mod history;
@@ -33,8 +34,9 @@ mod step;
 mod structured;
 mod tasks;
 mod turn;
+mod wished;
 mod worktree;
 
-pub use command::{Command, Commands, Event, Events, Prompt};
+pub use command::{Command, Commands, Event, Events, Priority, Prompt};
 pub use open::open;
 pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking, WorktreeChoice};

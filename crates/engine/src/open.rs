@@ -3,6 +3,7 @@
 
 mod agent;
 mod allowed;
+mod asked;
 mod cassette;
 mod conversation;
 mod lore;
@@ -11,13 +12,16 @@ mod toolbox;
 
 use crate::agents::recover::{self, Owed};
 use crate::agents::{Agents, Spawner};
-use crate::ask::{Asker, QUESTION_QUEUE, Question};
+use crate::ask::Asker;
 use crate::cage::{Confinement, Grounds};
-use crate::command::{COMMAND_QUEUE, Commands, EVENT_QUEUE, Event, Events};
+use crate::command::{COMMAND_QUEUE, Commands, Event, Events, Out, lanes};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
-use crate::control::{Control, Lanes, ModeChoice};
+use crate::control::mcp::NoServers;
+use crate::control::reach::Reach;
+use crate::control::{Control, Front, ModeChoice};
+use crate::desk::Desk;
 use crate::grants::{Bypass, ModeOf};
-use crate::hooks::{self, EnvFiles, HookCallers, Hooking, Own, Parts as HookParts, Reduced};
+use crate::hooks::{self, EnvFiles, HookCallers, Hooking, HostHooks, Own, Parts as HookParts, Reduced};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
@@ -51,6 +55,7 @@ use tokio_util::sync::CancellationToken;
 use tools::Workspace;
 use tools::masking::Masking;
 use tools::state::{SessionFacts, ToolState};
+use wire::control::{Account, Initialize};
 use wire::entry::Tail;
 use wire::hooks::EventName;
 use wire::mode::PermissionMode;
@@ -62,19 +67,20 @@ const OUTPUT_RETRIES: u32 = 5;
 const DEFAULT_STYLE: &str = "default";
 
 /// Opens a session. Must be called inside the runtime; the session ends when the commands side is closed and all work
-/// is done, which closes the events side.
+/// is done, which closes the events side. What is declared is read and checked now; the session itself is put together with
+/// the first command, which may be an `initialize` that has a say in it.
 pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     let (commands, command_receiver) = mpsc::channel(COMMAND_QUEUE);
-    let (event_sender, events) = mpsc::channel(EVENT_QUEUE);
     let selection = selection(&boot.options);
     let (boot, stay) = worktree::enter(boot, &selection).await?;
+    let (out, events) = lanes();
     let opening = Opening::new(boot, selection, stay)?;
+    opening.structured()?;
     for notice in opening.notices() {
         // The queue is empty and far larger than the few lines settings can cause.
-        event_sender.try_send(Event::Notice(notice)).ok();
+        out.stream.try_send(Event::Notice(notice)).ok();
     }
-    let session = opening.build(command_receiver, event_sender)?;
-    tokio::spawn(session.serve());
+    tokio::spawn(opening.serve(command_receiver, out));
     Ok((commands, events))
 }
 
@@ -117,6 +123,12 @@ struct Opening {
     placed: Option<Placed>,
     /// Worktrees can be made here.
     has_worktrees: bool,
+    /// `--agent` names nobody yet; the host may still declare it.
+    missing_agent: Option<StartError>,
+    /// The host's own system prompt.
+    system_blocks: Option<Vec<String>>,
+    /// What else the host said with `initialize`.
+    asked: Initialize,
 }
 
 impl Opening {
@@ -135,7 +147,11 @@ impl Opening {
         loaded.notices.extend(notice);
         let env = loaded.env.clone();
         let roots = agent::roots(&options, &cwd, &env, &selection, &loaded);
-        let main = agent::main(&options, &loaded, &conversation, roots.as_ref())?;
+        let (main, missing_agent) = match agent::main(&options, &loaded, &conversation, roots.as_ref()) {
+            Ok(main) => (main, None),
+            Err(error) if options.multi_turn => (agent::Main::default(), Some(error)),
+            Err(error) => return Err(error),
+        };
         let wanted = mode(&options, &loaded, &conversation, main.definition.as_ref(), &env)?;
         // There is no classifier to decide in our place: people are asked.
         let mode = if wanted == PermissionMode::Auto { PermissionMode::Default } else { wanted };
@@ -166,6 +182,9 @@ impl Opening {
             stay,
             placed,
             has_worktrees: false,
+            missing_agent,
+            system_blocks: None,
+            asked: Initialize::default(),
         };
         opening.confinement = opening.confine()?;
         Ok(opening)
@@ -219,21 +238,18 @@ impl Opening {
         all
     }
 
-    fn build(
-        mut self,
-        commands: mpsc::Receiver<crate::Command>,
-        events: mpsc::Sender<Event>,
-    ) -> Result<Session, StartError> {
+    fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: Out) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
         let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
         let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &self.own_hooks());
         let env_files = self.env_files(&catalogue);
         self.has_worktrees = sys::git::root(&self.cwd).is_some() || !catalogue.of(EventName::WorktreeCreate).is_empty();
-        let host = Host::new(events, session_id.clone());
+        let host = Host::new(out.stream, session_id.clone());
+        let desk = Desk::new(host.clone(), self.host_flags().session_state);
+        let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.asked.hooks.take().unwrap_or_default()));
         self.adopt_trust();
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
-        let (questions, posed) = mpsc::channel(QUESTION_QUEUE);
         let (chosen, chosen_mode) = tokio::sync::watch::channel(None);
         let modes = ModeChoice { chosen, bypass: self.bypass() };
         let structured = self.structured()?;
@@ -281,7 +297,7 @@ impl Opening {
             directories: self.workspace(&watch),
             chosen_mode,
             bypass: self.bypass(),
-            asker: self.asker(questions),
+            asker: self.asker(&desk),
             mode_of: ModeOf::Session,
             grants_seen: 0,
             ledger,
@@ -306,14 +322,17 @@ impl Opening {
         let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
         let system = prompt::system(&self, style.as_ref());
         let context = self.context(identity, Told { restored, files, tools, system });
+        let reach = self.reach(&io, host_hooks);
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
         let is_new = self.conversation.loaded.is_none();
         let initial = self.agent.as_ref().filter(|_| is_new).and_then(|agent| agent.initial_prompt.clone());
         let conversation = self.conversation.start(self.options.name, self.mode);
-        let start = Start { setup, only_hooks, agent, owed, initial, place: self.placed, ..conversation };
-        let lanes = Lanes { commands, questions: posed };
-        let control = Control::new(lanes, host, modes).over(Arc::clone(&io.spawner.agents));
+        let start = Start { setup, only_hooks, agent, owed, initial, place: self.placed.take(), ..conversation };
+        let front = Front { replies: out.replies, desk, reach };
+        let mut control = Control::new(commands, Some(front), modes);
+        control.board.spares_agents = self.asked.per_task_stop_affordance == Some(true);
+        control.board.dialogs = self.asked.supported_dialog_kinds.take().unwrap_or_default();
         Ok(Session { control, context, io, start })
     }
 
@@ -387,10 +406,39 @@ impl Opening {
         if launched && !self.loaded.bypass_disabled { Bypass::Available } else { Bypass::Closed }
     }
 
+    /// What requests of the host act on.
+    fn reach(&self, io: &Io, host_hooks: Arc<HostHooks>) -> Reach {
+        let key_source = self.credential.as_ref().map_or("none", |credential| credential.api_key_source());
+        Reach {
+            session_id: self.conversation.session_id.clone(),
+            cwd: self.cwd.clone(),
+            base_env: self.base_env.clone(),
+            env: self.env.clone(),
+            selection: self.selection.clone(),
+            roots: self.roots.clone(),
+            catalog: Arc::clone(&self.catalog),
+            allowed_models: self.loaded.settings.available_models.clone(),
+            default_model: self.model.clone(),
+            account: Account {
+                token_source: None,
+                api_key_source: (key_source != "none").then(|| key_source.to_owned()),
+                api_provider: match self.served() {
+                    Served::FirstParty => "firstParty",
+                    Served::Gateway => "gateway",
+                },
+            },
+            agents: Arc::clone(&io.spawner.agents),
+            state: Arc::clone(&io.state),
+            transcript: io.scribe.transcript().clone(),
+            mcp: Arc::new(NoServers),
+            host_hooks,
+        }
+    }
+
     /// A host can be asked only when it both reads our lines and can write its own.
-    fn asker(&self, questions: mpsc::Sender<Question>) -> Asker {
+    fn asker(&self, desk: &Desk) -> Asker {
         match self.options.permission_prompt_tool.as_deref() {
-            Some("stdio") if self.options.multi_turn => Asker::Host(questions),
+            Some("stdio") if self.options.multi_turn => Asker::Host(desk.clone()),
             Some("stdio") | None => Asker::Nobody,
             Some(tool) => Asker::Missing(tool.to_owned()),
         }
@@ -554,6 +602,7 @@ impl Opening {
             env: self.env.clone(),
             effort: effort.or_else(|| self.loaded.settings.effort_level.clone()),
             thinking: thinking(self.options.thinking),
+            default_thinking: thinking(self.options.thinking),
             thinking_display: self.options.thinking_display.clone(),
             task_budget: self.options.task_budget,
             betas: self.options.betas.clone(),
@@ -620,6 +669,7 @@ impl Opening {
             cwd: self.cwd.display().to_string(),
             api_key_source: self.credential.as_ref().map_or("none", |c| c.api_key_source()),
             output_style: self.loaded.settings.output_style.clone().unwrap_or_else(|| DEFAULT_STYLE.into()),
+            output_styles: self.roots.as_ref().map_or_else(|| vec![DEFAULT_STYLE.into()], config::styles::names),
             betas: self.options.betas.clone(),
         }
     }

@@ -79,6 +79,10 @@ pub struct Options {
     pub init_only: bool,
     /// stream-json input: the process serves several turns.
     pub multi_turn: bool,
+    /// `--await-initialize`: the first line must be one.
+    pub await_initialize: bool,
+    /// `--session-mirror`: repeat every transcript line to the host.
+    pub session_mirror: bool,
     /// Told to the API and written in transcripts; from `CLAUDE_CODE_ENTRYPOINT` or the mode.
     pub entrypoint: String,
 }
@@ -130,6 +134,8 @@ impl Default for Options {
             setup: None,
             init_only: false,
             multi_turn: false,
+            await_initialize: false,
+            session_mirror: false,
             entrypoint: "sdk-cli".into(),
         }
     }

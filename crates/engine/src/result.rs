@@ -35,7 +35,7 @@ pub(crate) fn init(context: &Context, io: &Io) -> Init {
         skills,
         plugins: Vec::new(),
         betas: io.facts.betas.clone(),
-        capabilities: Vec::new(),
+        capabilities: crate::control::CAPABILITIES.to_vec(),
         uuid: sys::id::uuid(),
         fast_mode_state: FAST_MODE,
     }
@@ -140,6 +140,7 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
     session.io.results += 1;
     session.io.host.send(Message::Result(Box::new(result))).await;
     session.context.end_turn();
+    session.control.end_turn();
     // While an agent works, a turn is still owed.
     if !session.io.state.tasks.owes_agents(None) {
         session.set_state("idle", LiveStatus::Idle).await;
@@ -153,6 +154,7 @@ async fn conclude_agent(session: &mut Session) {
     }
     session.tell_disk().await;
     session.context.end_turn();
+    session.control.end_turn();
 }
 
 /// Listings show one line of it.

@@ -162,6 +162,8 @@ pub(crate) struct InitFacts {
     pub cwd: String,
     pub api_key_source: &'static str,
     pub output_style: String,
+    /// What it could be.
+    pub output_styles: Vec<String>,
     pub betas: Vec<String>,
 }
 
@@ -189,6 +191,7 @@ impl Session {
                         tracing::warn!(%error, "a prompt could not be recorded");
                     }
                 }
+                Wake::Wishes => self.adopt_wishes().await,
                 Wake::Event(News::Hook(beside)) => {
                     turn::run(&mut self, Opener::Hook(beside)).await;
                 }
@@ -239,7 +242,8 @@ impl Session {
         if let Some(content) = self.start.initial.take().and_then(|initial| preceded(&initial, &prompt.content)) {
             prompt.content = content;
         }
-        match commands::built_in(&plain_text(&prompt.content)) {
+        let command = if prompt.verbatim { None } else { commands::built_in(&plain_text(&prompt.content)) };
+        match command {
             Some(command) => commands::run(self, command, prompt).await,
             None => {
                 turn::run(self, Opener::Prompt(prompt)).await;
@@ -252,6 +256,7 @@ impl Session {
     pub(crate) async fn open_turn(&mut self, opener: &Opener, token: &CancellationToken) -> Result<Opened, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
         self.io.adopt_mode().await;
+        self.adopt_wishes().await;
         self.look(Moment::Quiet, token).await;
         self.publish_for_hooks();
         self.io.lore.refresh().await;
@@ -268,7 +273,9 @@ impl Session {
                     }
                 }
                 self.io.end_grants();
-                plan = slash::plan(&self.io.lore.skills(), &prompt.content);
+                if !prompt.verbatim {
+                    plan = slash::plan(&self.io.lore.skills(), &prompt.content);
+                }
                 let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
                 self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
                 let written = recorded?;

@@ -141,7 +141,7 @@ impl Turn {
 /// Runs a turn. The host has its result when this returns.
 pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
     let (prompt_uuid, origin) = match &opener {
-        Opener::Prompt(prompt) => (prompt.uuid.clone(), None),
+        Opener::Prompt(prompt) => (prompt.uuid.clone(), prompt.by_human.then_some(Origin { kind: "human" })),
         Opener::Notice(_) => (None, Some(Origin { kind: "task-notification" })),
         Opener::Hook(_) => (None, None),
     };
@@ -205,6 +205,7 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
 }
 
 async fn call_model(session: &mut Session, turn: &mut Turn) {
+    session.adopt_wishes().await;
     session.deliver_notices().await;
     if let Err(error) = session.tell_lore().await {
         return turn.unrecorded(&error);
@@ -333,7 +334,7 @@ async fn finish(session: &mut Session, mut turn: Turn, reason: EndReason) -> End
         tracing::warn!(%error, "the end of the turn could not be recorded");
     }
     let interrupted = matches!(reason, EndReason::AbortedStreaming | EndReason::AbortedTools);
-    if interrupted && session.io.host.agent_id().is_none() {
+    if interrupted && session.io.host.agent_id().is_none() && !session.control.spares_agents() {
         session.io.spawner.agents.stop_all_for_user().await;
     }
     let (text, error) = (turn.text.clone(), turn.error.as_ref().map(|error| error.text.clone()));

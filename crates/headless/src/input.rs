@@ -2,7 +2,7 @@
 //! not for us are ignored.
 
 use crate::turns::Turns;
-use engine::{Command, Commands, Prompt};
+use engine::{Command, Commands, Priority, Prompt};
 use serde_json::value::RawValue;
 use std::io::BufRead;
 use std::sync::Arc;
@@ -36,6 +36,10 @@ pub(crate) enum Frame {
     },
     /// What the host says to a request of ours.
     Answer(Box<RawValue>),
+    /// The host takes a request of its own back.
+    Withdraw {
+        request_id: String,
+    },
     /// A control request we can name but not read: answered with an error at once.
     Malformed {
         request_id: String,
@@ -73,10 +77,18 @@ fn frame(inbound: Inbound<'_>) -> Frame {
         ("control_response", _, _) => {
             inbound.response.map_or(Frame::Nothing, |response| Frame::Answer(response.to_owned()))
         }
+        ("control_cancel_request", Some(request_id), _) => Frame::Withdraw { request_id },
         ("user", _, _) => {
             let content = inbound.message.and_then(content_of).filter(|c| !is_blank(c));
             content.map_or(Frame::Nothing, |content| {
-                Frame::Prompt(Prompt { content, uuid: inbound.uuid, query: inbound.should_query.unwrap_or(true) })
+                Frame::Prompt(Prompt {
+                    uuid: inbound.uuid,
+                    query: inbound.should_query.unwrap_or(true),
+                    priority: priority(inbound.priority.as_deref()),
+                    verbatim: inbound.client_composed == Some(true),
+                    by_human: inbound.origin.is_some_and(is_human),
+                    ..Prompt::new(content)
+                })
             })
         }
         (other, _, _) => {
@@ -84,6 +96,19 @@ fn frame(inbound: Inbound<'_>) -> Frame {
             Frame::Nothing
         }
     }
+}
+
+fn priority(name: Option<&str>) -> Priority {
+    match name {
+        Some("now") => Priority::Now,
+        Some("later") => Priority::Later,
+        _ => Priority::Next,
+    }
+}
+
+/// Of all origins only this one is a host's to claim.
+fn is_human(origin: &RawValue) -> bool {
+    serde_json::from_str::<serde_json::Value>(origin.get()).is_ok_and(|origin| origin["kind"] == "human")
 }
 
 fn content_of(message: &RawValue) -> Option<Box<RawValue>> {
@@ -139,6 +164,7 @@ pub(crate) fn pump(mut source: impl BufRead, commands: &Commands, side: Side) {
             }
             Ok(Frame::Control { request_id, request }) => Command::Control { request_id, request },
             Ok(Frame::Answer(response)) => Command::Answer(response),
+            Ok(Frame::Withdraw { request_id }) => Command::Withdraw { request_id },
             Ok(Frame::Malformed { request_id }) => {
                 if let Some(reply) = malformed_reply(&request_id) {
                     side.replies.blocking_send(reply).ok();

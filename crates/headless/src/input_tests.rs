@@ -3,7 +3,11 @@ use super::*;
 fn prompt(line: &str) -> Option<(String, Option<String>, bool)> {
     match read_frame(line.as_bytes()).unwrap() {
         Frame::Prompt(p) => Some((p.content.get().to_owned(), p.uuid, p.query)),
-        Frame::Control { .. } | Frame::Answer(_) | Frame::Malformed { .. } | Frame::Nothing => None,
+        Frame::Control { .. }
+        | Frame::Answer(_)
+        | Frame::Withdraw { .. }
+        | Frame::Malformed { .. }
+        | Frame::Nothing => None,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::run::Output;
 use crate::shrink;
+use crate::startup;
 use crate::stdio::{Stdout, complain};
 use crate::turns::Turns;
 use engine::{Command, Commands, Event, Events};
@@ -39,6 +40,8 @@ pub(crate) struct Printer {
     pub(crate) turns: Arc<Turns>,
     pub(crate) commands: Commands,
     pub(crate) replies: mpsc::Receiver<String>,
+    /// Under which a refusal is told.
+    session_id: String,
     stdout: Stdout,
     ended: Ended,
     /// Every line, for the JSON array.
@@ -53,10 +56,11 @@ impl Printer {
         turns: Arc<Turns>,
         commands: Commands,
         replies: mpsc::Receiver<String>,
+        session_id: String,
     ) -> std::io::Result<Self> {
         let stdout = Stdout::open()?;
         let (ended, lines, last, partial) = (Ended::default(), Vec::new(), None, Partial::default());
-        Ok(Self { output, turns, commands, replies, stdout, ended, lines, last, partial })
+        Ok(Self { output, turns, commands, replies, session_id, stdout, ended, lines, last, partial })
     }
 
     /// Runs until the session closes its events.
@@ -90,7 +94,7 @@ impl Printer {
             step_back().await;
             let before = batch.len();
             while batch.len() < BATCH
-                && let Ok(event) = events.try_recv()
+                && let Some(event) = events.try_recv()
             {
                 self.take(event, batch);
             }
@@ -100,7 +104,7 @@ impl Printer {
 
     fn take(&mut self, event: Event, batch: &mut String) {
         let message = match event {
-            Event::Control(line) => {
+            Event::Control(line) | Event::Mirror(line) => {
                 if self.output == Output::StreamJson {
                     push_line(batch, &line);
                 }
@@ -114,6 +118,10 @@ impl Printer {
                 complain(&text);
                 self.ended.fault = true;
                 return;
+            }
+            Event::Refused(error) => {
+                self.ended.fault = true;
+                return self.refuse(&error, batch);
             }
             Event::Message(message) => message,
         };
@@ -129,6 +137,16 @@ impl Printer {
         }
         if let Message::Result(result) = message {
             self.last = Some(result);
+        }
+    }
+
+    /// As a session that could not be opened at all.
+    fn refuse(&self, error: &engine::StartError, batch: &mut String) {
+        complain(&error.message);
+        if self.output == Output::StreamJson
+            && let Some(line) = startup::line(&self.session_id, &error.message, error.reason)
+        {
+            push_line(batch, &line);
         }
     }
 

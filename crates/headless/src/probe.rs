@@ -16,7 +16,7 @@ pub fn check(line: &[u8]) {
             let reply = malformed_reply(&request_id);
             assert!(reply.is_some_and(|r| !r.contains('\n') && serde_json::from_str::<serde_json::Value>(&r).is_ok()));
         }
-        Ok(Frame::Nothing) => {}
+        Ok(Frame::Withdraw { .. } | Frame::Nothing) => {}
         Err(bad) => {
             assert_eq!(bad.length, line.trim_ascii().len());
             assert!(bad.to_string().len() < 200, "a complaint has no content in it");

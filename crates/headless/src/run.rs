@@ -64,8 +64,9 @@ pub async fn run(job: Job) -> u8 {
     };
     let turns = Arc::new(Turns::default());
     let (reply_sender, replies) = mpsc::channel(16);
-    let started = Signals::listen()
-        .and_then(|signals| Ok((signals, Printer::new(job.output, Arc::clone(&turns), commands.clone(), replies)?)));
+    let started = Signals::listen().and_then(|signals| {
+        Ok((signals, Printer::new(job.output, Arc::clone(&turns), commands.clone(), replies, session_id.clone())?))
+    });
     let (signals, printer) = match started {
         Ok(started) => started,
         Err(error) => {
@@ -116,7 +117,7 @@ fn first_prompt(job: &Job) -> Result<Option<String>, String> {
 
 async fn submit(commands: &Commands, text: &str) {
     if let Ok(content) = wire::raw::to_raw(text) {
-        commands.send(Command::Submit(Prompt { content, uuid: None, query: true })).await.ok();
+        commands.send(Command::Submit(Prompt::new(content))).await.ok();
     }
 }
 

@@ -13,9 +13,14 @@ pub fn report(output: Output, session_id: &str, message: &str, reason: Option<&'
     if output != Output::StreamJson {
         return;
     }
-    if let Ok(line) = Message::Result(Box::new(failure(session_id, message, reason))).to_line() {
+    if let Some(line) = line(session_id, message, reason) {
         std::io::stdout().lock().write_all(format!("{line}\n").as_bytes()).ok();
     }
+}
+
+/// The result of a session that never began.
+pub(crate) fn line(session_id: &str, message: &str, reason: Option<&'static str>) -> Option<String> {
+    Message::Result(Box::new(failure(session_id, message, reason))).to_line().ok()
 }
 
 fn failure(session_id: &str, message: &str, reason: Option<&'static str>) -> TurnResult {

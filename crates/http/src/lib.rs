@@ -24,6 +24,7 @@ pub enum Method {
     Get,
     Head,
     Post,
+    Delete,
 }
 
 #[derive(Clone, Debug)]
@@ -69,6 +70,7 @@ impl Http {
                 Method::Get => reqwest::Method::GET,
                 Method::Head => reqwest::Method::HEAD,
                 Method::Post => reqwest::Method::POST,
+                Method::Delete => reqwest::Method::DELETE,
             };
             let mut builder = client.request(method, url.clone());
             for (name, value) in &request.headers {

@@ -1,5 +1,13 @@
 //! The control envelope. Requests a build does not know are answered with the error form, never ignored.
 
+mod initialize;
+mod reply;
+mod request;
+
+pub use initialize::{Blocks, HookMatcher, Initialize, OnFailure};
+pub use reply::{Account, AgentInfo, ModelInfo, SlashCommand};
+pub use request::*;
+
 use crate::settings::{Behaviour, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -22,6 +30,13 @@ pub struct Inbound<'a> {
     pub uuid: Option<String>,
     #[serde(default, rename = "shouldQuery")]
     pub should_query: Option<bool>,
+    /// `now`, `next` or `later`.
+    #[serde(default)]
+    pub priority: Option<String>,
+    #[serde(default)]
+    pub client_composed: Option<bool>,
+    #[serde(borrow, default)]
+    pub origin: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,6 +53,13 @@ pub enum ResponseBody<'a> {
         request_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         response: Option<serde_json::Value>,
+        /// Beside the answer to `initialize`: questions that wait for the host, whole.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pending_permission_requests: Option<Vec<Box<RawValue>>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pending_user_dialog_requests: Option<Vec<Box<RawValue>>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pending_elicitation_requests: Option<Vec<Box<RawValue>>>,
     },
     Error {
         request_id: &'a str,
@@ -55,7 +77,19 @@ impl<'a> ControlResponse<'a> {
     }
 
     pub fn success(request_id: &'a str, response: serde_json::Value) -> Self {
-        let response = ResponseBody::Success { request_id, response: Some(response) };
+        let response = ResponseBody::Success {
+            request_id,
+            response: Some(response),
+            pending_permission_requests: None,
+            pending_user_dialog_requests: None,
+            pending_elicitation_requests: None,
+        };
+        Self { kind: "control_response", response }
+    }
+
+    /// A refusal that programs can tell from others.
+    pub fn refused_as(request_id: &'a str, error: String, error_code: &'static str) -> Self {
+        let response = ResponseBody::Error { request_id, error, error_code: Some(error_code) };
         Self { kind: "control_response", response }
     }
 
@@ -64,7 +98,7 @@ impl<'a> ControlResponse<'a> {
             kind: "control_response",
             response: ResponseBody::Error {
                 request_id,
-                error: format!("Unsupported control request: {subtype}"),
+                error: format!("Unsupported control request subtype: {subtype}"),
                 error_code: Some("unsupported_request"),
             },
         }

@@ -5,7 +5,7 @@ use super::voice::{Forward, Voice};
 use super::{AgentTool, Agents, Live, Mind, Refused, SendMessage, Spawner, builtin, send_message, tool, toolset};
 use crate::command::{COMMAND_QUEUE, Commands};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
-use crate::control::{Control, Lanes, ModeChoice};
+use crate::control::{Control, ModeChoice};
 use crate::grants::{Bypass, ModeOf};
 use crate::hooks::{Agent, Fresh, Hooking, Seed};
 use crate::host::Host;
@@ -208,12 +208,11 @@ pub(super) fn build(
         fence: sheet.worktree.as_ref().map(Worktree::fence).or(live.fence),
         stay: None,
         owed: Vec::new(),
-        host: host.clone(),
+        host,
     };
     // It asks the root's host, and only the root's host chooses modes.
-    let lanes = Lanes { commands: receiver, questions: mpsc::channel(1).1 };
     let modes = ModeChoice { chosen: watch::channel(None).0, bypass: Bypass::Closed };
-    let control = Control::new(lanes, host, modes).within(scope);
+    let control = Control::new(receiver, None, modes).within(scope);
     Ok(Child { session: Session { control, context, io, start }, commands, voice })
 }
 

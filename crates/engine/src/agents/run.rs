@@ -115,7 +115,7 @@ impl Running {
     }
 
     pub(super) async fn finish(mut self: Box<Self>, content: Box<RawValue>) -> Finished {
-        let first = Prompt { content, uuid: None, query: true };
+        let first = Prompt::new(content);
         let ended = self.work(first).await;
         self.put_away().await;
         let hooks = self.session.io.worktree_hooks();
@@ -148,7 +148,7 @@ impl Running {
 
     /// Its last words, for a question that no call asked: nothing is told and no sidecar is kept.
     pub(super) async fn answer(mut self: Box<Self>, content: Box<RawValue>) -> Result<String, String> {
-        let ended = self.work(Prompt { content, uuid: None, query: true }).await;
+        let ended = self.work(Prompt::new(content)).await;
         self.put_away().await;
         let verdict = report::judge(&ended, self.sheet.definition.max_turns);
         if verdict.is_error || ended.text.trim().is_empty() { Err(verdict.report) } else { Ok(ended.text) }

@@ -75,7 +75,7 @@ impl Message {
         let content = wire::raw::to_raw(&self.message).map_err(|e| e.to_string())?;
         let id = match self.addressee()? {
             Addressee::Running(commands, id) => {
-                let prompt = Prompt { content: content.clone(), uuid: None, query: true };
+                let prompt = Prompt::new(content.clone());
                 if commands.send(Command::Submit(prompt)).await.is_ok() {
                     let text = format!("The message waits for agent {id}; it reads it after what it is doing now.");
                     let structured = json!({"success": true, "message": text, "agentId": id});

@@ -7,8 +7,9 @@ use model::Fragment;
 
 pub(super) fn system(opening: &Opening, style: Option<&Style>) -> Vec<Fragment> {
     let options = &opening.options;
-    let mut parts: Vec<String> = match &options.system_prompt {
-        Some(own) => vec![own.clone()],
+    let own = opening.system_blocks.clone().or_else(|| options.system_prompt.clone().map(|own| vec![own]));
+    let mut parts: Vec<String> = match own {
+        Some(own) => own,
         None => vec![base(opening, style).trim_end().to_owned(), environment(opening)],
     };
     parts.extend(style.map(|style| prompts::output_style(&style.name, &style.text)));

@@ -1,0 +1,104 @@
+//! `initialize`: what the host learns about the session, and what a repeated one changes. The reply waits for nothing slow:
+//! no server, no hook, no network.
+
+use super::dispatch::{Refusal, success};
+use super::{Control, Front};
+use crate::desk::Matter;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use wire::control::{ControlResponse, Initialize, ModelInfo, ResponseBody};
+
+impl Control {
+    /// A later `initialize`: hooks and agents are replaced, the rest stands.
+    pub(super) fn greet_again(&mut self, request_id: &str, asked: Initialize) -> Result<String, Refusal> {
+        let Some(front) = &self.front else { return Err(Refusal::new("There is no host here")) };
+        if let Some(agents) = &asked.agents {
+            self.wishes.agents = Some(config::agents::from_json(agents.get()).map_err(Refusal::new)?);
+        }
+        let hooks_sent = asked.hooks.is_some();
+        if let Some(hooks) = asked.hooks {
+            front.desk.forget_programs("the host was connected anew; try again");
+            front.reach.host_hooks.replace(hooks);
+        }
+        self.wishes.tasks = true;
+        if !std::mem::replace(&mut self.board.greeted, true) {
+            self.board.spares_agents = asked.per_task_stop_affordance == Some(true);
+            self.board.dialogs = asked.supported_dialog_kinds.unwrap_or_default();
+        }
+        let manifests = asked.sdk_mcp_server_manifests.unwrap_or_default();
+        let manifests = manifests.into_keys().map(|name| (name, "not_honoured")).collect();
+        Ok(self.greeting(request_id, hooks_sent, &manifests))
+    }
+
+    /// The whole reply.
+    pub(crate) fn greeting(
+        &self,
+        request_id: &str,
+        hooks_sent: bool,
+        manifests: &BTreeMap<String, &'static str>,
+    ) -> String {
+        let Some(front) = &self.front else { return success(request_id, Value::Null) };
+        let mut reply = Map::new();
+        let mut put = |key: &str, value: Value| reply.insert(key.to_owned(), value);
+        put("commands", json!(self.board.commands));
+        put("agents", json!(self.board.agents));
+        put("output_style", json!(self.board.output_style));
+        put("available_output_styles", json!(self.board.output_styles));
+        put("models", json!(models(front)));
+        put("account", json!(front.reach.account));
+        put("pid", json!(sys::pid()));
+        put("claude_code_version", json!(wire::version::COMPAT));
+        put("current_permission_mode", json!(self.board.mode));
+        put("hook_on_failure_supported", json!(true));
+        if hooks_sent {
+            put("hooks_applied", json!(true));
+        }
+        if !manifests.is_empty() {
+            put("sdk_mcp_manifests_parked", json!(manifests));
+        }
+        put("fast_mode_state", json!("off"));
+        put("session_state", json!(if self.running { "running" } else { "idle" }));
+        put("capabilities", json!(super::dispatch::CAPABILITIES));
+        let response = ResponseBody::Success {
+            request_id,
+            response: Some(Value::Object(reply)),
+            pending_permission_requests: Some(front.desk.pending(Matter::Permission)),
+            pending_user_dialog_requests: Some(front.desk.pending(Matter::Dialog)),
+            pending_elicitation_requests: Some(front.desk.pending(Matter::Elicitation)),
+        };
+        wire::raw::to_line(&ControlResponse { kind: "control_response", response }).unwrap_or_default()
+    }
+}
+
+/// The default first: hosts take that for the current one.
+pub(super) fn models(front: &Front) -> Vec<ModelInfo> {
+    let reach = &front.reach;
+    let row = |value: &str, described: &str| {
+        let id = reach.catalog.resolve(value, &reach.env);
+        let facts = reach.catalog.lookup(&id);
+        let efforts: Vec<&'static str> = facts.efforts.iter().map(|effort| effort.name()).collect();
+        let name = reach.catalog.display_name(&id);
+        ModelInfo {
+            value: value.to_owned(),
+            display_name: if value == "default" { format!("Default ({name})") } else { name },
+            description: described.to_owned(),
+            resolved_model: id,
+            supports_effort: !efforts.is_empty(),
+            supported_effort_levels: efforts,
+            supports_adaptive_thinking: facts.thinking == model::catalog::ThinkingKind::Adaptive,
+        }
+    };
+    let mut all = vec![row("default", "What the session was configured with")];
+    all[0].resolved_model.clone_from(&reach.default_model);
+    let known: [(&str, &str); 4] = [
+        ("opus", "For hard problems and long work"),
+        ("sonnet", "For everyday coding"),
+        ("haiku", "The fastest, for small tasks"),
+        ("fable", "The most capable"),
+    ];
+    let listed = |value: &str| reach.allowed_models.as_ref().is_none_or(|list| list.iter().any(|entry| entry == value));
+    all.extend(known.iter().filter(|(value, _)| listed(value)).map(|(value, described)| row(value, described)));
+    let named = reach.allowed_models.iter().flatten().filter(|entry| !known.iter().any(|(value, _)| value == entry));
+    all.extend(named.map(|entry| row(entry, "Allowed by settings")));
+    all
+}

@@ -1,0 +1,49 @@
+//! Requests of the host whose answer takes a while. Each has at most one answer; one that the host takes back, or asks again
+//! under the same id, has none.
+
+use std::collections::BTreeMap;
+use tokio::task::{AbortHandle, JoinSet};
+
+#[derive(Default)]
+pub(super) struct Jobs {
+    running: JoinSet<(String, String)>,
+    handles: BTreeMap<String, AbortHandle>,
+}
+
+impl Jobs {
+    /// `work` ends with the answer's line.
+    pub(super) fn start(&mut self, request_id: String, work: impl Future<Output = String> + Send + 'static) {
+        self.abort(&request_id);
+        let id = request_id.clone();
+        let handle = self.running.spawn(async move { (id, work.await) });
+        self.handles.insert(request_id, handle);
+    }
+
+    pub(super) fn abort(&mut self, request_id: &str) {
+        if let Some(handle) = self.handles.remove(request_id) {
+            handle.abort();
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.handles.is_empty()
+    }
+
+    /// The next answer; `None` when nothing is under way.
+    pub(super) async fn next(&mut self) -> Option<String> {
+        loop {
+            match self.running.join_next().await? {
+                Ok((id, line)) => {
+                    self.handles.remove(&id);
+                    return Some(line);
+                }
+                Err(error) if error.is_cancelled() => {}
+                Err(error) => {
+                    tracing::error!(%error, "a control request failed");
+                    let id = error.id();
+                    self.handles.retain(|_, handle| handle.id() != id);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a host wants changed in the session. Noted at once, carried out by the session between two phases: the next
+//! request to the model already follows it.
+
+use serde_json::{Map, Value};
+use wire::control::Change;
+
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    /// The main model; `Reset` is the session's default.
+    pub model: Change<String>,
+    /// 0 is off.
+    pub thinking_tokens: Change<u32>,
+    pub thinking_display: Change<String>,
+    /// The flag layer as it is from now on.
+    pub flag_settings: Option<Map<String, Value>>,
+    /// The mode may be another one.
+    pub mode: bool,
+    /// Agent definitions of a later `initialize`.
+    pub agents: Option<Vec<config::agents::Definition>>,
+    /// The running set of background tasks is to be told again.
+    pub tasks: bool,
+}
+
+impl Wishes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.model == Change::Keep
+            && self.thinking_tokens == Change::Keep
+            && self.thinking_display == Change::Keep
+            && self.flag_settings.is_none()
+            && !self.mode
+            && self.agents.is_none()
+            && !self.tasks
+    }
+}

@@ -1,0 +1,163 @@
+//! Our side of a connection: what a server may ask of us, and what it tells us.
+
+#![expect(deprecated, reason = "roots and logging still stand in the revision that servers speak")]
+
+use crate::elicit::{self, Action, Elicitation, Elicited};
+use crate::owner::Owner;
+use rmcp::ErrorData;
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::{
+    ClientConfig, CustomNotification, ElicitRequestParams, ElicitResult, ElicitationAction, LoggingLevel,
+    LoggingMessageNotificationParam, ProtocolVersion,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Something the server says has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Tools,
+    Prompts,
+    Resources,
+}
+
+pub(crate) struct Face {
+    pub(crate) server: String,
+    pub(crate) owner: Arc<dyn Owner>,
+    pub(crate) changes: mpsc::Sender<Change>,
+    pub(crate) version: String,
+}
+
+impl Face {
+    fn changed(&self, what: Change) {
+        // A full queue already holds a reason to look again.
+        self.changes.try_send(what).ok();
+    }
+}
+
+/// The revision asked for; servers may answer with an older one.
+pub(crate) const PROTOCOL: ProtocolVersion = ProtocolVersion::V_2025_11_25;
+
+impl ClientHandler for Face {
+    fn get_info(&self) -> ClientConfig {
+        let info = json!({
+            "protocolVersion": PROTOCOL.as_str(),
+            "capabilities": {"roots": {"listChanged": true}, "elicitation": {"form": {}, "url": {}}},
+            "clientInfo": {"name": "gimlet", "title": "gimlet", "version": self.version},
+        });
+        serde_json::from_value(info).unwrap_or_default()
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        let roots: Vec<Value> = self
+            .owner
+            .roots()
+            .iter()
+            .filter_map(|path| {
+                let uri = url::Url::from_directory_path(path).ok()?;
+                let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+                Some(json!({"uri": uri.as_str().trim_end_matches('/'), "name": name.unwrap_or_default()}))
+            })
+            .collect();
+        serde_json::from_value(json!({"roots": roots})).map_err(|error| internal(&error))
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let asked = serde_json::to_value(&request).map_err(|error| internal(&error))?;
+        let text = |key: &str| asked.get(key).and_then(Value::as_str).map(str::to_owned);
+        let question = Elicitation {
+            server: self.server.clone(),
+            message: text("message").unwrap_or_default(),
+            schema: asked.get("requestedSchema").cloned(),
+            url: text("url"),
+            id: text("elicitationId"),
+        };
+        let answer = if is_proper(&question) {
+            tokio::select! {
+                answer = self.owner.elicit(question) => answer,
+                () = context.ct.cancelled() => Elicited { action: Action::Cancel, content: None },
+            }
+        } else {
+            tracing::warn!(server = self.server, "an elicitation with an address that is not https is declined");
+            Elicited::DECLINED
+        };
+        let (action, content) = match answer.action {
+            Action::Accept => {
+                (ElicitationAction::Accept, elicit::with_defaults(answer.content, asked.get("requestedSchema")))
+            }
+            Action::Decline => (ElicitationAction::Decline, None),
+            Action::Cancel => (ElicitationAction::Cancel, None),
+        };
+        let mut result = ElicitResult::new(action);
+        result.content = content;
+        Ok(result)
+    }
+
+    async fn on_logging_message(&self, said: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
+        let server = &self.server;
+        match said.level {
+            LoggingLevel::Debug | LoggingLevel::Info | LoggingLevel::Notice => {
+                tracing::debug!(server, data = %said.data, "the server says");
+            }
+            _ => tracing::warn!(server, data = %said.data, "the server warns"),
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed(Change::Tools);
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed(Change::Prompts);
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed(Change::Resources);
+    }
+
+    async fn on_custom_notification(&self, said: CustomNotification, _: NotificationContext<RoleClient>) {
+        if said.method != "notifications/elicitation/complete" {
+            return;
+        }
+        if let Some(id) = said.params.as_ref().and_then(|params| params.get("elicitationId")).and_then(Value::as_str) {
+            self.owner.elicitation_completed(&self.server, id).await;
+        }
+    }
+}
+
+/// An address is opened by people: anything but https (or this machine) is none they should be sent to.
+fn is_proper(question: &Elicitation) -> bool {
+    let Some(address) = &question.url else { return true };
+    let Ok(url) = url::Url::parse(address) else { return false };
+    let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    url.scheme() == "https" || (url.scheme() == "http" && is_local)
+}
+
+fn internal(error: &serde_json::Error) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_proper_addresses_reach_people() {
+        let of = |url: &str| Elicitation {
+            server: "s".into(),
+            message: String::new(),
+            schema: None,
+            url: Some(url.into()),
+            id: None,
+        };
+        assert!(is_proper(&of("https://example.com/x")) && is_proper(&of("http://localhost:1/")));
+        assert!(!is_proper(&of("http://example.com")) && !is_proper(&of("file:///etc/passwd")));
+        assert!(!is_proper(&of("javascript:alert(1)")));
+    }
+}

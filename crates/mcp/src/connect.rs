@@ -1,0 +1,320 @@
+//! Makes a connection and attends to it: a few at a time, again after transient failures, lists read anew when the server
+//! says that they changed. A failure is the server's status.
+
+use crate::catalogue::{self, Catalogue};
+use crate::client::{Change, Face};
+use crate::host::Shared;
+use crate::server::{Link, Server, ServerInfo, Status};
+use crate::transport::remote::{Remote, Unreached};
+use crate::transport::stdio::LastWords;
+use crate::transport::{self, Undelivered};
+use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceExt};
+use rmcp::transport::Transport as RmcpTransport;
+use rmcp::transport::streamable_http_client::{HttpStatusError, StreamableHttpError};
+use serde_json::value::RawValue;
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use wire::mcp::Transport;
+
+/// Further tries of a remote server's first connection, and of one that broke off.
+const FIRST_RETRIES: u32 = 3;
+const LATER_RETRIES: u32 = 5;
+const BACKOFF: Duration = Duration::from_secs(1);
+const FIRST_BACKOFF: Duration = Duration::from_millis(250);
+/// Changes waiting to be looked at.
+const CHANGES: usize = 16;
+/// A connection that lasted this long starts with a fresh count of retries.
+const STEADY: Duration = Duration::from_mins(1);
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    NeedsAuth,
+    /// Worth another try.
+    Transient(String),
+    Permanent(String),
+}
+
+struct Connected {
+    running: RunningService<RoleClient, Face>,
+    link: Arc<Link>,
+    changes: mpsc::Receiver<Change>,
+    inbound: Option<mpsc::Sender<Box<RawValue>>>,
+    catalogue: Catalogue,
+}
+
+enum Ended {
+    Stopped,
+    Closed,
+}
+
+/// Connects `server` and stays until `stop`, or until it is gone for good.
+pub(crate) async fn keep(server: Arc<Server>, shared: Arc<Shared>, stop: CancellationToken, generation: u64) {
+    let mut retries = FIRST_RETRIES;
+    let mut backoff = FIRST_BACKOFF;
+    loop {
+        let attempt = connect_with_retries(&server, &shared, (retries, backoff));
+        let connected = tokio::select! {
+            connected = attempt => connected,
+            () = stop.cancelled() => return,
+        };
+        let connected = match connected {
+            Ok(connected) => connected,
+            Err(failure) => return shared.set(&server, generation, |slot| slot.status = failure.status()),
+        };
+        let (link, since) = (Arc::clone(&connected.link), tokio::time::Instant::now());
+        let ended = attend(connected, &server, &shared, &stop, generation).await;
+        shared.set(&server, generation, |slot| (slot.link, slot.inbound) = (None, None));
+        if matches!(ended, Ended::Stopped) {
+            return;
+        }
+        let may_return = server.config.remote().is_some();
+        tracing::debug!(server = server.name, may_return, "the connection ended");
+        if !may_return {
+            let why = link.closed().to_string();
+            return shared.set(&server, generation, |slot| {
+                slot.status = Status::Failed(why);
+                slot.catalogue = Catalogue::default();
+            });
+        }
+        retries = LATER_RETRIES;
+        backoff = if since.elapsed() > STEADY { BACKOFF } else { BACKOFF * 2 };
+        shared.set(&server, generation, |slot| slot.status = Status::Pending);
+    }
+}
+
+impl Failure {
+    fn status(self) -> Status {
+        match self {
+            Self::NeedsAuth => Status::NeedsAuth,
+            Self::Transient(why) | Self::Permanent(why) => Status::Failed(why),
+        }
+    }
+}
+
+async fn connect_with_retries(
+    server: &Server,
+    shared: &Shared,
+    (mut left, mut pause): (u32, Duration),
+) -> Result<Connected, Failure> {
+    let slots = if server.config.remote().is_some() { &shared.remote_slots } else { &shared.local_slots };
+    loop {
+        let failure = {
+            let _place = slots.acquire().await;
+            match Box::pin(connect(server, shared)).await {
+                Ok(connected) => return Ok(connected),
+                Err(failure) => failure,
+            }
+        };
+        match failure {
+            Failure::Transient(why) if left > 0 && server.config.remote().is_some() => {
+                tracing::debug!(server = server.name, why, "connecting again");
+                left -= 1;
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+            }
+            failure => return Err(failure),
+        }
+    }
+}
+
+async fn connect(server: &Server, shared: &Shared) -> Result<Connected, Failure> {
+    let limit = shared.settings.connect;
+    let words = Words::default();
+    if let Ok(done) = tokio::time::timeout(limit, open(server, shared, &words)).await {
+        return done;
+    }
+    let said = words.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let said = said.map(|words| words.describe()).unwrap_or_default();
+    Err(Failure::Permanent(format!("connection timed out after {} ms{said}", limit.as_millis())))
+}
+
+type Words = Mutex<Option<Arc<LastWords>>>;
+
+async fn open(server: &Server, shared: &Shared, words: &Words) -> Result<Connected, Failure> {
+    let remote = |address| {
+        let limits = shared.settings.calls.for_server(server.config.timeout_ms);
+        let (http, owner) = (shared.http.clone(), Arc::clone(&shared.owner));
+        Remote::new(&server.name, address, http, owner, limits.first_byte)
+    };
+    match &server.config.transport {
+        Transport::Stdio(command) => {
+            let (stdio, last_words) = transport::stdio::open(command, &shared.settings).map_err(Failure::Permanent)?;
+            *words.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&last_words));
+            let opened = greet(stdio, server, shared, Some(Arc::clone(&last_words))).await;
+            opened.map_err(|failure| match failure {
+                Failure::Transient(why) | Failure::Permanent(why) => {
+                    Failure::Permanent(format!("{why}{}", last_words.describe()))
+                }
+                Failure::NeedsAuth => Failure::NeedsAuth,
+            })
+        }
+        Transport::Http(address) => greet(transport::streamable::open(remote(address)), server, shared, None).await,
+        Transport::Sse(address) => {
+            let sse = transport::sse::open(remote(address)).await.map_err(|error| classify(&error))?;
+            greet(sse, server, shared, None).await
+        }
+        Transport::Ws(_) => Err(Failure::Permanent("WebSocket servers are not supported; use http".into())),
+        Transport::Sdk { .. } => {
+            let manifest = shared.take_manifest(&server.name);
+            let (bridge, inbound) = transport::bridge::open(&server.name, Arc::clone(&shared.owner), manifest);
+            let mut connected = greet(bridge, server, shared, None).await?;
+            connected.inbound = Some(inbound);
+            Ok(connected)
+        }
+    }
+}
+
+/// The handshake, then the first lists.
+async fn greet(
+    transport: impl RmcpTransport<RoleClient> + 'static,
+    server: &Server,
+    shared: &Shared,
+    last_words: Option<Arc<LastWords>>,
+) -> Result<Connected, Failure> {
+    let (sender, changes) = mpsc::channel(CHANGES);
+    let face = Face {
+        server: server.name.clone(),
+        owner: Arc::clone(&shared.owner),
+        changes: sender,
+        version: shared.settings.version.clone(),
+    };
+    let running = face.serve(transport).await.map_err(|error| explain(&error))?;
+    let link = Arc::new(Link {
+        server: server.name.clone(),
+        peer: running.peer().clone(),
+        is_local: server.config.remote().is_none(),
+        list_limit: shared.settings.connect,
+        limits: shared.settings.calls.for_server(server.config.timeout_ms),
+        last_words,
+    });
+    let catalogue = survey(&link).await;
+    Ok(Connected { running, link, changes, inbound: None, catalogue })
+}
+
+/// What the server has. A list that cannot be read leaves the server connected.
+async fn survey(link: &Link) -> Catalogue {
+    let Some(peer) = link.peer.peer_info() else { return Catalogue::default() };
+    let capabilities = &peer.capabilities;
+    let mut catalogue = Catalogue {
+        instructions: peer.instructions.as_deref().map(catalogue::cut).filter(|text| !text.trim().is_empty()),
+        info: peer
+            .server_info
+            .as_ref()
+            .map(|info| ServerInfo { name: info.name.clone(), version: info.version.clone() }),
+        has_resources: capabilities.resources.is_some(),
+        ..Catalogue::default()
+    };
+    if capabilities.tools.is_some() {
+        match catalogue::tools(link).await {
+            Ok(tools) => catalogue.tools = tools,
+            Err(error) => catalogue.problem = Some(format!("tools could not be listed: {error}")),
+        }
+    }
+    if capabilities.prompts.is_some() {
+        match catalogue::prompts(link).await {
+            Ok(prompts) => catalogue.prompts = prompts,
+            Err(error) => tracing::warn!(server = link.server, %error, "prompts could not be listed"),
+        }
+    }
+    catalogue
+}
+
+async fn attend(
+    connected: Connected,
+    server: &Arc<Server>,
+    shared: &Shared,
+    stop: &CancellationToken,
+    generation: u64,
+) -> Ended {
+    let Connected { running, link, mut changes, inbound, catalogue } = connected;
+    shared.set(server, generation, |slot| {
+        slot.status = Status::Connected;
+        slot.catalogue = catalogue;
+        slot.link = Some(Arc::clone(&link));
+        slot.inbound = inbound;
+    });
+    let end = running.cancellation_token();
+    let mut running = std::pin::pin!(running.waiting());
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => {
+                end.cancel();
+                running.await.ok();
+                return Ended::Stopped;
+            }
+            // The handler lives as long as the service does.
+            Some(change) = changes.recv() => refresh(change, &link, server, shared, generation).await,
+            _ = &mut running => return Ended::Closed,
+        }
+    }
+}
+
+/// A list that cannot be read again stays as it was.
+async fn refresh(change: Change, link: &Link, server: &Arc<Server>, shared: &Shared, generation: u64) {
+    match change {
+        Change::Tools => match catalogue::tools(link).await {
+            Ok(tools) => shared.set(server, generation, |slot| {
+                slot.catalogue.tools = tools;
+                slot.catalogue.problem = None;
+            }),
+            Err(error) => tracing::warn!(server = server.name, %error, "changed tools could not be listed"),
+        },
+        Change::Prompts => match catalogue::prompts(link).await {
+            Ok(prompts) => shared.set(server, generation, |slot| slot.catalogue.prompts = prompts),
+            Err(error) => tracing::warn!(server = server.name, %error, "changed prompts could not be listed"),
+        },
+        // They are listed when somebody asks.
+        Change::Resources => {}
+    }
+}
+
+fn explain(error: &ClientInitializeError) -> Failure {
+    if error.is_authorization_required() || error.auth_challenge().is_some() {
+        return Failure::NeedsAuth;
+    }
+    match error {
+        ClientInitializeError::TransportError { error, .. } => classify(&*error.error),
+        ClientInitializeError::ConnectionClosed(_) => {
+            Failure::Permanent("the server closed the connection during the handshake".into())
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            Failure::Permanent(format!("the server refused the handshake: {}", error.message))
+        }
+        other => Failure::Permanent(other.to_string()),
+    }
+}
+
+/// What an error of a transport comes to.
+pub(crate) fn classify(error: &(dyn Error + 'static)) -> Failure {
+    let mut cause = Some(error);
+    while let Some(current) = cause {
+        if let Some(failed) = current.downcast_ref::<StreamableHttpError<Unreached>>() {
+            match failed {
+                StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => {
+                    return Failure::NeedsAuth;
+                }
+                StreamableHttpError::HttpStatus(status) => return by_status(status),
+                StreamableHttpError::Client(unreached) => return Failure::Transient(unreached.to_string()),
+                _ => {}
+            }
+        }
+        if let Some(status) = current.downcast_ref::<HttpStatusError>() {
+            return by_status(status);
+        }
+        match current.downcast_ref::<Undelivered>() {
+            Some(Undelivered::Unauthorized) => return Failure::NeedsAuth,
+            Some(Undelivered::Refused(why)) => return Failure::Transient(why.clone()),
+            Some(Undelivered::Closed | Undelivered::Unwritable(_)) | None => {}
+        }
+        cause = current.source();
+    }
+    Failure::Permanent(error.to_string())
+}
+
+fn by_status(status: &HttpStatusError) -> Failure {
+    Failure::Transient(format!("HTTP {}", status.status))
+}

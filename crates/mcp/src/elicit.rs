@@ -1,0 +1,80 @@
+//! A server asks the person for something: a small form, or a visit to an address.
+
+use serde_json::{Map, Value};
+
+/// What is asked. `schema` is there for a form, `url` and `id` for an address.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Elicitation {
+    pub server: String,
+    pub message: String,
+    pub schema: Option<Value>,
+    pub url: Option<String>,
+    pub id: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Accept,
+    Decline,
+    Cancel,
+}
+
+impl Action {
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "accept" => Some(Self::Accept),
+            "decline" => Some(Self::Decline),
+            "cancel" => Some(Self::Cancel),
+            _ => None,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Decline => "decline",
+            Self::Cancel => "cancel",
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Elicited {
+    pub action: Action,
+    pub content: Option<Value>,
+}
+
+impl Elicited {
+    pub const DECLINED: Self = Self { action: Action::Decline, content: None };
+}
+
+/// An accepted form with the schema's defaults where the person said nothing.
+pub(crate) fn with_defaults(content: Option<Value>, schema: Option<&Value>) -> Option<Value> {
+    let schema = schema?;
+    let mut filled = match content {
+        Some(Value::Object(given)) => given,
+        None | Some(_) => Map::new(),
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        if let Some(default) = property.get("default") {
+            filled.entry(name.clone()).or_insert_with(|| default.clone());
+        }
+    }
+    Some(Value::Object(filled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn defaults_fill_only_what_is_missing() {
+        let schema = json!({"properties": {"a": {"default": 1}, "b": {"default": "x"}, "c": {}}});
+        assert_eq!(with_defaults(Some(json!({"a": 5})), Some(&schema)), Some(json!({"a": 5, "b": "x"})));
+        assert_eq!(with_defaults(None, Some(&schema)), Some(json!({"a": 1, "b": "x"})));
+        assert_eq!(with_defaults(Some(json!({"a": 5})), None), None);
+    }
+}

@@ -1,0 +1,372 @@
+//! All servers of a session. Adding one starts connecting it; everything else reads what is there or waits with a limit.
+//!
+//! The table is guarded by a lock that is never held across an await; every change bumps a version that can be awaited.
+
+use crate::catalogue::{self, Resource};
+use crate::connect;
+use crate::error::CallError;
+use crate::owner::Owner;
+use crate::result::{self, CallResult, Part};
+use crate::server::{Server, Slot, Status, View};
+use crate::settings::Settings;
+use http::Http;
+use rmcp::model::{CallToolRequest, CallToolRequestParams, CustomRequest, GetPromptRequest, GetPromptRequestParams};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use wire::mcp::{Scope, ServerConfig};
+
+/// At the session's end, for all servers together.
+const GOODBYE: Duration = Duration::from_millis(1500);
+
+/// A server somebody declared.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    pub name: String,
+    pub scope: Scope,
+    pub config: ServerConfig,
+}
+
+/// Whether a server is to be connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Enabled,
+    /// Listed only.
+    Disabled,
+}
+
+/// What a host captured of its own server's handshake.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest {
+    pub initialize: Value,
+    pub tools: Option<Value>,
+}
+
+/// Cheap to clone; the last clone that goes ends every connection.
+#[derive(Clone)]
+pub struct Host {
+    shared: Arc<Shared>,
+    table: Arc<Table>,
+}
+
+struct Table {
+    servers: Mutex<BTreeMap<String, Arc<Server>>>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) owner: Arc<dyn Owner>,
+    pub(crate) http: Http,
+    pub(crate) local_slots: Semaphore,
+    pub(crate) remote_slots: Semaphore,
+    manifests: Mutex<BTreeMap<String, Manifest>>,
+    version: watch::Sender<u64>,
+    stop: CancellationToken,
+}
+
+impl Shared {
+    /// Changes what is known of a server, unless a newer connection has taken over.
+    pub(crate) fn set(&self, server: &Server, generation: u64, change: impl FnOnce(&mut Slot)) {
+        {
+            let mut slot = server.slot();
+            if slot.generation != generation {
+                return;
+            }
+            change(&mut slot);
+        }
+        self.bump();
+    }
+
+    fn bump(&self) {
+        self.version.send_modify(|version| *version += 1);
+    }
+
+    pub(crate) fn take_manifest(&self, server: &str) -> Option<Manifest> {
+        self.manifests.lock().unwrap_or_else(PoisonError::into_inner).remove(server)
+    }
+}
+
+impl Host {
+    pub fn new(settings: Settings, owner: Arc<dyn Owner>) -> Self {
+        let shared = Shared {
+            http: Http::new(settings.env.clone()),
+            local_slots: Semaphore::new(settings.local_slots),
+            remote_slots: Semaphore::new(settings.remote_slots),
+            settings,
+            owner,
+            manifests: Mutex::default(),
+            version: watch::Sender::new(0),
+            stop: CancellationToken::new(),
+        };
+        let table = Table { servers: Mutex::default(), tasks: Mutex::new(JoinSet::new()) };
+        Self { shared: Arc::new(shared), table: Arc::new(table) }
+    }
+
+    /// Adds a server and begins to connect it. One of the same name is replaced.
+    pub fn add(&self, declared: Declared, standing: Standing) {
+        let status = match standing {
+            Standing::Enabled => Status::Pending,
+            Standing::Disabled => Status::Disabled,
+        };
+        let server = Arc::new(Server::new(declared, status));
+        let replaced = self.servers().insert(server.name.clone(), Arc::clone(&server));
+        if let Some(old) = replaced {
+            old.slot().stop.cancel();
+        }
+        if standing == Standing::Enabled {
+            self.start(&server);
+        } else {
+            self.shared.bump();
+        }
+    }
+
+    /// For servers inside the host: used once, by the next handshake.
+    pub fn set_manifest(&self, server: &str, manifest: Manifest) {
+        self.shared.manifests.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), manifest);
+    }
+
+    /// Ends a server and forgets it; `false` when there is none.
+    pub fn remove(&self, name: &str) -> bool {
+        let Some(server) = self.servers().remove(name) else { return false };
+        server.slot().stop.cancel();
+        self.shared.bump();
+        true
+    }
+
+    /// Every server, by name.
+    pub fn views(&self) -> Vec<View> {
+        self.servers().values().map(|server| server.view()).collect()
+    }
+
+    pub fn view(&self, name: &str) -> Option<View> {
+        self.servers().get(name).map(|server| server.view())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.servers().is_empty()
+    }
+
+    /// Grows with every change of any server.
+    pub fn version(&self) -> u64 {
+        *self.shared.version.borrow()
+    }
+
+    /// Waits for a change after `seen`.
+    pub async fn changed(&self, seen: u64) {
+        let mut versions = self.shared.version.subscribe();
+        // The sender lives as long as we do.
+        versions.wait_for(|version| *version != seen).await.ok();
+    }
+
+    /// Waits until no server that `concerns` is still connecting, at most `limit`.
+    pub async fn settle(&self, limit: Duration, concerns: impl Fn(&View) -> bool) {
+        let settled = async {
+            let mut versions = self.shared.version.subscribe();
+            loop {
+                versions.borrow_and_update();
+                if !self.views().iter().any(|view| view.status == Status::Pending && concerns(view)) {
+                    return;
+                }
+                if versions.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        // Whoever is late stays pending.
+        tokio::time::timeout(limit, settled).await.ok();
+    }
+
+    /// For a server to be connected.
+    pub fn connect_limit(&self) -> Duration {
+        self.shared.settings.connect
+    }
+
+    /// Connects a server anew and waits for what comes of it.
+    pub async fn reconnect(&self, name: &str) -> Result<(), CallError> {
+        let server = self.find(name)?;
+        self.start(&server);
+        self.outcome(&server).await
+    }
+
+    /// Connects a server that was switched off, or ends it.
+    pub async fn set_standing(&self, name: &str, standing: Standing) -> Result<(), CallError> {
+        let server = self.find(name)?;
+        let is_off = server.slot().status == Status::Disabled;
+        match standing {
+            Standing::Enabled if is_off => {
+                self.start(&server);
+                self.outcome(&server).await
+            }
+            Standing::Enabled => Ok(()),
+            Standing::Disabled => {
+                let fresh = Server::new(
+                    Declared { name: server.name.clone(), scope: server.scope, config: (*server.config).clone() },
+                    Status::Disabled,
+                );
+                self.servers().insert(server.name.clone(), Arc::new(fresh));
+                server.slot().stop.cancel();
+                self.shared.bump();
+                Ok(())
+            }
+        }
+    }
+
+    async fn outcome(&self, server: &Server) -> Result<(), CallError> {
+        let limit = self.shared.settings.connect + Duration::from_secs(1);
+        self.settle(limit, |view| view.name == server.name).await;
+        server.link().map(drop)
+    }
+
+    /// Tries those again that failed and `concerns`, without waiting.
+    pub fn retry(&self, concerns: impl Fn(&View) -> bool) {
+        let failed: Vec<Arc<Server>> = {
+            let servers = self.servers();
+            servers
+                .values()
+                .filter(|server| matches!(server.slot().status, Status::Failed(_)) && concerns(&server.view()))
+                .cloned()
+                .collect()
+        };
+        for server in failed {
+            self.start(&server);
+        }
+    }
+
+    /// Runs a tool under the server's own name for it.
+    pub async fn call(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Map<String, Value>,
+        cancel: &CancellationToken,
+    ) -> Result<CallResult, CallError> {
+        let server = self.find(server)?;
+        let link = server.link()?;
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = CallToolRequest::new(params);
+        let answer = link.call(request.into(), cancel).await;
+        if let Err(error) = &answer {
+            self.react(&server, error);
+        }
+        answer.map(CallResult::read)
+    }
+
+    /// What a failed call says about the connection.
+    fn react(&self, server: &Arc<Server>, error: &CallError) {
+        match error {
+            CallError::NeedsAuth { .. } => {
+                let generation = server.slot().generation;
+                self.shared.set(server, generation, |slot| slot.status = Status::NeedsAuth);
+            }
+            CallError::Failed { .. } if server.config.remote().is_some() => self.start(server),
+            _ => {}
+        }
+    }
+
+    /// What a server, or every connected one, has to read.
+    pub async fn resources(&self, server: Option<&str>) -> Result<Vec<Resource>, CallError> {
+        if let Some(name) = server {
+            let link = self.find(name)?.link()?;
+            return catalogue::resources(&link).await;
+        }
+        let servers: Vec<Arc<Server>> = self.servers().values().cloned().collect();
+        let lists = servers.iter().filter(|server| server.view().has_resources).map(|server| async move {
+            let link = server.link().ok()?;
+            let listed = catalogue::resources(&link).await;
+            listed.inspect_err(|error| tracing::warn!(server = server.name, %error, "no resources")).ok()
+        });
+        let lists = futures_util::future::join_all(lists).await;
+        Ok(lists.into_iter().flatten().flatten().collect())
+    }
+
+    /// Reads one resource.
+    pub async fn read_resource(&self, server: &str, uri: &str) -> Result<Vec<Part>, CallError> {
+        let link = self.find(server)?.link()?;
+        let request = CustomRequest::new("resources/read", Some(json!({"uri": uri})));
+        let answer = link.ask(request.into(), link.limits.total).await?;
+        let contents = answer.get("contents").and_then(Value::as_array);
+        Ok(contents.into_iter().flatten().filter_map(|entry| result::resource(entry.as_object()?)).collect())
+    }
+
+    /// The messages of a prompt, as `(role, part)`.
+    pub async fn prompt(
+        &self,
+        server: &str,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<(String, Part)>, CallError> {
+        let link = self.find(server)?.link()?;
+        let mut params = GetPromptRequestParams::new(name.to_owned());
+        params.arguments = Some(arguments);
+        let request = GetPromptRequest::new(params);
+        let answer = link.ask(request.into(), link.limits.total).await?;
+        let messages = answer.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
+        let read = |message: Value| {
+            let role = message.get("role").and_then(Value::as_str).unwrap_or("user").to_owned();
+            Some((role, Part::read(message.get("content")?.clone())))
+        };
+        Ok(messages.into_iter().filter_map(read).collect())
+    }
+
+    /// A message a server inside the host sends on its own.
+    pub fn deliver(&self, server: &str, message: Box<RawValue>) -> Result<(), CallError> {
+        let server = self.find(server)?;
+        let inbound = server.slot().inbound.clone();
+        let Some(inbound) = inbound else { return server.link().map(drop) };
+        inbound.try_send(message).map_err(|_| CallError::Failed {
+            server: server.name.clone(),
+            why: "it sends faster than its messages are handled".into(),
+        })
+    }
+
+    /// Tells every server that the directories changed.
+    pub async fn roots_changed(&self) {
+        let servers: Vec<Arc<Server>> = self.servers().values().cloned().collect();
+        let told = servers.iter().filter_map(|server| server.link().ok()).map(|link| async move {
+            link.roots_changed().await;
+        });
+        futures_util::future::join_all(told).await;
+    }
+
+    /// Ends every server: their input is closed, then they are asked, then killed.
+    pub async fn shutdown(&self) {
+        self.shared.stop.cancel();
+        let mut tasks = std::mem::take(&mut *self.table.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let gone = async { while tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(GOODBYE, gone).await.is_err() {
+            tracing::debug!("some MCP servers did not end in time; they are killed");
+        }
+    }
+
+    fn start(&self, server: &Arc<Server>) {
+        let stop = self.shared.stop.child_token();
+        let generation = {
+            let mut slot = server.slot();
+            std::mem::replace(&mut slot.stop, stop.clone()).cancel();
+            slot.generation += 1;
+            slot.status = Status::Pending;
+            slot.link = None;
+            slot.generation
+        };
+        let kept = connect::keep(Arc::clone(server), Arc::clone(&self.shared), stop, generation);
+        let mut tasks = self.table.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(kept);
+        drop(tasks);
+        self.shared.bump();
+    }
+
+    fn find(&self, name: &str) -> Result<Arc<Server>, CallError> {
+        self.servers().get(name).cloned().ok_or_else(|| CallError::UnknownServer(name.to_owned()))
+    }
+
+    fn servers(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Server>>> {
+        self.table.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

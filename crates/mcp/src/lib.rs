@@ -1,0 +1,30 @@
+//! Speaks MCP as a client: servers over stdio, streamable HTTP, the older SSE transport and the host's own bridge, on the
+//! official library, whose types never leave this crate.
+//!
+//! [`Host`] owns every connection of a session. Connections are made in the background, a few at a time; whoever needs
+//! one waits for it with a limit. A server that fails is a status, never an error of the session. Children come from
+//! `sys::process`, so that none outlives us. What the crate cannot know (roots, people, credentials) it asks its [`Owner`].
+
+mod catalogue;
+mod client;
+mod connect;
+mod elicit;
+mod error;
+mod host;
+mod names;
+mod owner;
+mod result;
+mod schema;
+mod server;
+mod settings;
+mod transport;
+
+pub use catalogue::{Annotations, PromptArgument, RemotePrompt, RemoteTool, Resource, ToolMeta};
+pub use elicit::{Action, Elicitation, Elicited};
+pub use error::CallError;
+pub use host::{Declared, Host, Manifest, Standing};
+pub use names::{SEPARATOR, exposed_server, exposed_tool};
+pub use owner::{Headers, Occasion, Owner};
+pub use result::{CallResult, Part, ResourceBody};
+pub use server::{ServerInfo, Status, View};
+pub use settings::{CallLimits, Settings};

@@ -1,0 +1,42 @@
+//! What only the owner of a session knows: directories, people, credentials, the host's bridge.
+
+use crate::elicit::{Elicitation, Elicited};
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use std::path::PathBuf;
+use wire::mcp::Remote;
+
+/// Header names and values.
+pub type Headers = Vec<(String, String)>;
+
+/// Why headers are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// A connection is being made.
+    Connect,
+    /// The server refused the last ones; `challenge` is its `WWW-Authenticate`.
+    Refused { status: u16, challenge: Option<String> },
+}
+
+/// Supplied by the session.
+pub trait Owner: Send + Sync {
+    /// Directories a server is told of.
+    fn roots(&self) -> Vec<PathBuf>;
+
+    /// A server wants something from the person. Without anybody to ask: a decline.
+    fn elicit(&self, request: Elicitation) -> BoxFuture<'_, Elicited>;
+
+    /// What was asked for by URL is done.
+    fn elicitation_completed(&self, server: &str, id: &str) -> BoxFuture<'_, ()>;
+
+    /// Hands one JSON-RPC message to a server inside the host; the answer is a JSON-RPC message or why there is none.
+    fn forward(&self, server: &str, message: Box<RawValue>) -> BoxFuture<'_, Result<Box<RawValue>, String>>;
+
+    /// Headers beside the configured ones (helper, token). `None` on a refusal: there is nothing else to try.
+    fn headers(
+        &self,
+        server: &str,
+        remote: &Remote,
+        occasion: Occasion,
+    ) -> BoxFuture<'_, Result<Option<Headers>, String>>;
+}

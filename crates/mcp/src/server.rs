@@ -1,0 +1,230 @@
+//! One server: what is known of it, and the connection when there is one.
+
+use crate::catalogue::{Catalogue, RemotePrompt, RemoteTool};
+use crate::connect;
+use crate::error::CallError;
+use crate::host::Declared;
+use crate::settings::CallLimits;
+use crate::transport::stdio::LastWords;
+use rmcp::model::{
+    CancelledNotification, CancelledNotificationParam, ClientRequest, RequestId, RootsListChangedNotification,
+    ServerResult,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use wire::mcp::{Scope, ServerConfig};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Being connected, or waiting for its turn.
+    Pending,
+    Connected,
+    Failed(String),
+    NeedsAuth,
+    Disabled,
+}
+
+impl Status {
+    /// The word of the protocol.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Connected => "connected",
+            Self::Failed(_) => "failed",
+            Self::NeedsAuth => "needs-auth",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// How a server calls itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerInfo {
+    pub name: String,
+    pub version: String,
+}
+
+/// A server as it stands. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct View {
+    pub name: String,
+    pub scope: Scope,
+    pub config: Arc<ServerConfig>,
+    pub status: Status,
+    pub info: Option<ServerInfo>,
+    /// In the server's order.
+    pub tools: Arc<[Arc<RemoteTool>]>,
+    pub prompts: Arc<[RemotePrompt]>,
+    /// Cut to 2 KB.
+    pub instructions: Option<String>,
+    pub has_resources: bool,
+    /// It is connected, but a list could not be read.
+    pub problem: Option<String>,
+}
+
+pub(crate) struct Server {
+    pub(crate) name: String,
+    pub(crate) scope: Scope,
+    pub(crate) config: Arc<ServerConfig>,
+    slot: Mutex<Slot>,
+}
+
+pub(crate) struct Slot {
+    pub(crate) status: Status,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) link: Option<Arc<Link>>,
+    /// Takes what a server inside the host sends on its own.
+    pub(crate) inbound: Option<mpsc::Sender<Box<RawValue>>>,
+    pub(crate) stop: CancellationToken,
+    /// Counts connections, so that an old one cannot speak for a new one.
+    pub(crate) generation: u64,
+}
+
+impl Server {
+    pub(crate) fn new(declared: Declared, status: Status) -> Self {
+        Self {
+            name: declared.name,
+            scope: declared.scope,
+            config: Arc::new(declared.config),
+            slot: Mutex::new(Slot {
+                status,
+                catalogue: Catalogue::default(),
+                link: None,
+                inbound: None,
+                stop: CancellationToken::new(),
+                generation: 0,
+            }),
+        }
+    }
+
+    pub(crate) fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn view(&self) -> View {
+        let slot = self.slot();
+        let catalogue = slot.catalogue.clone();
+        View {
+            name: self.name.clone(),
+            scope: self.scope,
+            config: Arc::clone(&self.config),
+            status: slot.status.clone(),
+            info: catalogue.info,
+            tools: catalogue.tools,
+            prompts: catalogue.prompts,
+            instructions: catalogue.instructions,
+            has_resources: catalogue.has_resources,
+            problem: catalogue.problem,
+        }
+    }
+
+    /// The connection, or why there is none.
+    pub(crate) fn link(&self) -> Result<Arc<Link>, CallError> {
+        let slot = self.slot();
+        let server = self.name.clone();
+        match (&slot.link, &slot.status) {
+            (Some(link), _) => Ok(Arc::clone(link)),
+            (None, Status::NeedsAuth) => Err(CallError::NeedsAuth { server }),
+            (None, Status::Failed(why)) => Err(CallError::NotConnected { server, why: why.clone() }),
+            (None, Status::Disabled) => Err(CallError::NotConnected { server, why: "it is disabled".into() }),
+            (None, Status::Pending | Status::Connected) => {
+                Err(CallError::NotConnected { server, why: "it is still connecting".into() })
+            }
+        }
+    }
+}
+
+/// A connection that answered the handshake.
+pub(crate) struct Link {
+    pub(crate) server: String,
+    pub(crate) peer: Peer<RoleClient>,
+    pub(crate) is_local: bool,
+    /// For one page of a list.
+    pub(crate) list_limit: Duration,
+    pub(crate) limits: CallLimits,
+    pub(crate) last_words: Option<Arc<LastWords>>,
+}
+
+impl Link {
+    /// Asks and waits at most `limit`.
+    pub(crate) async fn ask(&self, request: ClientRequest, limit: Duration) -> Result<Value, CallError> {
+        let options = PeerRequestOptions::with_timeout(limit);
+        let handle = self.peer.send_request_with_option(request, options).await.map_err(|e| self.explain(e))?;
+        handle.await_response().await.map_err(|e| self.explain(e)).map(value)
+    }
+
+    /// A call: long, with progress, and given up when `cancel` says so.
+    pub(crate) async fn call(&self, request: ClientRequest, cancel: &CancellationToken) -> Result<Value, CallError> {
+        let idle = if self.is_local { self.limits.idle_local } else { self.limits.idle_remote };
+        let mut options = PeerRequestOptions::no_options().with_max_total_timeout(self.limits.total);
+        if let Some(idle) = idle {
+            options.timeout = Some(idle);
+            options = options.reset_timeout_on_progress();
+        }
+        let handle = self.peer.send_request_with_option(request, options).await.map_err(|e| self.explain(e))?;
+        let id = handle.id.clone();
+        let answer = handle.await_response();
+        tokio::select! {
+            answer = answer => answer.map_err(|e| self.explain(e)).map(value),
+            () = cancel.cancelled() => {
+                self.cancel(id).await;
+                Err(CallError::Cancelled)
+            }
+        }
+    }
+
+    async fn cancel(&self, id: RequestId) {
+        let why = Some("the user interrupted the call".to_owned());
+        let notification = CancelledNotification::new(CancelledNotificationParam::new(Some(id), why));
+        let told = self.peer.send_notification(notification.into());
+        // A server that does not read cannot hold up an interrupt.
+        if tokio::time::timeout(Duration::from_millis(200), told).await.is_err() {
+            tracing::debug!(server = self.server, "the server does not take the cancellation");
+        }
+    }
+
+    pub(crate) async fn roots_changed(&self) {
+        let changed = RootsListChangedNotification::default();
+        let told = self.peer.send_notification(changed.into());
+        if !matches!(tokio::time::timeout(Duration::from_secs(2), told).await, Ok(Ok(()))) {
+            tracing::debug!(server = self.server, "the server could not be told of new directories");
+        }
+    }
+
+    pub(crate) fn closed(&self) -> CallError {
+        let last_words = self.last_words.as_ref().map(|words| words.describe()).unwrap_or_default();
+        CallError::Closed { server: self.server.clone(), last_words }
+    }
+
+    fn explain(&self, error: ServiceError) -> CallError {
+        let server = self.server.clone();
+        match error {
+            ServiceError::McpError(error) => {
+                CallError::Refused { code: i64::from(error.code.0), message: error.message.into_owned() }
+            }
+            ServiceError::TransportClosed => self.closed(),
+            ServiceError::Timeout { timeout } => CallError::TimedOut { server, after: timeout },
+            ServiceError::Cancelled { .. } => CallError::Cancelled,
+            ServiceError::TransportSend(error) => match connect::classify(&*error.error) {
+                connect::Failure::NeedsAuth => CallError::NeedsAuth { server },
+                connect::Failure::Transient(why) | connect::Failure::Permanent(why) => {
+                    CallError::Failed { server, why }
+                }
+            },
+            other => CallError::Failed { server, why: other.to_string() },
+        }
+    }
+}
+
+/// The answer as plain JSON: what the library recognised loses nothing by it, what it did not comes as it was.
+fn value(result: ServerResult) -> Value {
+    match result {
+        ServerResult::CustomResult(custom) => custom.0,
+        known => serde_json::to_value(&known).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,176 @@
+//! Requests to a remote server: configured headers, those of a helper or a login, and one more try when they are refused.
+
+use super::MAX_MESSAGE;
+use crate::owner::{Headers, Occasion, Owner};
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use http::{Http, HttpError, Method, Request, Response};
+use sse_stream::{Sse, SseStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use wire::mcp::Remote as Address;
+
+/// Cheap to clone; all clones share what was learned about credentials.
+#[derive(Clone)]
+pub(crate) struct Remote {
+    pub(crate) server: Arc<str>,
+    pub(crate) address: Arc<Address>,
+    pub(crate) http: Http,
+    pub(crate) owner: Arc<dyn Owner>,
+    pub(crate) first_byte: Duration,
+    extra: Arc<Mutex<Option<Headers>>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unreached {
+    #[error("{0}")]
+    Http(#[from] HttpError),
+    #[error("{0}")]
+    Headers(String),
+}
+
+/// One request of ours.
+pub(crate) struct Ask {
+    pub(crate) method: Method,
+    pub(crate) url: String,
+    pub(crate) headers: Headers,
+    pub(crate) body: Option<Bytes>,
+}
+
+impl Remote {
+    pub(crate) fn new(
+        server: &str,
+        address: &Address,
+        http: Http,
+        owner: Arc<dyn Owner>,
+        first_byte: Duration,
+    ) -> Self {
+        Self {
+            server: server.into(),
+            address: Arc::new(address.clone()),
+            http,
+            owner,
+            first_byte,
+            extra: Arc::default(),
+        }
+    }
+
+    /// Sends, and once more with other headers when these are refused and others can be had.
+    pub(crate) async fn send(&self, ask: &Ask) -> Result<Response, Unreached> {
+        let extra = self.extra().await?;
+        let response = self.attempt(ask, &extra).await?;
+        let status = response.status();
+        if status != 401 && status != 403 {
+            return Ok(response);
+        }
+        let challenge = response.header("www-authenticate").map(str::to_owned);
+        let occasion = Occasion::Refused { status, challenge };
+        let renewed = self.owner.headers(&self.server, &self.address, occasion).await.map_err(Unreached::Headers)?;
+        match renewed {
+            Some(headers) => {
+                self.remember(headers.clone());
+                Ok(self.attempt(ask, &headers).await?)
+            }
+            None => Ok(response),
+        }
+    }
+
+    async fn extra(&self) -> Result<Headers, Unreached> {
+        let known = self.extra.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(headers) = known {
+            return Ok(headers);
+        }
+        let made = self.owner.headers(&self.server, &self.address, Occasion::Connect).await;
+        let made = made.map_err(Unreached::Headers)?.unwrap_or_default();
+        self.remember(made.clone());
+        Ok(made)
+    }
+
+    fn remember(&self, headers: Headers) {
+        *self.extra.lock().unwrap_or_else(PoisonError::into_inner) = Some(headers);
+    }
+
+    async fn attempt(&self, ask: &Ask, extra: &Headers) -> Result<Response, HttpError> {
+        let mut headers = ask.headers.clone();
+        for (name, value) in self.address.headers.iter().map(|(n, v)| (n.clone(), v.clone())).chain(extra.clone()) {
+            headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+            headers.push((name, value));
+        }
+        let request = Request {
+            method: ask.method,
+            url: ask.url.clone(),
+            headers,
+            body: ask.body.clone().into_iter().collect(),
+            timeout: self.first_byte,
+        };
+        self.http.send(request).await
+    }
+}
+
+/// The events of a body. One that grows beyond the limit ends the stream with an error.
+pub(crate) fn events(response: Response, limit: usize) -> BoxStream<'static, Result<Sse, sse_stream::Error>> {
+    let chunks =
+        stream::unfold((response, Bounded::new(limit), false), |(mut response, mut bounded, failed)| async move {
+            if failed {
+                return None;
+            }
+            let (item, failed) = match response.chunk().await {
+                Ok(Some(chunk)) if bounded.admits(&chunk) => (Ok(chunk), false),
+                Ok(Some(_)) => (Err(std::io::Error::other("an event is too large")), true),
+                Ok(None) => return None,
+                Err(error) => (Err(std::io::Error::other(error.to_string())), true),
+            };
+            Some((item, (response, bounded, failed)))
+        });
+    SseStream::from_bytes_stream(chunks.boxed()).boxed()
+}
+
+/// Counts the bytes of the event that is being read.
+struct Bounded {
+    size: usize,
+    limit: usize,
+    at_line_start: bool,
+}
+
+impl Bounded {
+    fn new(limit: usize) -> Self {
+        Self { size: 0, limit: limit.min(MAX_MESSAGE), at_line_start: true }
+    }
+
+    fn admits(&mut self, chunk: &[u8]) -> bool {
+        for byte in chunk {
+            match byte {
+                b'\r' => {}
+                b'\n' if self.at_line_start => self.size = 0,
+                b'\n' => self.at_line_start = true,
+                _ => {
+                    self.at_line_start = false;
+                    self.size += 1;
+                }
+            }
+            if self.size > self.limit {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Whether a header names this kind of content.
+pub(crate) fn is_kind(response: &Response, kind: &str) -> bool {
+    response.header("content-type").is_some_and(|value| value.trim_start().to_ascii_lowercase().starts_with(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [TST-224]
+    #[test]
+    fn an_event_is_bounded_and_a_stream_is_not() {
+        let mut bounded = Bounded::new(10);
+        assert!((0..100).all(|_| bounded.admits(b"data: 1\n\n")));
+        assert!((0..100).all(|_| bounded.admits(b"data: 1\r\n\r\n")));
+        assert!(bounded.admits(b"data: ") && !bounded.admits(b"12345678"));
+    }
+}

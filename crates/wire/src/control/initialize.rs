@@ -1,0 +1,109 @@
+//! What a host says about itself and the session before the first prompt. Unknown keys are ignored; `null` is the same as
+//! absent everywhere.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// The fields of `initialize`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Initialize {
+    /// Callback hooks by event name.
+    pub hooks: Option<BTreeMap<String, Vec<HookMatcher>>>,
+    /// Agent definitions by name, as `--agents` has them.
+    pub agents: Option<Box<RawValue>>,
+    /// MCP servers that the host itself serves.
+    pub sdk_mcp_servers: Option<Vec<String>>,
+    pub sdk_mcp_server_configs: Option<BTreeMap<String, Box<RawValue>>>,
+    /// Handshakes captured beforehand, by server.
+    pub sdk_mcp_server_manifests: Option<BTreeMap<String, Box<RawValue>>>,
+    pub system_prompt: Option<Blocks>,
+    pub append_system_prompt: Option<String>,
+    pub system_prompt_snapshot: Option<bool>,
+    pub exclude_dynamic_sections: Option<bool>,
+    pub json_schema: Option<serde_json::Value>,
+    pub plan_mode_instructions: Option<String>,
+    /// Names the model may use for a tool, and the tool's own.
+    pub tool_aliases: Option<BTreeMap<String, String>>,
+    pub title: Option<String>,
+    /// The only skills that are offered.
+    pub skills: Option<Vec<String>>,
+    pub prompt_suggestions: Option<bool>,
+    pub agent_progress_summaries: Option<bool>,
+    pub forward_subagent_text: Option<bool>,
+    /// Dialogs the host can show; absent means none.
+    pub supported_dialog_kinds: Option<Vec<String>>,
+    /// Interrupts spare background agents: the host stops them one by one.
+    pub per_task_stop_affordance: Option<bool>,
+    pub plugins: Option<Vec<serde_json::Value>>,
+}
+
+/// One text or several.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Blocks {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// Splits what stays the same from what changes; never sent.
+const BOUNDARY: &str = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__";
+
+impl Blocks {
+    pub fn texts(&self) -> Vec<String> {
+        match self {
+            Self::One(text) => vec![text.clone()],
+            Self::Many(texts) => texts.iter().filter(|text| *text != BOUNDARY).cloned().collect(),
+        }
+    }
+}
+
+/// Callbacks of the host for one event. Without a matcher they hear every occurrence.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookMatcher {
+    #[serde(default)]
+    pub matcher: Option<String>,
+    #[serde(default)]
+    pub hook_callback_ids: Vec<String>,
+    /// Seconds.
+    #[serde(default)]
+    pub timeout: Option<f64>,
+    #[serde(default)]
+    pub on_failure: Option<OnFailure>,
+}
+
+/// What a callback that fails means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    Continue,
+    Block,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nulls_and_unknown_keys_are_nothing() {
+        // [SDK-50] [SDK-51]
+        let asked: Initialize =
+            serde_json::from_str(r#"{"subtype":"initialize","hooks":null,"agents":null,"skills":null,"novel":[1]}"#)
+                .unwrap();
+        assert!(asked.hooks.is_none() && asked.agents.is_none() && asked.skills.is_none());
+        let asked: Initialize = serde_json::from_str(
+            r#"{"hooks":{"Stop":[{"matcher":null,"hookCallbackIds":["h1"],"timeout":1.5,"onFailure":"block"}]}}"#,
+        )
+        .unwrap();
+        let stop = &asked.hooks.unwrap()["Stop"][0];
+        assert_eq!((stop.matcher.as_deref(), stop.on_failure), (None, Some(OnFailure::Block)));
+    }
+
+    #[test]
+    fn the_boundary_between_blocks_is_no_text() {
+        let many = Blocks::Many(vec!["a".into(), BOUNDARY.into(), "b".into()]);
+        assert_eq!(many.texts(), ["a", "b"]);
+    }
+}
