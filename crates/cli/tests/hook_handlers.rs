@@ -177,3 +177,154 @@ fn a_start_hook_may_bring_skills() {
     assert!(init["skills"].as_array().unwrap().contains(&json!("late")));
     assert!(sandbox.transcript().iter().any(|line| line["customTitle"] == "Named"));
 }
+
+fn say(fields: &Value) -> Value {
+    let mut own = fields.clone();
+    own["hookEventName"] = json!("PreToolUse");
+    command(&format!("echo '{}'", json!({"hookSpecificOutput": own})))
+}
+
+fn defer(sandbox: &Sandbox) {
+    let mut hook = say(&json!({"permissionDecision": "defer", "updatedInput": {"command": "touch other"}}));
+    let text = hook["command"].as_str().unwrap().to_owned();
+    hook["command"] = json!(format!("cat >> asked.jsonl; test -e go || {text}"));
+    settings(sandbox, &on("PreToolUse", "Bash", &[hook]));
+}
+
+// [EXT-76] [SDK-115] A deferred call ends the run with the call in hand; a later run asks about the same call and goes on.
+#[test]
+fn a_deferred_call_is_taken_up_later() {
+    let server = ModelServer::script([bash("touch made"), Reply::text("done")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    defer(&sandbox);
+    let lines = stream(&sandbox, "go", &["--allowedTools", "Bash"]);
+    let result = of_kind(&lines, "result")[0];
+    assert_eq!(
+        (&result["stop_reason"], &result["terminal_reason"]),
+        (&json!("tool_deferred"), &json!("tool_deferred"))
+    );
+    let call = &result["deferred_tool_use"];
+    assert_eq!((&call["name"], &call["input"]), (&json!("Bash"), &json!({"command": "touch made"})));
+    let id = result["session_id"].as_str().unwrap();
+    // Left again, as often as the hook likes; without a prompt.
+    let again = common::print(&sandbox, "", &["--allowedTools", "Bash", "--resume", id]).run();
+    assert_eq!(again.result()["deferred_tool_use"]["id"], call["id"]);
+    assert_eq!(server.requests().len(), 1);
+    sandbox.write("go", "");
+    let lines = stream(&sandbox, "and now?", &["--allowedTools", "Bash", "--resume", id]);
+    assert_eq!(of_kind(&lines, "result")[0]["result"], "done");
+    assert_eq!(of_kind(&lines, "system/init").len(), 1);
+    assert!(sandbox.project().join("made").exists() && !sandbox.project().join("other").exists());
+    let sent = server.request(1);
+    assert_eq!(sent.tool_results()[0]["tool_use_id"], call["id"]);
+    assert!(sent.last_user_text().contains("and now?"));
+    let asked = sandbox.read("asked.jsonl");
+    let ids: Vec<Value> =
+        asked.lines().map(|l| serde_json::from_str::<Value>(l).unwrap()["tool_use_id"].clone()).collect();
+    assert_eq!(ids, [call["id"].clone(), call["id"].clone(), call["id"].clone()]);
+}
+
+// [EXT-77] The tool of a deferred call is gone: an error, before any hook hears of it.
+#[test]
+fn a_deferred_call_needs_its_tool() {
+    let server = ModelServer::script([bash("touch made")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    defer(&sandbox);
+    let lines = stream(&sandbox, "go", &["--allowedTools", "Bash"]);
+    let id = of_kind(&lines, "result")[0]["session_id"].as_str().unwrap().to_owned();
+    let done = common::print(&sandbox, "go on", &["--tools", "Read", "--resume", &id]).run().expect_code(1);
+    let result = done.result();
+    assert_eq!((&result["stop_reason"], &result["is_error"]), (&json!("tool_deferred_unavailable"), &json!(true)));
+    assert_eq!(result["deferred_tool_use"]["name"], "Bash");
+    assert_eq!(sandbox.read("asked.jsonl").lines().count(), 1);
+}
+
+// [EXT-76] With two calls in the message the wish to defer is told and ignored.
+#[test]
+fn only_a_single_call_can_be_deferred() {
+    let server = ModelServer::script([
+        Reply::message(vec![
+            testkit::Block::tool_with_id("t1", "Bash", &json!({"command": "touch one"})),
+            testkit::Block::tool_with_id("t2", "Bash", &json!({"command": "touch two"})),
+        ]),
+        Reply::text("end"),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    settings(&sandbox, &on("PreToolUse", "Bash", &[say(&json!({"permissionDecision": "defer"}))]));
+    let lines = stream(&sandbox, "go", &["--allowedTools", "Bash"]);
+    assert_eq!(of_kind(&lines, "result")[0]["result"], "end");
+    assert!(sandbox.project().join("one").exists() && sandbox.project().join("two").exists());
+    assert!(of_kind(&lines, "system/informational")[0]["content"].as_str().unwrap().contains("deferred"));
+}
+
+// [EXT-107] Changed settings are told once, however many agents notice.
+#[test]
+fn a_change_of_settings_is_told_once() {
+    let agents = || {
+        Reply::message(
+            (0..3)
+                .map(|n| {
+                    testkit::Block::tool_with_id(
+                        &format!("t{n}"),
+                        "Agent",
+                        &json!({"description": "d", "prompt": "p", "run_in_background": false}),
+                    )
+                })
+                .collect(),
+        )
+    };
+    let mut step = 0;
+    let server = ModelServer::with_handler(move |request| {
+        step += 1;
+        if step == 1 {
+            return agents();
+        }
+        if request.tool_results().is_empty() && request.last_user_text().contains('p') {
+            return Reply::tool("Read", json!({"file_path": "a.txt"}));
+        }
+        Reply::text("end")
+    });
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write("a.txt", "a");
+    let all = json!({"hooks": {
+        "ConfigChange": [{"hooks": [command("cat >> changes.jsonl; sleep 0.3")]}],
+        "SubagentStart": [{"hooks": [command("test -e .claude/settings.local.json || { mkdir -p .claude; echo '{\"cleanupPeriodDays\": 40}' > .claude/settings.local.json; }")]}],
+    }});
+    settings(&sandbox, &all);
+    stream(&sandbox, "go", &[]);
+    let changes = sandbox.read("changes.jsonl");
+    assert_eq!(changes.lines().count(), 1, "{changes}");
+}
+
+// [EXT-112] [EXT-206] Files that come with others are told with their reason; a written file brings its rules, unless that is
+// switched off.
+#[test]
+fn instructions_that_come_later_are_told() {
+    let run = |switch: Value| {
+        let server = ModelServer::script([
+            Reply::tool("Write", json!({"file_path": "sub/new.rs", "content": "x"})),
+            Reply::tool("Read", json!({"file_path": "sub/old.rs"})),
+            Reply::text("end"),
+        ]);
+        let sandbox = Sandbox::with_server(EXE, &server);
+        sandbox.write("sub/CLAUDE.md", "sub words\n");
+        sandbox.write("sub/old.rs", "y");
+        sandbox.write(".claude/rules/rust.md", "---\npaths: \"**/*.rs\"\n---\nrust words\n");
+        let mut all = on("InstructionsLoaded", "", &[command("cat >> \"$CLAUDE_PROJECT_DIR/loaded.jsonl\"")]);
+        all.as_object_mut().unwrap().extend(switch.as_object().unwrap().clone());
+        settings(&sandbox, &all);
+        stream(&sandbox, "go", &["--permission-mode", "acceptEdits"]);
+        let loaded: Vec<Value> =
+            sandbox.read("loaded.jsonl").lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        (server.request(1).all_text().contains("rust words"), server.request(2).all_text(), loaded)
+    };
+    let (early, _, loaded) = run(json!({}));
+    assert!(early);
+    let of = |name: &str| loaded.iter().find(|l| l["file_path"].as_str().unwrap().ends_with(name)).unwrap().clone();
+    let rule = of("rules/rust.md");
+    assert_eq!((&rule["load_reason"], &rule["globs"]), (&json!("path_glob_match"), &json!(["**/*.rs"])));
+    assert!(rule["trigger_file_path"].as_str().unwrap().ends_with("sub/new.rs"));
+    assert_eq!(of("sub/CLAUDE.md")["load_reason"], "nested_traversal");
+    let (early, late, _) = run(json!({"rulesOnWrite": false}));
+    assert!(!early && late.contains("rust words") && late.contains("sub words"));
+}

@@ -9,7 +9,7 @@ use crate::agents::recover::OwedResult;
 use crate::ask::Reply;
 use crate::hooks::Batched;
 use crate::session::Io;
-use prepare::{Pending, Prepared, prepare};
+use prepare::{Draft, Pending, Prepared};
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -47,6 +47,8 @@ pub(crate) struct Report {
     pub all_malformed: bool,
     /// A StructuredOutput call was refused by its schema.
     pub output_rejected: bool,
+    /// The only call, when a hook left it for a later run: it has no result.
+    pub deferred: Option<ToolUse>,
 }
 
 /// Runs `uses` to their ends. Stops early only when the transcript can no longer be written.
@@ -63,6 +65,10 @@ pub(crate) async fn run(mut uses: Vec<ToolUse>, io: &mut Io, turn: &Cancellation
         batch.deliver_ready(io, &mut report).await?;
         batch.start_ready(io).await;
         batch.deliver_ready(io, &mut report).await?;
+        if batch.is_deferred {
+            report.deferred = batch.uses.pop();
+            return Ok(report);
+        }
         if batch.running.is_empty() && batch.waiting.is_empty() {
             let done = |(used, result)| Batched { used, result };
             let all: Vec<Batched<'_>> =
@@ -146,6 +152,7 @@ struct Batch {
     turn: CancellationToken,
     /// Set when a failing command takes its later siblings with it.
     cancelled_by: Option<String>,
+    is_deferred: bool,
 }
 
 impl Batch {
@@ -162,27 +169,59 @@ impl Batch {
             limit: io.concurrency,
             turn: turn.clone(),
             cancelled_by: None,
+            is_deferred: false,
             uses,
         }
     }
 
-    /// Starts calls from the front for as long as the gate admits them.
+    /// Starts calls from the front for as long as the gate admits them. Those that may run together have their hooks run
+    /// together, and are then decided one by one.
     async fn start_ready(&mut self, io: &mut Io) {
-        while let Some(front) = self.waiting.front() {
-            let sharing = front.parsed.as_ref().map(|call| call.sharing()).ok();
-            if !self.admits(sharing) {
+        loop {
+            let group = self.next_group();
+            if group.is_empty() {
                 return;
             }
-            let Some(Waiting { index, parsed }) = self.waiting.pop_front() else { return };
-            let prepared = self.decide(index, parsed, io).await;
-            self.launch(index, prepared, io).await;
+            let mut drafts = Vec::new();
+            for Waiting { index, parsed } in group {
+                match self.draft(index, parsed, io).await {
+                    Ok(draft) => drafts.push((index, draft)),
+                    Err(outcome) => self.outcomes[index] = Some(outcome),
+                }
+            }
+            let asked: Vec<_> = drafts.iter().map(|(index, draft)| (&self.uses[*index], draft)).collect();
+            let rulings = prepare::consult(&asked, io).await;
+            for ((index, draft), ruling) in drafts.into_iter().zip(rulings) {
+                let prepared = prepare::decide(&self.uses[index], draft, ruling, io).await;
+                self.launch(index, prepared, io).await;
+            }
         }
+    }
+
+    /// The calls at the front that may begin now.
+    fn next_group(&mut self) -> Vec<Waiting> {
+        let mut group = Vec::new();
+        while let Some(front) = self.waiting.front() {
+            let sharing = front.parsed.as_ref().map(|call| call.sharing()).ok();
+            if !self.admits(sharing, group.len()) {
+                break;
+            }
+            group.extend(self.waiting.pop_front());
+            if sharing == Some(Sharing::Exclusive) {
+                break;
+            }
+        }
+        group
     }
 
     async fn launch(&mut self, index: usize, prepared: Prepared, io: &Io) {
         let (sharing, stage, task) = match prepared {
             Prepared::Settled(outcome) => {
                 self.outcomes[index] = Some(outcome);
+                return;
+            }
+            Prepared::Deferred => {
+                self.is_deferred = true;
                 return;
             }
             Prepared::Ready(call, cx) => {
@@ -199,30 +238,28 @@ impl Batch {
         self.active.push(Active { index, since: Instant::now(), sharing, task, stage });
     }
 
-    /// `None` is a call that failed to parse: it needs no slot, but keeps its place behind exclusive calls.
-    fn admits(&self, sharing: Option<Sharing>) -> bool {
+    /// `None` is a call that failed to parse: it needs no slot, but keeps its place behind exclusive calls. `begun` calls are
+    /// about to start besides those that run.
+    fn admits(&self, sharing: Option<Sharing>, begun: usize) -> bool {
         if self.active.iter().any(|r| r.sharing == Sharing::Exclusive) {
             return false;
         }
         match sharing {
             None => true,
-            Some(Sharing::Shared) => self.active.len() < self.limit,
-            Some(Sharing::Exclusive) => self.active.is_empty(),
+            Some(Sharing::Shared) => self.active.len() + begun < self.limit,
+            Some(Sharing::Exclusive) => self.active.is_empty() && begun == 0,
         }
     }
 
-    async fn decide(&mut self, index: usize, parsed: Result<Box<dyn Call>, Outcome>, io: &mut Io) -> Prepared {
+    async fn draft(&self, index: usize, parsed: Result<Box<dyn Call>, Outcome>, io: &mut Io) -> Result<Draft, Outcome> {
         if self.turn.is_cancelled() {
-            return Prepared::Settled(Outcome::failed("Not run: the user interrupted the turn."));
+            return Err(Outcome::failed("Not run: the user interrupted the turn."));
         }
         if let Some(sibling) = &self.cancelled_by {
             let text = format!("Not run: the command before it in the same message failed ({sibling}).");
-            return Prepared::Settled(Outcome::failed(text));
+            return Err(Outcome::failed(text));
         }
-        match parsed {
-            Err(outcome) => Prepared::Settled(outcome),
-            Ok(call) => prepare(&self.uses[index], call, io, self.turn.child_token()).await,
-        }
+        prepare::draft(&self.uses[index], parsed?, io, self.turn.child_token()).await
     }
 
     async fn settle(&mut self, done: Result<(tokio::task::Id, Step), JoinError>, io: &mut Io) {

@@ -16,6 +16,8 @@ pub(crate) enum Last {
     Failed(Failure),
     /// All calls of the last response have their results.
     CallsDone,
+    /// A hook left the only call for a later run.
+    Deferred,
     /// A pause before a retry is over.
     Waited,
     /// The history was summarised.
@@ -127,6 +129,10 @@ pub(crate) enum EndReason {
     HookStopped,
     /// A Stop hook said `continue: false`.
     StopHookPrevented,
+    /// A hook left a call for a later run.
+    ToolDeferred,
+    /// The tool of such a call is gone.
+    DeferredUnavailable,
 }
 
 pub(crate) fn decide(facts: &TurnFacts) -> Next {
@@ -144,6 +150,7 @@ pub(crate) fn decide(facts: &TurnFacts) -> Next {
         Last::Failed(_) if facts.interrupted => Next::End(EndReason::AbortedStreaming),
         Last::Failed(failure) => after_failure(failure, facts),
         Last::CallsDone => after_calls(facts),
+        Last::Deferred => Next::End(EndReason::ToolDeferred),
     }
 }
 
@@ -251,6 +258,8 @@ impl EndReason {
             Self::AbortedTools => "aborted_tools",
             Self::HookStopped => "hook_stopped",
             Self::StopHookPrevented => "stop_hook_prevented",
+            Self::ToolDeferred => "tool_deferred",
+            Self::DeferredUnavailable => "tool_deferred_unavailable",
         }
     }
 
@@ -263,7 +272,9 @@ impl EndReason {
             | Self::RapidRefill
             | Self::MaxOutputTokens
             | Self::HookStopped
-            | Self::StopHookPrevented => "success",
+            | Self::StopHookPrevented
+            | Self::ToolDeferred
+            | Self::DeferredUnavailable => "success",
             Self::MaxTurns => "error_max_turns",
             Self::Budget => "error_max_budget_usd",
             Self::StructuredRetries => "error_max_structured_output_retries",

@@ -10,7 +10,7 @@ mod session;
 mod watch;
 mod worktrees;
 
-pub(crate) use calls::{Batched, Ruling, Word};
+pub(crate) use calls::{Batched, Before, Ruling, Word};
 pub(crate) use declared::{Own, with_own};
 pub use declared::{Reduced, catalogue};
 pub(crate) use host::HostHooks;
@@ -71,6 +71,8 @@ pub(crate) struct Hooking {
     own: Own,
     spent: Spent,
     spawner: Weak<Spawner>,
+    /// What of the host is in force.
+    of_host: Arc<host::Declared>,
     /// How many background tasks had ended when settings were last looked at.
     ended_tasks: usize,
     pub env_files: Option<watch::EnvFiles>,
@@ -179,6 +181,7 @@ impl Hooking {
     pub(crate) fn new(parts: Parts) -> Self {
         let callers = Arc::new(parts.callers);
         let spent = Spent::default();
+        let of_host = callers.host.declared();
         let runner = Caller { shared: Arc::clone(&callers), spawner: Weak::clone(&parts.spawner) };
         Self {
             current: assemble(parts.catalogue, &parts.around, runner, &spent),
@@ -197,6 +200,7 @@ impl Hooking {
             watched: watch::Watched::new(parts.cwd),
             agent: None,
             own: parts.own,
+            of_host,
             spent,
             spawner: parts.spawner,
             ended_tasks: 0,
@@ -214,6 +218,7 @@ impl Hooking {
             told: self.told.clone(),
             env_files: self.env_files.clone(),
             own: self.own.clone(),
+            of_host: Arc::clone(&self.of_host),
             spent: self.spent.clone(),
         }
     }
@@ -229,6 +234,8 @@ impl Hooking {
 
     /// Other declarations are in force.
     pub(crate) fn renew(&mut self, watch: &Watch) {
+        self.of_host = self.callers.host.declared();
+        self.own.host = self.callers.host.layer();
         let (catalogue, limits) = declared::with_own(&watch.loaded, watch.reduced, &self.own);
         self.callers.set_limits(limits);
         self.current = assemble(catalogue, &self.around, self.runner(), &self.spent);
@@ -326,6 +333,7 @@ pub(crate) struct Seed {
     told: BTreeSet<String>,
     env_files: Option<watch::EnvFiles>,
     own: Own,
+    of_host: Arc<host::Declared>,
     spent: Spent,
 }
 
@@ -361,6 +369,7 @@ impl Seed {
             watched: watch::Watched::new(cwd),
             agent: Some(agent),
             own: self.own,
+            of_host: self.of_host,
             spent: self.spent,
             spawner: Arc::downgrade(spawner),
             ended_tasks: 0,
@@ -388,6 +397,23 @@ fn assemble(catalogue: hooks::Catalogue, around: &Surroundings, runner: Caller, 
 impl Io {
     /// Fires an event and settles what is the same for all of them: messages, broken hooks, hooks that run on.
     pub(crate) async fn fire<E: HookEvent>(&mut self, event: &E, scope: Scope<'_>) -> Merged {
+        self.renew_host_hooks();
+        if !self.hooks.listens(E::EVENT) {
+            return Merged::default();
+        }
+        let merged = self.raise(event, scope).await;
+        self.settle_hooks(merged).await
+    }
+
+    /// What the host registered counts from the next event on.
+    pub(crate) fn renew_host_hooks(&mut self) {
+        if !Arc::ptr_eq(&self.hooks.of_host, &self.hooks.callers.host.declared()) {
+            self.hooks.renew(&self.watch);
+        }
+    }
+
+    /// Fires an event; what it came to is still to be settled.
+    async fn raise<E: HookEvent>(&self, event: &E, scope: Scope<'_>) -> Merged {
         if !self.hooks.listens(E::EVENT) {
             return Merged::default();
         }
@@ -407,8 +433,7 @@ impl Io {
             cancel: scope.cancel,
             progress: &self.hooks.listener,
         };
-        let merged = Box::pin(hooks.fire(event, &occasion)).await;
-        self.settle_hooks(merged).await
+        Box::pin(hooks.fire(event, &occasion)).await
     }
 
     /// As an observer: nobody waits for it and nothing comes of it.

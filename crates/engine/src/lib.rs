@@ -10,6 +10,7 @@ mod compact;
 mod context;
 mod control;
 mod decide;
+mod deferred;
 mod desk;
 pub mod facts;
 mod grants;
@@ -38,5 +39,5 @@ mod wished;
 mod worktree;
 
 pub use command::{Command, Commands, Event, Events, Priority, Prompt};
-pub use open::open;
+pub use open::{awaits_call, open};
 pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking, WorktreeChoice};

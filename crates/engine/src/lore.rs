@@ -51,6 +51,8 @@ pub(crate) struct Fixed {
     pub shell_disabled: bool,
     /// Only the administrator's allow rules count.
     pub managed_rules_only: bool,
+    /// `rulesOnWrite`
+    pub rules_on_write: bool,
 }
 
 pub(crate) struct Lore {
@@ -240,10 +242,14 @@ impl Lore {
     }
 
     /// Files were read or changed: the instructions that hold for them.
-    pub(crate) async fn touch(&mut self, files: &[PathBuf]) -> Vec<MemoryFile> {
+    pub(crate) async fn touch(&mut self, files: &[Touched]) -> Vec<MemoryFile> {
         let mut brought = Vec::new();
         let mut new_skills = false;
-        for file in files {
+        for Touched { path: file, by } in files {
+            if *by == Contact::Write && !self.fixed.rules_on_write {
+                self.note_in_play(file);
+                continue;
+            }
             let found = self.lazy.touch(file);
             brought.extend(found.files);
             new_skills |= !found.skill_dirs.is_empty();
@@ -391,23 +397,42 @@ const TOUCHING: [(&str, &str); 5] = [
     ("NotebookEdit", "notebook_path"),
 ];
 
+/// What a call did with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contact {
+    Read,
+    Write,
+}
+
+/// A file that came into play.
+#[derive(Clone, Debug)]
+pub(crate) struct Touched {
+    path: PathBuf,
+    by: Contact,
+}
+
 /// The file each call names, if it works on one.
-pub(crate) fn touching(uses: &[ToolUse]) -> Vec<Option<String>> {
+pub(crate) fn touching(uses: &[ToolUse]) -> Vec<Option<(String, Contact)>> {
     let named = |used: &ToolUse| {
-        let (_, field) = TOUCHING.iter().find(|(tool, _)| *tool == wire::names::canonical(&used.name))?;
+        let (tool, field) = TOUCHING.iter().find(|(tool, _)| *tool == wire::names::canonical(&used.name))?;
         let input: BTreeMap<String, &RawValue> = serde_json::from_str(used.input.get()).ok()?;
-        serde_json::from_str(input.get(*field)?.get()).ok()
+        let by = if *tool == "Read" { Contact::Read } else { Contact::Write };
+        Some((serde_json::from_str(input.get(*field)?.get()).ok()?, by))
     };
     uses.iter().map(named).collect()
 }
 
 /// The files of the calls that succeeded.
-pub(crate) fn touched(named: Vec<Option<String>>, results: &[Arc<RawValue>], at: &Workspace) -> Vec<PathBuf> {
+pub(crate) fn touched(
+    named: Vec<Option<(String, Contact)>>,
+    results: &[Arc<RawValue>],
+    at: &Workspace,
+) -> Vec<Touched> {
     let failed = |result: &Arc<RawValue>| {
         serde_json::from_str::<Verdict>(result.get()).is_ok_and(|verdict| verdict.is_error == Some(true))
     };
     let done = named.into_iter().zip(results).filter(|(_, result)| !failed(result));
-    done.filter_map(|(named, _)| named).map(|path| at.absolute(&path)).collect()
+    done.filter_map(|(named, _)| named).map(|(path, by)| Touched { path: at.absolute(&path), by }).collect()
 }
 
 #[derive(serde::Deserialize)]

@@ -19,13 +19,14 @@ use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings}
 use crate::control::mcp::NoServers;
 use crate::control::reach::Reach;
 use crate::control::{Control, Front, ModeChoice};
+use crate::deferred;
 use crate::desk::Desk;
 use crate::grants::{Bypass, ModeOf};
 use crate::hooks::{self, EnvFiles, HookCallers, Hooking, HostHooks, Own, Parts as HookParts, Reduced};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
-use crate::options::{BYPASS_ROOT, Boot, Options, SettingSource, StartError, Thinking, is_sandboxed};
+use crate::options::{BYPASS_ROOT, Boot, Options, SessionChoice, SettingSource, StartError, Thinking, is_sandboxed};
 use crate::pressure::{Pressure, Wishes};
 use crate::reload::{Instructions, Watch};
 use crate::resume;
@@ -82,6 +83,18 @@ pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     }
     tokio::spawn(opening.serve(command_receiver, out));
     Ok((commands, events))
+}
+
+/// Whether the conversation that `boot` continues ends in a call that a hook left: there is something to do without a prompt.
+pub fn awaits_call(boot: &Boot) -> bool {
+    let Ok(cwd) = boot.cwd.canonicalize() else { return false };
+    let conversation = match boot.options.session {
+        SessionChoice::New { .. } => return false,
+        SessionChoice::Continue { .. } | SessionChoice::Resume { .. } => {
+            Conversation::choose(&boot.options, &Layout::new(&boot.env), &cwd)
+        }
+    };
+    conversation.is_ok_and(|chosen| !chosen.is_fork && chosen.loaded.as_ref().and_then(deferred::of).is_some())
 }
 
 /// What the model is told besides the conversation of this process.
@@ -241,12 +254,13 @@ impl Opening {
     fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: Out) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
         let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
-        let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &self.own_hooks());
-        let env_files = self.env_files(&catalogue);
-        self.has_worktrees = sys::git::root(&self.cwd).is_some() || !catalogue.of(EventName::WorktreeCreate).is_empty();
         let host = Host::new(out.stream, session_id.clone());
         let desk = Desk::new(host.clone(), self.host_flags().session_state);
         let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.asked.hooks.take().unwrap_or_default()));
+        let own_hooks = Own { host: host_hooks.layer(), ..self.own_hooks() };
+        let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &own_hooks);
+        let env_files = self.env_files(&catalogue);
+        self.has_worktrees = sys::git::root(&self.cwd).is_some() || !catalogue.of(EventName::WorktreeCreate).is_empty();
         self.adopt_trust();
         let watch = self.watch();
         let policy = Arc::new(watch.policy(self.mode));
@@ -254,6 +268,7 @@ impl Opening {
         let modes = ModeChoice { chosen, bypass: self.bypass() };
         let structured = self.structured()?;
         let owed = self.owed();
+        let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
         let restored = self.conversation.loaded.as_mut().map(resume::restore);
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
@@ -266,7 +281,7 @@ impl Opening {
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
         let side = Arc::new(Side::new(Arc::clone(&identity), self.small_model()));
-        let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits);
+        let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits, Arc::clone(&host_hooks));
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         let ledger = Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served());
         let kit = agent::kit(
@@ -293,7 +308,7 @@ impl Opening {
             side,
             mode: self.mode,
             state,
-            hooks: self.hooking(catalogue, callers, host.clone(), (env_files, &spawner)),
+            hooks: self.hooking(catalogue, (callers, own_hooks), host.clone(), (env_files, &spawner)),
             directories: self.workspace(&watch),
             chosen_mode,
             bypass: self.bypass(),
@@ -328,7 +343,8 @@ impl Opening {
         let is_new = self.conversation.loaded.is_none();
         let initial = self.agent.as_ref().filter(|_| is_new).and_then(|agent| agent.initial_prompt.clone());
         let conversation = self.conversation.start(self.options.name, self.mode);
-        let start = Start { setup, only_hooks, agent, owed, initial, place: self.placed.take(), ..conversation };
+        let start =
+            Start { setup, only_hooks, agent, owed, deferred, initial, place: self.placed.take(), ..conversation };
         let front = Front { replies: out.replies, desk, reach };
         let mut control = Control::new(commands, Some(front), modes);
         control.board.spares_agents = self.asked.per_task_stop_affordance == Some(true);
@@ -475,7 +491,7 @@ impl Opening {
     fn hooking(
         &self,
         catalogue: ::hooks::Catalogue,
-        callers: HookCallers,
+        (callers, own): (HookCallers, Own),
         host: Host,
         (env_files, spawner): (Option<EnvFiles>, &Arc<Spawner>),
     ) -> Hooking {
@@ -489,7 +505,7 @@ impl Opening {
         marks.extend(effort.map(|effort| ("CLAUDE_EFFORT", effort)));
         let around = Surroundings::new(&self.env, &self.cwd, config::environment::SECRET_VARIABLES, &marks);
         let all_events = self.options.hook_events;
-        let (cwd, own, spawner) = (self.cwd.clone(), self.own_hooks(), Arc::downgrade(spawner));
+        let (cwd, spawner) = (self.cwd.clone(), Arc::downgrade(spawner));
         Hooking::new(HookParts { catalogue, around, callers, host, all_events, env_files, cwd, own, spawner })
     }
 
@@ -499,7 +515,7 @@ impl Opening {
             let hooks = agent.hooks.as_ref()?.as_object()?.clone();
             Some(::hooks::Layer { origin: ::hooks::Origin::Agent { name: agent.name.clone() }, hooks })
         };
-        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), is_judge: false }
+        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), ..Own::default() }
     }
 
     fn default_effort(&self) -> Option<String> {

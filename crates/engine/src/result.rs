@@ -181,13 +181,14 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
         num_turns: u64::from(turn.facts.steps) + u64::from(reason == EndReason::MaxTurns),
         result,
         errors: (!is_success).then(|| vec![explain(&turn, reason)]),
-        stop_reason: turn.stop_reason,
+        stop_reason: if turn.deferred.is_some() { Some(reason.terminal().to_owned()) } else { turn.stop_reason },
         session_id: io.host.session_id.clone(),
         total_cost_usd: io.ledger.cost(),
         usage: io.ledger.turn_usage(),
         model_usage: io.ledger.models(),
         permission_denials: std::mem::take(&mut io.denials),
         structured_output: io.structured.as_ref().and_then(|s| s.take()),
+        deferred_tool_use: turn.deferred,
         terminal_reason: Some(reason.terminal()),
         startup_failure_reason: None,
         user_message_uuid: turn.prompt_uuid,
@@ -209,6 +210,7 @@ fn is_error(reason: EndReason) -> bool {
             | EndReason::AbortedTools
             | EndReason::HookStopped
             | EndReason::StopHookPrevented
+            | EndReason::ToolDeferred
     )
 }
 
@@ -226,6 +228,8 @@ fn explain(turn: &Turn, reason: EndReason) -> String {
         EndReason::Completed
         | EndReason::HookStopped
         | EndReason::StopHookPrevented
+        | EndReason::ToolDeferred
+        | EndReason::DeferredUnavailable
         | EndReason::ApiError
         | EndReason::PromptTooLong
         | EndReason::RapidRefill

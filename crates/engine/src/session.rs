@@ -72,6 +72,10 @@ pub(crate) struct Start {
     pub agent: Option<String>,
     /// What agents left for a conversation that is taken up again.
     pub owed: Owed,
+    /// A call that a hook left for this run.
+    pub deferred: Option<calls::ToolUse>,
+    /// The host already knows that the turn has begun.
+    pub is_announced: bool,
     /// What the agent the main thread runs as wants said before the first prompt.
     pub initial: Option<String>,
     /// The worktree the session is in, when the file does not say so yet.
@@ -253,7 +257,11 @@ impl Session {
 
     /// Accepts what opens a turn: records it, tells the host that the turn begins. A prompt that hooks refuse is not
     /// recorded; the text says why.
-    pub(crate) async fn open_turn(&mut self, opener: &Opener, token: &CancellationToken) -> Result<Opened, StoreError> {
+    pub(crate) async fn open_turn(
+        &mut self,
+        opener: Option<&Opener>,
+        token: &CancellationToken,
+    ) -> Result<Opened, StoreError> {
         self.set_state("running", LiveStatus::Busy).await;
         self.io.adopt_mode().await;
         self.adopt_wishes().await;
@@ -262,13 +270,14 @@ impl Session {
         self.io.lore.refresh().await;
         let mut plan = None;
         let mut texts = Vec::new();
+        let Some(opener) = opener else { return Ok(Opened::Accepted(None)) };
         match opener {
             Opener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.take_task(prompt).await?,
             Opener::Prompt(prompt) => {
                 match self.submit_hooks(&plain_text(&prompt.content), token).await {
                     PromptSays::GoOn(said) => texts = said,
                     PromptSays::Blocked(why) => {
-                        self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                        self.announce().await;
                         return self.refuse_prompt(why).await;
                     }
                 }
@@ -277,18 +286,18 @@ impl Session {
                     plan = slash::plan(&self.io.lore.skills(), &prompt.content);
                 }
                 let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
-                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                self.announce().await;
                 let written = recorded?;
                 if self.io.flags.replay_user_messages {
                     self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
                 }
             }
             Opener::Notice(text) => {
-                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                self.announce().await;
                 self.inject(text, PromptSource::Notice).await?;
             }
             Opener::Hook(beside) => {
-                self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+                self.announce().await;
                 self.place(vec![beside.clone()])?;
             }
         }
@@ -317,14 +326,18 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the host that a turn begins.
-    pub(crate) async fn announce(&self) {
+    /// Tells the host that a turn begins, once.
+    pub(crate) async fn announce(&mut self) {
+        if std::mem::take(&mut self.start.is_announced) {
+            return;
+        }
         self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
     }
 
     /// Notices changed settings, a moved shell and watched files, and tells the hooks that care.
     pub(crate) async fn look(&mut self, moment: Moment, token: &CancellationToken) {
         let Self { control, io, .. } = self;
+        io.renew_host_hooks();
         let look = async {
             io.refresh_settings(moment, token).await;
             io.look_around(token).await;

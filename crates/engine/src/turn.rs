@@ -6,6 +6,7 @@ use crate::calls::{self, Report, ToolUse};
 use crate::command::Prompt;
 use crate::compact::{self, Trigger};
 use crate::decide::{Answer, EndReason, Failure, Last, Next, Structured, TurnFacts, decide};
+use crate::deferred;
 use crate::hooks::{Moment, StopSays, StopState};
 use crate::lore;
 use crate::prompts;
@@ -16,7 +17,7 @@ use crate::step;
 use std::time::Instant;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
-use wire::sdk::{Origin, SystemBody};
+use wire::sdk::{DeferredToolUse, Origin, SystemBody};
 
 const MARKER_STREAM: &str = "[Request interrupted by user]";
 const MARKER_TOOLS: &str = "[Request interrupted by user for tool use]";
@@ -55,6 +56,8 @@ pub(crate) struct Turn {
     pub stop_continued: u32,
     /// They did so at least once.
     pub stop_active: bool,
+    /// A hook left this call for a later run.
+    pub deferred: Option<DeferredToolUse>,
 }
 
 #[derive(Clone, Debug)]
@@ -108,11 +111,12 @@ impl Turn {
             command_failed: false,
             stop_continued: 0,
             stop_active: false,
+            deferred: None,
         }
     }
 
     /// The transcript is gone: whatever was planned, the turn ends.
-    fn unrecorded(&mut self, error: &StoreError) {
+    pub(crate) fn unrecorded(&mut self, error: &StoreError) {
         self.error = Some(TurnError {
             text: format!("The session could not be saved, so the turn was stopped: {error}"),
             category: "unknown",
@@ -150,7 +154,14 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
     session.io.denials.clear();
     session.io.hooks.stop = None;
     let token = turn.token.clone();
-    let opened = match session.open_turn(&opener, &token).await {
+    let mut opener = Some(opener);
+    if let Some(used) = session.start.deferred.take() {
+        if let Some(reason) = deferred::take_up(session, &mut turn, used).await {
+            return finish(session, turn, reason).await;
+        }
+        opener = opener.filter(|opener| !deferred::is_empty(opener));
+    }
+    let opened = match session.open_turn(opener.as_ref(), &token).await {
         Ok(Opened::Accepted(plan)) => session.load_typed(plan, &token).await,
         Ok(Opened::Refused(why)) => {
             turn.text = why;
@@ -234,7 +245,7 @@ async fn compact(session: &mut Session, turn: &mut Turn, trigger: Trigger) {
     turn.facts.over_budget = session.is_over_budget();
 }
 
-async fn run_calls(session: &mut Session, turn: &mut Turn) {
+pub(crate) async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let uses = std::mem::take(&mut turn.calls);
     let token = turn.token.clone();
     let touching = lore::touching(&uses);
@@ -250,6 +261,9 @@ async fn run_calls(session: &mut Session, turn: &mut Turn) {
     };
     match control.during(phase).await {
         Some(Ok(report)) => {
+            if let Some(used) = report.deferred {
+                return deferred::leave(session, turn, used);
+            }
             let delivered = io.structured.as_ref().is_some_and(|s| s.is_delivered());
             turn.after_calls(&report, delivered);
             let touched = lore::touched(touching, &report.results, &io.workspace());
@@ -365,6 +379,8 @@ async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Re
         EndReason::Completed
         | EndReason::HookStopped
         | EndReason::StopHookPrevented
+        | EndReason::ToolDeferred
+        | EndReason::DeferredUnavailable
         | EndReason::MaxTurns
         | EndReason::Budget
         | EndReason::StructuredRetries

@@ -106,12 +106,15 @@ fn first_prompt(job: &Job) -> Result<Option<String>, String> {
     }
     match &job.input {
         Input::StreamJson { first } => Ok(first.clone().filter(|f| !f.trim().is_empty())),
-        Input::Text { argument } => {
-            prompt::gather(argument.as_deref(), complain).map(Some).map_err(|error| match &job.missing_prompt_hint {
+        Input::Text { argument } => match prompt::gather(argument.as_deref(), complain) {
+            Ok(text) => Ok(Some(text)),
+            // A call that was left for this run is enough to go on with.
+            Err(prompt::PromptError::Missing) if engine::awaits_call(&job.boot) => Ok(Some(String::new())),
+            Err(error) => Err(match &job.missing_prompt_hint {
                 Some(hint) if error == prompt::PromptError::Missing => format!("{error}. {hint}"),
                 Some(_) | None => error.to_string(),
-            })
-        }
+            }),
+        },
     }
 }
 

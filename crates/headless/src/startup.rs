@@ -42,6 +42,7 @@ fn failure(session_id: &str, message: &str, reason: Option<&'static str>) -> Tur
         model_usage: std::collections::BTreeMap::new(),
         permission_denials: Vec::new(),
         structured_output: None,
+        deferred_tool_use: None,
         terminal_reason: None,
         startup_failure_reason: reason,
         user_message_uuid: None,

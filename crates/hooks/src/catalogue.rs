@@ -36,7 +36,11 @@ impl Switches {
         if self.disabled_by_policy {
             return false;
         }
-        if self.managed_only && !managed && *origin != Origin::Host {
+        // A host that registers functions relies on them, whatever files say.
+        if *origin == Origin::Host {
+            return true;
+        }
+        if self.managed_only && !managed {
             return false;
         }
         !self.disabled || managed

@@ -155,6 +155,9 @@ pub struct TurnResult {
     pub permission_denials: Vec<PermissionDenial>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Box<RawValue>>,
+    /// The call that a hook left for a later run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deferred_tool_use: Option<DeferredToolUse>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal_reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,6 +173,13 @@ pub struct TurnResult {
     pub result_index: u64,
     pub fast_mode_state: &'static str,
     pub uuid: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct DeferredToolUse {
+    pub id: String,
+    pub name: String,
+    pub input: Box<RawValue>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -40,7 +40,9 @@ pub(super) fn judge(ended: &Ended, max_turns: Option<u32>) -> Verdict {
         Some(EndReason::Budget) => {
             good(with_note(text, "Budget limit reached: the agent was stopped before it was done."))
         }
-        Some(EndReason::HookStopped) => good(with_note(text, "A hook stopped the agent before it was done.")),
+        Some(EndReason::HookStopped | EndReason::ToolDeferred | EndReason::DeferredUnavailable) => {
+            good(with_note(text, "A hook stopped the agent before it was done."))
+        }
         Some(EndReason::AbortedStreaming | EndReason::AbortedTools) | None => Verdict {
             status: TaskStatus::Killed,
             report: with_note(text, "The agent was stopped before it was done."),

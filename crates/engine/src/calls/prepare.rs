@@ -5,7 +5,7 @@ use super::ToolUse;
 use crate::ask::{self, Asker, Matter, Reply, Then};
 use crate::cage::{self, Confinement, Made, Standing};
 use crate::command::Event;
-use crate::hooks::{Ruling, Word};
+use crate::hooks::{Before, Ruling, Word};
 use crate::session::Io;
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
@@ -22,6 +22,8 @@ use wire::sdk::{PermissionDenial, SystemBody};
 pub(super) enum Prepared {
     Ready(Box<dyn Call>, CallCx),
     Settled(Outcome),
+    /// A hook leaves it for a later run: there is no result.
+    Deferred,
     /// The host was asked; `answered` goes on with its reply.
     Asking(Box<Pending>, BoxFuture<'static, Reply>),
 }
@@ -49,21 +51,38 @@ fn read(used: &ToolUse, input: &RawValue, io: &Io) -> Result<Box<dyn Call>, Outc
     tool.parse(input).map_err(|e| Outcome::invalid(e.to_string()))
 }
 
-/// Decides; a refusal is told to the host before its result.
-pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, cancel: CancellationToken) -> Prepared {
+/// A call as it stands before anybody has said anything about it.
+pub(super) async fn draft(
+    used: &ToolUse,
+    call: Box<dyn Call>,
+    io: &mut Io,
+    cancel: CancellationToken,
+) -> Result<Draft, Outcome> {
     io.adopt_mode().await;
-    let mut draft = match Draft::new(used, call, used.input.clone(), cancel, io).await {
-        Ok(draft) => draft,
-        Err(outcome) => return Prepared::Settled(outcome),
-    };
-    let ruling = if io.hooks.listens(EventName::PreToolUse) {
-        let accesses = draft.call.access(&io.workspace());
-        io.before_call(used, accesses, &draft.cancel).await
-    } else {
-        Ruling::default()
-    };
-    if let Some(Word::Deny(message)) = &ruling.word {
-        return Prepared::Settled(refuse(used, by_hook(message), io).await);
+    Draft::new(used, call, used.input.clone(), cancel, io).await
+}
+
+/// What PreToolUse hooks say about each of `calls`, all asked at once.
+pub(super) async fn consult(calls: &[(&ToolUse, &Draft)], io: &mut Io) -> Vec<Ruling> {
+    if !io.hooks.listens(EventName::PreToolUse) {
+        return calls.iter().map(|_| Ruling::default()).collect();
+    }
+    let workspace = io.workspace();
+    let asked = calls.iter().map(|(used, draft)| Before {
+        used,
+        accesses: draft.call.access(&workspace),
+        cancel: &draft.cancel,
+    });
+    let asked = asked.collect();
+    io.before_calls(asked).await
+}
+
+/// Decides; a refusal is told to the host before its result.
+pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io: &mut Io) -> Prepared {
+    match &ruling.word {
+        Some(Word::Deny(message)) => return Prepared::Settled(refuse(used, by_hook(message), io).await),
+        Some(Word::Defer) => return Prepared::Deferred,
+        Some(Word::Allow | Word::Ask(_)) | None => {}
     }
     if draft.cancel.is_cancelled() {
         return Prepared::Settled(Outcome::failed("Not run: the user interrupted the turn."));
@@ -76,7 +95,7 @@ pub(super) async fn prepare(used: &ToolUse, call: Box<dyn Call>, io: &mut Io, ca
     }
     let (decision, facts) = match &ruling.word {
         Some(Word::Allow) => judge(used, &draft, Leave::Hook, io),
-        Some(Word::Ask(_) | Word::Deny(_)) | None => judge(used, &draft, Leave::None, io),
+        Some(Word::Ask(_) | Word::Deny(_) | Word::Defer) | None => judge(used, &draft, Leave::None, io),
     };
     match (decision, ruling.word) {
         // What a hook wants asked is asked, whatever else would have let it pass.
@@ -105,7 +124,7 @@ enum Leave {
 }
 
 /// A call that is not decided yet.
-struct Draft {
+pub(super) struct Draft {
     call: Box<dyn Call>,
     /// As the model sent it, or as the host changed it.
     input: Box<RawValue>,

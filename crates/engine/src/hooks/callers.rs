@@ -1,14 +1,19 @@
-//! Handlers that need more than a process: HTTP, the small model, and agents that look before they judge. MCP tool handlers
+//! Handlers that need more than a process: HTTP, the small model, agents that look before they judge, functions of the host. MCP tool handlers
 //! say that they cannot run yet; such an answer never blocks.
 
+use super::HostHooks;
 use crate::agents::{self, Spawner};
 use crate::side::Side;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hooks::http::{Limits, MAX_BODY};
 use hooks::{Ask, Http as HttpHook, Job, Kind, Ran, Runner};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::SystemTime;
 use sys::Env;
+use tokio::sync::OnceCell;
 use tools::SideRequest;
 use tools::contract::SidePurpose;
 
@@ -19,15 +24,30 @@ pub(crate) struct Callers {
     side: Arc<Side>,
     client: OnceLock<http::Http>,
     limits: Mutex<Limits>,
+    config_changes: Mutex<BTreeMap<Changed, Arc<OnceCell<bool>>>>,
+    pub(super) host: Arc<HostHooks>,
 }
 
+/// A settings file as it was found.
+pub(super) type Changed = (PathBuf, Option<(SystemTime, u64)>);
+
 impl Callers {
-    pub(crate) fn new(env: Env, side: Arc<Side>, limits: Limits) -> Self {
-        Self { env, side, client: OnceLock::new(), limits: Mutex::new(limits) }
+    pub(crate) fn new(env: Env, side: Arc<Side>, limits: Limits, host: Arc<HostHooks>) -> Self {
+        let (client, limits) = (OnceLock::new(), Mutex::new(limits));
+        Self { env, side, client, limits, config_changes: Mutex::default(), host }
     }
 
     pub(super) fn set_limits(&self, limits: Limits) {
         *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+
+    /// Where the word about a change is kept, which is asked for once, whoever of the session notices it first.
+    pub(super) fn word_about(&self, path: &Path) -> Arc<OnceCell<bool>> {
+        let stamp = std::fs::metadata(path).ok().and_then(|meta| Some((meta.modified().ok()?, meta.len())));
+        let mut all = self.config_changes.lock().unwrap_or_else(PoisonError::into_inner);
+        // Earlier states of the file are over.
+        all.retain(|(known, at), _| known != path || *at == stamp);
+        Arc::clone(all.entry((path.to_path_buf(), stamp)).or_default())
     }
 
     async fn http(&self, hook: &HttpHook, job: &Job) -> Ran {
@@ -112,7 +132,8 @@ impl Runner for Caller {
                 Kind::Http(hook) => self.shared.http(hook, &job).await,
                 Kind::Prompt(ask) => self.shared.prompt(ask, &job).await,
                 Kind::Agent(ask) => self.agent(ask, &job).await,
-                Kind::McpTool(_) | Kind::Callback { .. } | Kind::Command(_) => {
+                Kind::Callback { id } => self.shared.host.run(id, &job).await,
+                Kind::McpTool(_) | Kind::Command(_) => {
                     failed(format!("{} handlers are not available yet", entry.handler.kind.name()))
                 }
             }

@@ -4,7 +4,8 @@
 use super::{Beside, BesideKind, Scope, ToolScope};
 use crate::calls::ToolUse;
 use crate::session::Io;
-use hooks::{Merged, Permission, RequestDecision};
+use futures_util::future::join_all;
+use hooks::{Merged, Permission, RequestDecision, Verdict};
 use permission::{Access, Place, Policy, Request};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -15,6 +16,7 @@ use wire::block::Content;
 use wire::hooks::{
     BatchCall, BatchPlace, EventName, PermissionRequest, PostToolBatch, PostToolUse, PostToolUseFailure, PreToolUse,
 };
+use wire::sdk::SystemBody;
 
 /// Longest error text a hook is given.
 const ERROR_LIMIT: usize = 10_000;
@@ -31,6 +33,15 @@ pub(crate) enum Word {
     Allow,
     Ask(String),
     Deny(String),
+    /// A later run decides.
+    Defer,
+}
+
+/// A call that hooks are asked about before it is decided.
+pub(crate) struct Before<'a> {
+    pub used: &'a ToolUse,
+    pub accesses: Vec<Access>,
+    pub cancel: &'a CancellationToken,
 }
 
 /// One call of a finished batch.
@@ -48,35 +59,47 @@ struct Seen {
 }
 
 impl Io {
-    /// PreToolUse. `place` says which call of its message this is.
-    pub(crate) async fn before_call(
-        &mut self,
-        used: &ToolUse,
-        accesses: Vec<Access>,
-        cancel: &CancellationToken,
-    ) -> Ruling {
-        if !self.hooks.listens(EventName::PreToolUse) {
-            return Ruling::default();
+    /// PreToolUse, for calls that may run together.
+    pub(crate) async fn before_calls(&mut self, calls: Vec<Before<'_>>) -> Vec<Ruling> {
+        self.renew_host_hooks();
+        let fired = {
+            let io = &*self;
+            join_all(calls.iter().map(|call| io.raise_before(call))).await
+        };
+        let mut rulings = Vec::new();
+        for (call, merged) in calls.iter().zip(fired) {
+            let merged = self.settle_hooks(merged).await;
+            rulings.push(self.rule(call.used, merged).await);
         }
-        let seen = self.seen(used, &used.input, accesses);
+        rulings
+    }
+
+    async fn raise_before(&self, call: &Before<'_>) -> Merged {
+        let used = call.used;
+        let seen = self.seen(used, &used.input, call.accesses.clone());
         let event = PreToolUse {
             tool_name: seen.name.clone(),
             tool_input: seen.raw.clone(),
             tool_use_id: used.id.clone(),
             batch: (used.batch.0 > 1).then_some(BatchPlace { size: used.batch.0, index: used.batch.1 }),
         };
-        let merged = self.fire_for(&event, used, &seen, cancel).await;
-        self.keep_contexts(&merged, EventName::PreToolUse, &used.id);
-        let word = merged.verdict.as_ref().map(|verdict| {
-            let reason = verdict.reason.clone().unwrap_or_else(|| "no reason given".into());
-            match verdict.permission {
-                Permission::Deny => Word::Deny(format!("{} hook denied this call: {reason}", verdict.hook)),
-                // Nobody can take the call up later, so somebody must say yes now.
-                Permission::Defer => Word::Ask(format!("{} deferred by a hook", verdict.tag)),
-                Permission::Ask => Word::Ask(format!("{} {reason}", verdict.tag)),
-                Permission::Allow => Word::Allow,
+        self.raise_for(&event, used, &seen, call.cancel).await
+    }
+
+    async fn rule(&mut self, used: &ToolUse, merged: Merged) -> Ruling {
+        let mut word = merged.verdict.as_ref().map(word_of);
+        if word == Some(Word::Defer) {
+            if used.batch.0 == 1 && self.hooks.agent().is_none() {
+                return Ruling { word, input: None };
             }
-        });
+            let content =
+                "A hook deferred a call that is not the only one of its message, or is an agent's: such a call \
+                           cannot be taken up later, so it is decided now."
+                    .to_owned();
+            self.host.system(SystemBody::Informational { content, level: "warning" }).await;
+            word = None;
+        }
+        self.keep_contexts(&merged, EventName::PreToolUse, &used.id);
         let input = merged.updated_input.as_ref().and_then(|input| wire::raw::to_raw(input).ok());
         if let Some(input) = &input {
             self.hooks.rewritten.insert(used.id.clone(), input.clone());
@@ -178,6 +201,18 @@ impl Io {
         seen: &Seen,
         cancel: &CancellationToken,
     ) -> Merged {
+        self.renew_host_hooks();
+        let merged = self.raise_for(event, used, seen, cancel).await;
+        self.settle_hooks(merged).await
+    }
+
+    async fn raise_for<E: wire::hooks::HookEvent>(
+        &self,
+        event: &E,
+        used: &ToolUse,
+        seen: &Seen,
+        cancel: &CancellationToken,
+    ) -> Merged {
         let (policy, workspace) = (Arc::clone(&self.policy), self.workspace());
         let place = Place {
             cwd: workspace.project.clone(),
@@ -191,7 +226,7 @@ impl Io {
             Policy::concerns(rule, &request, &facts, (&place, &sys::real::path))
         };
         let tool = ToolScope { id: &used.id, input: &seen.value, condition: &condition };
-        self.fire(event, Scope { cancel, tool: Some(tool), limit: None }).await
+        self.raise(event, Scope { cancel, tool: Some(tool), limit: None }).await
     }
 
     /// Paths are absolute, whatever the model wrote.
@@ -228,6 +263,16 @@ impl Io {
             tool_use_id: tool_use_id.map(str::to_owned),
             text: block.message.clone(),
         }));
+    }
+}
+
+fn word_of(verdict: &Verdict) -> Word {
+    let reason = verdict.reason.clone().unwrap_or_else(|| "no reason given".into());
+    match verdict.permission {
+        Permission::Deny => Word::Deny(format!("{} hook denied this call: {reason}", verdict.hook)),
+        Permission::Defer => Word::Defer,
+        Permission::Ask => Word::Ask(format!("{} {reason}", verdict.tag)),
+        Permission::Allow => Word::Allow,
     }
 }
 

@@ -28,6 +28,8 @@ pub fn catalogue(loaded: &Loaded, reduced: Reduced) -> (Catalogue, Limits) {
 pub(crate) struct Own {
     /// Of the definition it runs as, and of the skills that were invoked.
     pub layers: Vec<Layer>,
+    /// Functions of the host.
+    pub host: Option<Layer>,
     /// It is one that hooks asked: handlers that ask models are left out.
     pub is_judge: bool,
 }
@@ -50,11 +52,9 @@ pub(crate) fn with_own(loaded: &Loaded, reduced: Reduced, own: &Own) -> (Catalog
         urls: loaded.settings.allowed_http_hook_urls.clone(),
         variables: loaded.settings.http_hook_allowed_env_vars.clone(),
     };
-    if reduced == Reduced::Bare {
-        return (Catalogue::default(), limits);
-    }
-    let layers: Vec<Layer> =
-        ORDER.iter().flat_map(|source| of_source(loaded, *source)).chain(own.layers.iter().cloned()).collect();
+    let written = ORDER.iter().flat_map(|source| of_source(loaded, *source)).chain(own.layers.iter().cloned());
+    // Nobody but the host itself brings its functions: `--bare` leaves them.
+    let layers: Vec<Layer> = written.filter(|_| reduced != Reduced::Bare).chain(own.host.clone()).collect();
     let switches = Switches {
         disabled: disabled(loaded),
         disabled_by_policy: says_disabled(loaded, |source| source == Source::Managed) == Some(true),

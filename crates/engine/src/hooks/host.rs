@@ -1,21 +1,35 @@
 //! Hooks that the host itself runs: what it registered with `initialize`, and the way to it. Registering again replaces what
-//! was there.
+//! was there, in every thread of the session; whoever still waits for an answer of the old ones is told to try again.
 
-use crate::desk::Desk;
+use crate::desk::{Desk, Matter, Unanswered};
+use hooks::{Job, Layer, Origin, Ran};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use wire::control::HookMatcher;
+use tokio_util::sync::CancellationToken;
+use wire::control::{HookMatcher, OnFailure};
+use wire::hooks::EventName;
 
 /// Matchers by event name, as the host sent them.
 pub(crate) type Declared = BTreeMap<String, Vec<HookMatcher>>;
 
 /// Shared by the main thread and its agents.
-#[allow(dead_code, reason = "read by the runner of host hooks")]
 #[derive(Debug)]
 pub(crate) struct HostHooks {
     /// Asks the host to run one (`hook_callback`).
-    pub desk: Desk,
+    desk: Desk,
     declared: Mutex<Arc<Declared>>,
+}
+
+#[derive(Serialize)]
+struct HookCallback<'a> {
+    subtype: &'static str,
+    callback_id: &'a str,
+    input: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_use_id: Option<&'a str>,
 }
 
 impl HostHooks {
@@ -24,12 +38,51 @@ impl HostHooks {
     }
 
     /// What is registered now.
-    #[allow(dead_code, reason = "read by the runner of host hooks")]
-    pub(crate) fn declared(&self) -> Arc<Declared> {
+    pub(super) fn declared(&self) -> Arc<Declared> {
         Arc::clone(&self.declared.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn replace(&self, declared: Declared) {
         *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(declared);
     }
+
+    /// The same, as other declarations are written. `None` when there is nothing.
+    pub(crate) fn layer(&self) -> Option<Layer> {
+        let declared = self.declared();
+        let known = declared.iter().filter(|(event, _)| EventName::parse(event).is_some());
+        let groups = |groups: &Vec<HookMatcher>| Value::Array(groups.iter().map(group).collect());
+        let hooks: Map<String, Value> = known.map(|(event, all)| (event.clone(), groups(all))).collect();
+        (!hooks.is_empty()).then_some(Layer { origin: Origin::Host, hooks })
+    }
+
+    /// Has the host run one of its functions. Dropping the future withdraws the question.
+    pub(super) async fn run(&self, callback_id: &str, job: &Job) -> Ran {
+        let Ok(input) = RawValue::from_string(job.payload.to_string()) else {
+            return Ran::Failed { why: "the event could not be written".into() };
+        };
+        let tool_use_id = job.tool_use_id.as_deref();
+        let request = HookCallback { subtype: "hook_callback", callback_id, input, tool_use_id };
+        let before = self.declared();
+        match self.desk.ask(Matter::Program, request, CancellationToken::new()).await {
+            Ok(output) => Ran::Replied { body: output.get().to_owned() },
+            Err(Unanswered::Withdrawn) => Ran::Cancelled,
+            // Nobody is left to hear of the end.
+            Err(Unanswered::Closed) if job.entry.event == EventName::SessionEnd => Ran::Cancelled,
+            Err(_) if !Arc::ptr_eq(&before, &self.declared()) => Ran::Superseded,
+            Err(why) => Ran::Failed { why: why.to_string() },
+        }
+    }
+}
+
+fn group(matcher: &HookMatcher) -> Value {
+    let on_failure = matcher.on_failure.map(|what| match what {
+        OnFailure::Continue => "continue",
+        OnFailure::Block => "block",
+    });
+    json!({
+        "matcher": matcher.matcher,
+        "hookCallbackIds": matcher.hook_callback_ids,
+        "timeout": matcher.timeout.filter(|seconds| *seconds > 0.0),
+        "onFailure": on_failure,
+    })
 }

@@ -334,6 +334,22 @@ impl Io {
         contexts(&merged, EventName::SubagentStart)
     }
 
+    /// InstructionsLoaded, for a file that others brought in.
+    pub(crate) fn tell_instruction(&mut self, file: &config::MemoryFile) {
+        if file.is_agents_md || !self.hooks.listens(EventName::InstructionsLoaded) {
+            return;
+        }
+        let shown = |path: &std::path::PathBuf| path.display().to_string();
+        self.observe(InstructionsLoaded {
+            file_path: shown(&file.path),
+            memory_type: file.scope.hook_name().to_owned(),
+            load_reason: file.reason.hook_name().to_owned(),
+            globs: Some(file.globs.clone()).filter(|globs| !globs.is_empty()),
+            trigger_file_path: file.trigger.as_ref().map(shown),
+            parent_file_path: file.imported_by.as_ref().map(shown),
+        });
+    }
+
     fn end_limit(&self) -> Duration {
         if let Some(given) = self.env.number("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS") {
             return Duration::from_millis(given);
@@ -405,9 +421,17 @@ impl Io {
             Source::Local => "local_settings",
             Source::CommandLine | Source::Flag | Source::Session => return false,
         };
+        if !self.hooks.listens(EventName::ConfigChange) {
+            return false;
+        }
         let event = ConfigChange { source: name.to_owned(), file_path: Some(path.display().to_string()) };
-        let merged = self.fire(&event, Scope::new(cancel)).await;
-        source != Source::Managed && merged.blocked().is_some()
+        let word = self.hooks.callers.word_about(path);
+        *word
+            .get_or_init(|| async {
+                let merged = self.fire(&event, Scope::new(cancel)).await;
+                source != Source::Managed && merged.blocked().is_some()
+            })
+            .await
     }
 }
 

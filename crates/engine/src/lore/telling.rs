@@ -1,11 +1,11 @@
 //! How what was taught enters the conversation: as lines of the transcript and messages to the model, in one order, so that a
 //! resumed request has the same bytes.
 
+use super::Touched;
 use super::invoke::Invocation;
 use super::slash::{self, Plan};
 use crate::scribe::PromptSource;
 use crate::session::{Attachment, Session, synthetic, user_message};
-use std::path::PathBuf;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
 use wire::sdk::Message;
@@ -83,10 +83,11 @@ impl Session {
     }
 
     /// After calls: the skills they loaded, and the instructions that hold for the files they touched.
-    pub(crate) async fn after_calls(&mut self, touched: &[PathBuf]) -> Result<(), StoreError> {
+    pub(crate) async fn after_calls(&mut self, touched: &[Touched]) -> Result<(), StoreError> {
         let loaded = self.io.lore.take_loaded();
         self.take_up(loaded).await?;
         for file in self.io.lore.touch(touched).await {
+            self.io.tell_instruction(&file);
             if let Some(attachment) = Attachment::nested_memory(&file) {
                 self.attach(attachment)?;
             }

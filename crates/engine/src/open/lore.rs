@@ -39,6 +39,7 @@ impl Opening {
                 budget: lore::budget(&self.env, settings, window),
                 shell_disabled: settings.disable_skill_shell_execution == Some(true),
                 managed_rules_only: self.loaded.managed_rules_only,
+                rules_on_write: settings.rules_on_write != Some(false),
             },
             roots: self.has_skills().then_some(roots),
             overrides: settings.skill_overrides.clone(),

@@ -140,6 +140,8 @@ keys! {
         "claudeMd" claude_md: Option<String> => managed;
         /// Globs on absolute paths of instruction files to leave out.
         "claudeMdExcludes" claude_md_excludes: Vec<String>;
+        /// A file that is written brings its rules and instructions into play, as one that is read does.
+        "rulesOnWrite" rules_on_write: Option<bool>;
         /// Environment variables for the session and its children.
         "env" env: BTreeMap<String, String>;
         /// Save files before they are edited.

@@ -1,0 +1,102 @@
+//! Calls that a hook left for a later run. The call stays open in the transcript, marked; whoever takes the conversation up
+//! again has the hooks asked about the same call before anything else happens. It may be left again, as often as hooks like.
+
+use crate::calls::ToolUse;
+use crate::decide::{EndReason, Last};
+use crate::session::Session;
+use crate::turn::{self, Opener, Turn};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use store::Loaded;
+use store::registry::Status as LiveStatus;
+use store::resume::EntryKind;
+use wire::sdk::DeferredToolUse;
+
+/// The attachment that marks a call that was left.
+const KIND: &str = "x_deferred_tool_use";
+
+/// The turn ends here; the next one takes the call up.
+pub(crate) fn leave(session: &mut Session, turn: &mut Turn, used: ToolUse) {
+    let call = told(&used);
+    let line = serde_json::json!({"type": KIND, "toolUseId": call.id, "toolName": call.name, "toolInput": call.input});
+    let written = wire::raw::to_raw(&line).map(|line| session.io.scribe.attachment(line));
+    turn.facts.last = Last::Deferred;
+    if let Ok(Err(error)) = written {
+        turn.unrecorded(&error);
+    }
+    turn.deferred = Some(call);
+    session.start.deferred = Some(used);
+}
+
+/// Asks the hooks again, and runs the call when they let it. The reason to end, when it does not come to that.
+pub(crate) async fn take_up(session: &mut Session, turn: &mut Turn, used: ToolUse) -> Option<EndReason> {
+    session.set_state("running", LiveStatus::Busy).await;
+    session.announce().await;
+    session.start.is_announced = true;
+    if session.io.registry.find(&used.name).is_none() {
+        turn.deferred = Some(told(&used));
+        turn.text = format!("The tool {} of the call that was left is not there any more.", used.name);
+        session.start.deferred = Some(used);
+        return Some(EndReason::DeferredUnavailable);
+    }
+    turn.calls = vec![used];
+    turn::run_calls(session, turn).await;
+    match turn.facts.last {
+        Last::Deferred => Some(EndReason::ToolDeferred),
+        Last::Failed(_) => Some(EndReason::Unrecorded),
+        _ => {
+            turn.facts.last = Last::Prompt;
+            None
+        }
+    }
+}
+
+/// Nothing was said beside taking the call up.
+pub(crate) fn is_empty(opener: &Opener) -> bool {
+    matches!(opener, Opener::Prompt(prompt) if prompt.content.get() == "\"\"")
+}
+
+fn told(used: &ToolUse) -> DeferredToolUse {
+    DeferredToolUse { id: used.id.clone(), name: used.name.clone(), input: used.input.clone() }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Mark {
+    #[serde(rename = "type")]
+    kind: String,
+    tool_use_id: String,
+    tool_name: String,
+    tool_input: Box<RawValue>,
+}
+
+/// The call that the conversation ends with, when a hook left it.
+pub(crate) fn of(loaded: &Loaded) -> Option<ToolUse> {
+    let mut assistant = None;
+    let mut left: Option<ToolUse> = None;
+    for entry in &loaded.entries {
+        match entry.kind {
+            EntryKind::Assistant => assistant = Some(entry.uuid.to_string()),
+            EntryKind::User => left = None,
+            EntryKind::Attachment => {
+                let mark = entry.body.as_deref().and_then(|body| serde_json::from_str::<Mark>(body).ok());
+                if let (Some(mark), Some(assistant)) = (mark.filter(|mark| mark.kind == KIND), &assistant) {
+                    left = Some(use_of(mark, assistant.clone()));
+                }
+            }
+            EntryKind::System => {}
+        }
+    }
+    left
+}
+
+fn use_of(mark: Mark, assistant_uuid: String) -> ToolUse {
+    ToolUse {
+        id: mark.tool_use_id,
+        name: mark.tool_name,
+        input: mark.tool_input,
+        assistant_uuid,
+        malformed: None,
+        batch: (1, 0),
+    }
+}
