@@ -3,7 +3,9 @@
 
 use super::stay::Right;
 use super::{Holder, Maker, Name, Order, Remote, Stay, Worktree, WorktreeHooks};
-use crate::hooks::{self, HookCallers, Reduced};
+use crate::desk::Desk;
+use crate::hooks::{self, HookCallers, HostHooks, Reduced};
+use crate::host::Host;
 use crate::options::{Boot, StartError, WorktreeChoice};
 use crate::side::Side;
 use ::hooks::{Hooks, Silent, Surroundings};
@@ -58,7 +60,10 @@ fn hooks_before(boot: &Boot, cwd: &Path, loaded: &Loaded) -> WorktreeHooks {
     let around = Surroundings::new(&loaded.env, cwd, config::environment::SECRET_VARIABLES, &marks);
     let identity = Arc::new(Identity::new("", &boot.options.entrypoint, &loaded.env));
     let side = Arc::new(Side::new(identity, String::new()));
-    let runner = hooks::runner_before(HookCallers::new(loaded.env.clone(), side, limits));
+    // Nobody is at the other end yet.
+    let nobody = Host::new(tokio::sync::mpsc::channel(1).0, String::new());
+    let functions = Arc::new(HostHooks::new(Desk::new(nobody, None), Default::default()));
+    let runner = hooks::runner_before(HookCallers::new(loaded.env.clone(), side, limits, functions));
     let program = sys::process::own_binary().unwrap_or_default();
     let base = Base { cwd: cwd.display().to_string(), transcript_path: String::new(), ..Base::default() };
     WorktreeHooks {
