@@ -12,6 +12,7 @@ use ::hooks::{Hooks, Silent, Surroundings};
 use config::{Loaded, Project, Selection};
 use model::Identity;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use sys::Env;
@@ -62,7 +63,7 @@ fn hooks_before(boot: &Boot, cwd: &Path, loaded: &Loaded) -> WorktreeHooks {
     let side = Arc::new(Side::new(identity, String::new()));
     // Nobody is at the other end yet.
     let nobody = Host::new(tokio::sync::mpsc::channel(1).0, String::new());
-    let functions = Arc::new(HostHooks::new(Desk::new(nobody, None), Default::default()));
+    let functions = Arc::new(HostHooks::new(Desk::new(nobody, None), BTreeMap::default()));
     let runner = hooks::runner_before(HookCallers::new(loaded.env.clone(), side, limits, functions));
     let program = sys::process::own_binary().unwrap_or_default();
     let base = Base { cwd: cwd.display().to_string(), transcript_path: String::new(), ..Base::default() };
