@@ -5,6 +5,7 @@ mod agents;
 mod corpus;
 mod crowd;
 mod extensions;
+mod hooks;
 mod permission;
 mod place;
 mod reply;
@@ -29,7 +30,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, turns, stream, output, resume, crowd, agents, search, permission.";
+start, extensions, turns, hooks, stream, output, resume, crowd, agents, search, permission.";
 
 struct Options {
     quick: bool,
@@ -48,10 +49,11 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 11] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("turns", turns::rows),
+    ("hooks", hooks::rows),
     ("stream", turns::stream),
     ("output", turns::output),
     ("resume", resume::rows),

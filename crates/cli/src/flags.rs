@@ -169,6 +169,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("setting-sources", One, "list", Config, "Comma list of user, project, local", Check(setting_sources)),
     row("trust-workspace", Switch, "", Config, "Trust this folder for this run only", Set(|a, _| a.options.trust = TrustChoice::Granted)),
     row("refuse-untrusted-code", Switch, "", Config, "Run nothing an untrusted folder brings along", Set(|a, _| a.options.trust = TrustChoice::StoredOrRefuse)),
+    row("allow-external-imports", Switch, "", Config, "Instruction files may import from outside the project", Set(|a, _| a.options.external_imports = true)),
     row("disable-slash-commands", Switch, "", Config, "Without skills and commands", Set(|a, _| a.options.disable_slash_commands = true)),
     row("bare", Switch, "", Config, "Minimal: no instructions files, three tools", Set(|a, _| a.options.bare = true)),
     row("safe-mode", Switch, "", Config, "Without any customisation", Set(|a, _| a.options.safe_mode = true)),

@@ -135,6 +135,7 @@ impl Situation {
             home: self.workspace.home.clone(),
             readable: Vec::new(),
             plan_file: None,
+            notes: Vec::new(),
             remotes: None,
         }
     }

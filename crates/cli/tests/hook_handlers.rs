@@ -328,3 +328,54 @@ fn instructions_that_come_later_are_told() {
     let (early, late, _) = run(json!({"rulesOnWrite": false}));
     assert!(!early && late.contains("rust words") && late.contains("sub words"));
 }
+
+// [EXT-108] A named file that somebody else changes is told while the session is idle.
+#[test]
+fn a_watched_file_is_told_at_once() {
+    let server = ModelServer::script([Reply::text("one")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write(".env", "a");
+    settings(&sandbox, &on("FileChanged", ".env", &[command("cat >> changed.jsonl")]));
+    let mut run = host(&sandbox, &["--include-hook-events"]).spawn();
+    run.send_user("first");
+    run.wait_for("result");
+    sandbox.write(".env", "other words");
+    loop {
+        let line: Value = serde_json::from_str(&run.next_line().unwrap()).unwrap();
+        if line["subtype"] == "hook_response" && line["hook_event"] == "FileChanged" {
+            break;
+        }
+    }
+    run.close_stdin();
+    run.finish();
+    let changed: Value = serde_json::from_str(&sandbox.read("changed.jsonl")).unwrap();
+    assert_eq!((&changed["event"], &changed["hook_event_name"]), (&json!("change"), &json!("FileChanged")));
+}
+
+// [EXT-105] [SDK-120] Hooks hear of tasks with id and subject, and may take a change back.
+#[test]
+fn hooks_have_a_say_in_the_task_list() {
+    let server = ModelServer::script([
+        Reply::tool("TaskCreate", json!({"subject": "forbidden", "description": "d"})),
+        Reply::tool("TaskCreate", json!({"subject": "fine", "description": "d"})),
+        Reply::tool("TaskUpdate", json!({"taskId": "2", "status": "completed"})),
+        Reply::tool("TaskList", json!({})),
+        Reply::text("end"),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let guard = "d=$(cat); echo \"$d\" >> heard.jsonl; case \"$d\" in *forbidden*|*TaskCompleted*) echo 'not so' >&2; exit 2;; esac";
+    let mut all = on("TaskCreated", "", &[command(guard)]);
+    all["hooks"]["TaskCompleted"] = json!([{"hooks": [command(guard)]}]);
+    settings(&sandbox, &all);
+    let tools = ["--tools", "TaskCreate,TaskUpdate,TaskList,TaskGet"];
+    let lines = stream(&sandbox, "go", &tools);
+    assert_eq!(of_kind(&lines, "result")[0]["result"], "end");
+    let heard: Vec<Value> = sandbox.read("heard.jsonl").lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(heard.len(), 3);
+    assert_eq!((&heard[1]["task_id"], &heard[1]["task_subject"]), (&json!("2"), &json!("fine")));
+    let result = |n: usize| server.request(n).tool_results().last().unwrap().clone();
+    assert!(result(1)["is_error"] == true && result(1)["content"].as_str().unwrap().contains("not so"));
+    assert_eq!(result(3)["is_error"], true);
+    let list = result(4)["content"].as_str().unwrap().to_owned();
+    assert!(!list.contains("forbidden") && list.contains("fine") && list.contains("pending"), "{list}");
+}

@@ -8,7 +8,7 @@ pub(crate) mod collect;
 pub(crate) mod markdown;
 
 pub use agents_md::InstructionFiles;
-pub use auto::auto_directory;
+pub use auto::{MAX_BYTES, MAX_LINES, auto_directory};
 
 use crate::frontmatter::Finding;
 use crate::nested::Lazy;
@@ -120,7 +120,7 @@ pub fn load(query: &Query<'_>) -> Memory {
     if selection.bare || selection.safe_mode || env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS") {
         return Memory::default();
     }
-    let mut collector = Collector::new(env, loaded);
+    let mut collector = Collector::new(env, loaded, selection);
     if let Some(text) = &loaded.settings.claude_md {
         collector.add_text(managed_path(selection, "managed-settings.json"), MemoryScope::Managed, text);
     }

@@ -26,6 +26,8 @@ pub struct Selection {
     /// Where the administrator's files are; `None` = the platform's place.
     pub managed_dir: Option<PathBuf>,
     pub trust: TrustChoice,
+    /// `--allow-external-imports`
+    pub external_imports: bool,
 }
 
 /// What the command line says about trust.

@@ -295,6 +295,8 @@ impl Batch {
     async fn deliver_ready(&mut self, io: &mut Io, report: &mut Report) -> Result<(), StoreError> {
         while let Some(mut outcome) = self.outcomes.get_mut(self.delivered).and_then(Option::take) {
             if let Some(took) = self.took[self.delivered] {
+                io.after_list_change(&self.uses[self.delivered], &mut outcome, &self.turn).await;
+                crate::notes::check(&self.uses[self.delivered], &mut outcome, io);
                 let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
                 io.after_call(&self.uses[self.delivered], &mut outcome, took_ms, &self.turn).await;
                 io.follow_move()?;

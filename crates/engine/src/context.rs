@@ -95,6 +95,8 @@ pub(crate) struct Reminders {
     pub told_date: Option<String>,
     /// A resumed conversation already carries its context.
     pub context_told: bool,
+    /// Where notes for later sessions may be kept.
+    pub notes: Option<std::path::PathBuf>,
 }
 
 /// What `Context::new` is made of.
@@ -360,7 +362,8 @@ impl Context {
                 .iter()
                 .map(|(path, f)| Instructions { path, scope: scope_name(f.scope), text: &f.text })
                 .collect();
-            return Attachment::session_context(prompts::session_context(&today, &files));
+            let notes = reminders.notes.as_ref().map(|dir| dir.display().to_string());
+            return Attachment::session_context(prompts::session_context(&today, &files, notes.as_deref()));
         }
         if known.as_deref() == Some(today.as_str()) { None } else { Attachment::date_change(&today) }
     }

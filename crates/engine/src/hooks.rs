@@ -6,7 +6,9 @@ mod callers;
 mod calls;
 mod declared;
 mod host;
+mod mcp_tool;
 mod session;
+mod tasks;
 mod watch;
 mod worktrees;
 
@@ -14,6 +16,8 @@ pub(crate) use calls::{Batched, Before, Ruling, Word};
 pub(crate) use declared::{Own, with_own};
 pub use declared::{Reduced, catalogue};
 pub(crate) use host::HostHooks;
+#[allow(unused_imports, reason = "the servers of a session come with MCP")]
+pub(crate) use mcp_tool::{Patience, ServerTools, ToolCall};
 pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
 
 use crate::agents::Spawner;
@@ -234,6 +238,7 @@ impl Hooking {
 
     /// Other declarations are in force.
     pub(crate) fn renew(&mut self, watch: &Watch) {
+        self.watched.forget();
         self.of_host = self.callers.host.declared();
         self.own.host = self.callers.host.layer();
         let (catalogue, limits) = declared::with_own(&watch.loaded, watch.reduced, &self.own);

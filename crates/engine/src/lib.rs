@@ -21,6 +21,7 @@ mod housekeeping;
 mod ledger;
 mod link;
 mod lore;
+mod notes;
 mod open;
 pub mod options;
 mod pressure;

@@ -389,13 +389,12 @@ impl Opening {
                 self.tasks_dir(),
             ],
             plan_file: None,
+            notes: self.notes_dir().into_iter().collect(),
             remotes: Some(sys::git::remotes(&self.cwd)),
         };
-        let root = sys::git::root(&self.cwd);
-        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
         Watch {
             instructions: Instructions::All,
-            notes: self.layout.project_dir(&root).join("memory"),
+            notes: self.usual_notes(),
             cwd: self.cwd.clone(),
             env: self.base_env.clone(),
             selection: self.selection.clone(),
@@ -409,6 +408,23 @@ impl Opening {
             confinement: self.confinement.clone(),
             reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
         }
+    }
+
+    /// One place for all worktrees and folders of a repository.
+    fn usual_notes(&self) -> PathBuf {
+        let root = sys::git::root(&self.cwd);
+        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
+        self.layout.project_dir(&root).join("memory")
+    }
+
+    /// Where this session may keep notes. A recorded run depends on nothing that another machine does not have.
+    fn notes_dir(&self) -> Option<PathBuf> {
+        let without = self.options.bare || self.options.safe_mode || self.persist() == Persist::No;
+        let recorded = self.options.record.is_some() || self.options.replay.is_some();
+        if without || recorded {
+            return None;
+        }
+        config::memory::auto_directory(&self.env, &self.loaded, Some(&self.usual_notes()))
     }
 
     fn additional(&self) -> Vec<PathBuf> {
@@ -702,7 +718,7 @@ impl Opening {
             settings: self.request_settings(identity),
             tools,
             system,
-            reminders: Reminders { files, told_date, context_told },
+            reminders: Reminders { files, told_date, context_told, notes: self.notes_dir() },
             limits: Limits {
                 max_turns: self.options.max_turns.or_else(|| self.agent.as_ref()?.max_turns),
                 max_budget_usd: self.options.max_budget_usd,
@@ -753,6 +769,7 @@ fn selection(options: &Options) -> Selection {
         safe_mode: options.safe_mode,
         managed_dir: None,
         trust: options.trust,
+        external_imports: options.external_imports,
     }
 }
 

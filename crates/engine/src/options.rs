@@ -53,6 +53,8 @@ pub struct Options {
     pub setting_sources: Option<Vec<SettingSource>>,
     /// `--trust-workspace`, `--refuse-untrusted-code`
     pub trust: config::TrustChoice,
+    /// Instruction files of the project may import from outside it, in this run.
+    pub external_imports: bool,
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
     pub json_schema: Option<serde_json::Value>,
@@ -115,6 +117,7 @@ impl Default for Options {
             settings: None,
             setting_sources: None,
             trust: config::TrustChoice::Stored,
+            external_imports: false,
             max_turns: None,
             max_budget_usd: None,
             json_schema: None,

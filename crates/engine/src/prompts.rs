@@ -94,7 +94,7 @@ pub(crate) struct Instructions<'a> {
 }
 
 /// What stands beside the first prompt: the date and the instruction files.
-pub(crate) fn session_context(date: &str, files: &[Instructions<'_>]) -> String {
+pub(crate) fn session_context(date: &str, files: &[Instructions<'_>], notes: Option<&str>) -> String {
     let mut text = format!("<system-reminder>\nToday's date is {date}.\n");
     if !files.is_empty() {
         text.push_str(
@@ -104,6 +104,16 @@ pub(crate) fn session_context(date: &str, files: &[Instructions<'_>]) -> String 
     }
     for file in files {
         write!(text, "\nInstructions from {} ({}):\n\n{}\n", file.path, file.scope, file.text.trim_end()).ok();
+    }
+    if let Some(dir) = notes {
+        write!(
+            text,
+            "\nYou may keep notes for later sessions of this project in {dir}: what the user wants remembered, corrections, \
+             and facts that neither the code nor its history tells. One Markdown file for each topic, and one line for each in \
+             MEMORY.md there, which later sessions are shown (200 lines, 25 KB at most). Never note secrets; correct what turned \
+             out wrong.\n"
+        )
+        .ok();
     }
     text.push_str("</system-reminder>");
     text

@@ -71,6 +71,8 @@ pub struct Place {
     pub readable: Vec<PathBuf>,
     /// The one file that may be written in plan mode.
     pub plan_file: Option<PathBuf>,
+    /// Where the session keeps notes for later ones: Markdown files there are read and written without a question.
+    pub notes: Vec<PathBuf>,
     /// The git remotes at the start, by name; `None` when nobody looked.
     pub remotes: Option<BTreeMap<String, String>>,
 }
@@ -154,6 +156,7 @@ impl Policy {
         let rules = rules.iter().filter_map(|text| rule::compile(text, &around, &mut warnings)).collect();
         add_resolved(&mut place.roots, resolve);
         add_resolved(&mut place.readable, resolve);
+        add_resolved(&mut place.notes, resolve);
         (Self { mode, rules, place }, warnings)
     }
 
@@ -258,6 +261,9 @@ impl Policy {
         if let Some(rule) = self.forbidding(Behaviour::Ask, asked) {
             return self.ask(asked, because(rule));
         }
+        if self.is_note(asked) {
+            return Decision::Allow(Reason::WorkingDirectory);
+        }
         if let Some(reason) = self.hard_check(asked) {
             return self.ask(asked, reason);
         }
@@ -274,6 +280,12 @@ impl Policy {
             return Decision::Allow(because(rule));
         }
         self.by_default(asked)
+    }
+
+    fn is_note(&self, asked: &Asked<'_>) -> bool {
+        let (Access::WritePath(path) | Access::ReadPath(path)) = asked.access else { return false };
+        let is_text = |p: &Path| p.extension().is_some_and(|extension| extension == "md");
+        asked.facts.spelled(path).both(|p| is_text(p) && inside(p, &self.place.notes))
     }
 
     /// The sandbox stands in for a question; leaving it is always one.

@@ -63,6 +63,7 @@ fn policy(setup: &Setup) -> Policy {
         roots: vec![CWD.into()],
         readable: Vec::new(),
         plan_file: None,
+        notes: Vec::new(),
         remotes: None,
     };
     Policy::new(setup.mode, &rules, place, &resolve).0

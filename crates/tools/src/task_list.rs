@@ -136,6 +136,51 @@ fn store_of(facts: &SessionFacts) -> Store {
     Store::new(facts.config_home.join("tasks").join(name))
 }
 
+/// What a call did to the list that others may want to have a say in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListChange {
+    pub kind: ListChangeKind,
+    pub id: String,
+    pub subject: String,
+    pub description: String,
+    /// The status before.
+    from: Option<Status>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListChangeKind {
+    Created,
+    Completed,
+}
+
+impl ListChange {
+    /// Reads it from what a call of `tool` left; `None` when it neither made nor finished a task.
+    pub fn of(tool: &str, outcome: &Outcome, facts: &SessionFacts) -> Option<Self> {
+        let output: Value = serde_json::from_str(outcome.structured.as_ref()?.get()).ok()?;
+        let change = |kind, task: Task, from| {
+            let Task { id, subject, description, .. } = task;
+            Self { kind, id, subject, description, from }
+        };
+        let task = |id: &Value| store_of(facts).get(id.as_str()?).ok().flatten();
+        match tool {
+            "TaskCreate" => Some(change(ListChangeKind::Created, task(&output["task"]["id"])?, None)),
+            "TaskUpdate" if output["statusChange"]["to"] == Status::Completed.name() => {
+                let from = serde_json::from_value(output["statusChange"]["from"].clone()).ok()?;
+                Some(change(ListChangeKind::Completed, task(&output["taskId"])?, Some(from)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The task is not on the list, or not finished, after all.
+    pub fn take_back(&self, facts: &SessionFacts) -> io::Result<()> {
+        let list = store_of(facts).lock()?;
+        let Some(status) = self.from else { return list.delete(&self.id) };
+        let Some(task) = list.get(&self.id)? else { return Ok(()) };
+        list.put(&Task { status, ..task })
+    }
+}
+
 impl Action {
     fn perform(self, store: &Store) -> io::Result<Outcome> {
         match self {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-const CALLS: usize = 30;
+pub(super) const CALLS: usize = 30;
 const DELTAS: usize = 20_000;
 
 pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
@@ -34,7 +34,7 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 /// One session of 30 calls: the median time between a reply and the next request.
-fn call_gap(bench: &Bench, call: impl Fn(usize) -> (&'static str, Value)) -> Result<Duration> {
+pub(super) fn call_gap(bench: &Bench, call: impl Fn(usize) -> (&'static str, Value)) -> Result<Duration> {
     let mut script: Vec<Arc<Vec<u8>>> = (0..CALLS)
         .map(|number| {
             let (tool, input) = call(number);

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 
 /// What of the index is told at start.
-const MAX_LINES: usize = 200;
-const MAX_BYTES: usize = 25 * 1024;
+pub const MAX_LINES: usize = 200;
+pub const MAX_BYTES: usize = 25 * 1024;
 
 /// The directory of the notes, or `None` when they are switched off. `usual` is the place when no setting names one.
 pub fn auto_directory(env: &Env, loaded: &Loaded, usual: Option<&Path>) -> Option<PathBuf> {

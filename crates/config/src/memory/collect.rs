@@ -3,7 +3,7 @@
 use super::{Memory, MemoryFile, MemoryScope, Reason, Skipped, markdown};
 use crate::frontmatter::{self, Finding};
 use crate::nested::Lazy;
-use crate::project::Loaded;
+use crate::project::{Loaded, Selection};
 use crate::rules::Patterns;
 use crate::state::GlobalState;
 use globset::{Glob, GlobSet, GlobSetBuilder};
@@ -74,10 +74,11 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn new(env: &Env, loaded: &Loaded) -> Self {
+    pub(crate) fn new(env: &Env, loaded: &Loaded, selection: &Selection) -> Self {
         let folder = sys::real::path(&loaded.trust_key);
         let state = GlobalState::read(env);
-        let approved = state.approves_external_imports(&loaded.trust_key) || state.approves_external_imports(&folder);
+        let recorded = state.approves_external_imports(&loaded.trust_key) || state.approves_external_imports(&folder);
+        let approved = recorded || selection.external_imports;
         let excludes = excludes(&loaded.settings.claude_md_excludes);
         Self { home: env.home(), folder, approved, excludes, ..Self::default() }
     }

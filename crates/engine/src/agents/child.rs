@@ -148,6 +148,8 @@ pub(super) fn build(
     if sheet.worktree.is_some() {
         watch.move_to(&sheet.place);
     }
+    // Notes are the main thread's.
+    watch.place.notes.clear();
     let omits = sheet.definition.omit_claude_md;
     watch.instructions = if omits { Instructions::None } else { Instructions::WithoutNotes };
     let policy = watch.policy(sheet.mode);
@@ -297,7 +299,7 @@ fn context(
         },
         tools: registry.tool_fragments().into_iter().map(Fragment::new).collect(),
         system: system(kit, sheet)?.iter().map(|text| Fragment::text(text)).collect(),
-        reminders: Reminders { files, told_date, context_told },
+        reminders: Reminders { files, told_date, context_told, notes: None },
         limits: Limits { max_turns: sheet.definition.max_turns, max_budget_usd: kit.max_budget_usd, output_retries: 0 },
     }))
 }

@@ -1,7 +1,8 @@
-//! Handlers that need more than a process: HTTP, the small model, agents that look before they judge, functions of the host. MCP tool handlers
-//! say that they cannot run yet; such an answer never blocks.
+//! Handlers that need more than a process: HTTP, the small model, agents that look before they judge, functions of the host. tools of
+//! MCP servers. One that cannot run says so and blocks nothing.
 
 use super::HostHooks;
+use super::mcp_tool::{self, ServerTools};
 use crate::agents::{self, Spawner};
 use crate::side::Side;
 use bytes::Bytes;
@@ -26,6 +27,8 @@ pub(crate) struct Callers {
     limits: Mutex<Limits>,
     config_changes: Mutex<BTreeMap<Changed, Arc<OnceCell<bool>>>>,
     pub(super) host: Arc<HostHooks>,
+    /// Set once, when there are servers.
+    servers: OnceLock<Arc<dyn ServerTools>>,
 }
 
 /// A settings file as it was found.
@@ -34,7 +37,14 @@ pub(super) type Changed = (PathBuf, Option<(SystemTime, u64)>);
 impl Callers {
     pub(crate) fn new(env: Env, side: Arc<Side>, limits: Limits, host: Arc<HostHooks>) -> Self {
         let (client, limits) = (OnceLock::new(), Mutex::new(limits));
-        Self { env, side, client, limits, config_changes: Mutex::default(), host }
+        Self { env, side, client, limits, config_changes: Mutex::default(), host, servers: OnceLock::new() }
+    }
+
+    /// Lets handlers call the tools of these servers.
+    #[allow(dead_code, reason = "the servers of a session come with MCP")]
+    pub(crate) fn over(self, servers: Arc<dyn ServerTools>) -> Self {
+        self.servers.set(servers).ok();
+        self
     }
 
     pub(super) fn set_limits(&self, limits: Limits) {
@@ -133,9 +143,8 @@ impl Runner for Caller {
                 Kind::Prompt(ask) => self.shared.prompt(ask, &job).await,
                 Kind::Agent(ask) => self.agent(ask, &job).await,
                 Kind::Callback { id } => self.shared.host.run(id, &job).await,
-                Kind::McpTool(_) | Kind::Command(_) => {
-                    failed(format!("{} handlers are not available yet", entry.handler.kind.name()))
-                }
+                Kind::McpTool(tool) => mcp_tool::run(self.shared.servers.get().map(|s| &**s), tool, &job).await,
+                Kind::Command(_) => failed("commands are run elsewhere"),
             }
         })
     }

@@ -1,14 +1,21 @@
 //! What hooks may ask to be watched (the shell's directory, named files), and the files through which they hand variables
-//! to later commands. Looked at between steps, by stat; nothing runs while nobody asked.
+//! to later commands. Looked at between steps, and several times a second for as long as a hook names files; by stat, so that it
+//! works on every file system. Nothing runs while nobody asked.
 
-use super::Scope;
+use super::{Listener, Scope};
 use crate::session::Io;
+use hooks::{Hooks, Occasion};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use wire::hooks::{CwdChanged, EventName, FileChanged};
+use wire::hooks::{Base, CwdChanged, EventName, FileChanged};
+
+/// How often named files are looked at while the session does something else.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 /// `CLAUDE_ENV_FILE` of hooks. Commands source one small script that sources the rest.
 #[derive(Clone, Debug)]
@@ -73,31 +80,57 @@ impl EnvFiles {
 
 pub(super) struct Watched {
     cwd: PathBuf,
-    files: BTreeMap<PathBuf, Option<(SystemTime, u64)>>,
+    files: Arc<Mutex<Files>>,
     /// `watchPaths` of hooks.
     dynamic: Vec<PathBuf>,
     is_set_up: bool,
+    /// Looks while the session does something else; ends with the session.
+    lookout: JoinSet<()>,
+}
+
+/// What the session and its lookout both look at: a change is found by one of them.
+#[derive(Default)]
+struct Files {
+    stamps: BTreeMap<PathBuf, Option<(SystemTime, u64)>>,
+    /// `watchPaths` that came of it.
+    wished: Option<Vec<String>>,
 }
 
 impl Watched {
     pub(super) fn new(cwd: PathBuf) -> Self {
-        Self { cwd, files: BTreeMap::new(), dynamic: Vec::new(), is_set_up: false }
+        Self { cwd, files: Arc::default(), dynamic: Vec::new(), is_set_up: false, lookout: JoinSet::new() }
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        lock(&self.files)
+    }
+
+    /// Other hooks are in force: they may name other files.
+    pub(super) fn forget(&mut self) {
+        self.is_set_up = false;
     }
 
     /// Begins to watch what is not watched yet, and lets go of what nobody names any more.
     fn renew(&mut self, named: Vec<PathBuf>) {
         let wanted: Vec<PathBuf> = named.into_iter().chain(self.dynamic.iter().cloned()).collect();
-        self.files.retain(|path, _| wanted.contains(path));
+        let mut files = lock(&self.files);
+        files.stamps.retain(|path, _| wanted.contains(path));
         for path in wanted {
             let stamp = stamp(&path);
-            self.files.entry(path).or_insert(stamp);
+            files.stamps.entry(path).or_insert(stamp);
         }
         self.is_set_up = true;
     }
+}
 
+fn lock(files: &Mutex<Files>) -> MutexGuard<'_, Files> {
+    files.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Files {
     fn changes(&mut self) -> Vec<(PathBuf, &'static str)> {
         let mut found = Vec::new();
-        for (path, before) in &mut self.files {
+        for (path, before) in &mut self.stamps {
             let now = stamp(path);
             let event = match (&before, &now) {
                 (None, Some(_)) => "add",
@@ -128,12 +161,35 @@ impl Io {
 
     /// Looks whether the shell moved or a watched file changed, and tells the hooks that care.
     pub(crate) async fn look_around(&mut self, cancel: &CancellationToken) {
+        // Agents work in the same files; the main thread tells of them.
+        if self.hooks.agent().is_some() {
+            return;
+        }
         if self.hooks.listens(EventName::CwdChanged) {
             self.look_at_cwd(cancel).await;
         }
         if self.hooks.listens(EventName::FileChanged) {
             self.look_at_files(cancel).await;
+        } else {
+            self.hooks.watched.lookout = JoinSet::new();
         }
+    }
+
+    /// Goes on looking while nobody here does.
+    fn keep_looking(&mut self) {
+        self.hooks.watched.lookout = JoinSet::new();
+        if self.hooks.watched.files().stamps.is_empty() {
+            return;
+        }
+        let lookout = Lookout {
+            files: Arc::clone(&self.hooks.watched.files),
+            hooks: Arc::clone(&self.hooks.current),
+            base: self.hook_base(EventName::FileChanged),
+            cwd: self.workspace().cwd,
+            env_file: self.hooks.env_files.as_ref().and_then(|files| files.of(EventName::FileChanged)),
+            listener: self.hooks.listener.clone(),
+        };
+        self.hooks.watched.lookout.spawn(lookout.run());
     }
 
     async fn look_at_cwd(&mut self, cancel: &CancellationToken) {
@@ -152,6 +208,8 @@ impl Io {
     }
 
     async fn look_at_files(&mut self, cancel: &CancellationToken) {
+        let wished = self.hooks.watched.files().wished.take();
+        self.set_watch_paths(wished);
         if !self.hooks.watched.is_set_up {
             let cwd = self.workspace().cwd;
             let entries = self.hooks.current.catalogue().of(EventName::FileChanged);
@@ -159,12 +217,62 @@ impl Io {
             let named = names.flat_map(|text| text.split('|')).filter(|name| !name.is_empty());
             let named = named.map(|name| cwd.join(name)).collect();
             self.hooks.watched.renew(named);
+            self.keep_looking();
         }
-        for (path, event) in self.hooks.watched.changes() {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let event = FileChanged { name, file_path: path.display().to_string(), event: event.to_owned() };
-            let merged = self.fire(&event, Scope::new(cancel)).await;
+        let changes = self.hooks.watched.files().changes();
+        for (path, event) in changes {
+            let merged = self.fire(&told(&path, event), Scope::new(cancel)).await;
             self.set_watch_paths(merged.watch_paths);
+        }
+    }
+}
+
+fn told(path: &Path, event: &str) -> FileChanged {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    FileChanged { name, file_path: path.display().to_string(), event: event.to_owned() }
+}
+
+/// Looks at the named files while the session waits for a call, a person or a model.
+struct Lookout {
+    files: Arc<Mutex<Files>>,
+    hooks: Arc<Hooks>,
+    base: Base,
+    cwd: PathBuf,
+    env_file: Option<PathBuf>,
+    listener: Listener,
+}
+
+impl Lookout {
+    async fn run(self) {
+        let mut ticks = tokio::time::interval(LOOK_EVERY);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let changes = lock(&self.files).changes();
+            for (path, event) in changes {
+                self.tell(&told(&path, event)).await;
+            }
+        }
+    }
+
+    async fn tell(&self, event: &FileChanged) {
+        let occasion = Occasion {
+            base: &self.base,
+            cwd: &self.cwd,
+            env_file: self.env_file.as_deref(),
+            tool_use_id: None,
+            tool_input: None,
+            condition: &|_| true,
+            limit: None,
+            cancel: &CancellationToken::new(),
+            progress: &self.listener,
+        };
+        let merged = self.hooks.fire(event, &occasion).await;
+        for problem in &merged.problems {
+            tracing::warn!(%problem, "a hook failed");
+        }
+        if merged.watch_paths.is_some() {
+            lock(&self.files).wished = merged.watch_paths;
         }
     }
 }

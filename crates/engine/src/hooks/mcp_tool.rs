@@ -1,0 +1,102 @@
+//! Handlers that call a tool of an MCP server. Their text counts as what a command prints. A server that is not there, or says no,
+//! is reported and blocks nothing; nobody is asked to sign in.
+
+use futures_util::future::BoxFuture;
+use hooks::{Job, McpTool, Ran};
+use serde_json::{Map, Value};
+use wire::hooks::{Blocks, EventName};
+
+/// The servers of a session, as hooks use them.
+pub(crate) trait ServerTools: Send + Sync {
+    /// The text of the tool's answer, or why there is none.
+    fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<String, String>>;
+}
+
+/// One call of a tool.
+#[allow(dead_code, reason = "the servers of a session come with MCP")]
+pub(crate) struct ToolCall {
+    pub server: String,
+    pub tool: String,
+    pub input: Map<String, Value>,
+    pub patience: Patience,
+}
+
+/// Whether a server that is still being connected is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    Waits,
+    None,
+}
+
+pub(super) async fn run(servers: Option<&dyn ServerTools>, tool: &McpTool, job: &Job) -> Ran {
+    let payload: Value = serde_json::from_str(&job.payload).unwrap_or_default();
+    if is_too_early(job.entry.event, &payload) {
+        return Ran::Cancelled;
+    }
+    let Some(servers) = servers else { return Ran::Failed { why: format!("MCP server {} is not there", tool.server) } };
+    let patience = match job.entry.event.facts().blocks {
+        Blocks::Action | Blocks::Stopping | Blocks::Loop => Patience::Waits,
+        Blocks::TellsModel | Blocks::TellsUser | Blocks::Nothing => Patience::None,
+    };
+    let call =
+        ToolCall { server: tool.server.clone(), tool: tool.tool.clone(), input: fill(&tool.input, &payload), patience };
+    match servers.call(call).await {
+        Ok(stdout) => Ran::Exited { code: Some(0), stdout, stderr: String::new(), cut: false },
+        Err(why) => Ran::Failed { why },
+    }
+}
+
+/// At launch no server is connected, and nothing waits for one.
+fn is_too_early(event: EventName, payload: &Value) -> bool {
+    let launched = || matches!(payload["source"].as_str(), Some("startup" | "resume" | "fork"));
+    event == EventName::Setup || (event == EventName::SessionStart && launched())
+}
+
+/// `${dotted.path}` in texts is what the event says there.
+fn fill(input: &Map<String, Value>, payload: &Value) -> Map<String, Value> {
+    input.iter().map(|(key, value)| (key.clone(), filled(value, payload))).collect()
+}
+
+fn filled(value: &Value, payload: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(text_of(text, payload)),
+        Value::Array(items) => Value::Array(items.iter().map(|item| filled(item, payload)).collect()),
+        Value::Object(fields) => Value::Object(fill(fields, payload)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+fn text_of(text: &str, payload: &Value) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((path, tail)) = after.split_once('}') else { break };
+        out.push_str(before);
+        match path.split('.').try_fold(payload, |at, part| at.get(part)) {
+            Some(Value::String(found)) => out.push_str(found),
+            Some(Value::Null) | None => {}
+            Some(other) => out.push_str(&other.to_string()),
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    // [EXT-41]
+    #[test]
+    fn the_event_fills_the_input() {
+        let payload = json!({"tool_input": {"file_path": "/a b", "n": 3}, "cwd": "/c"});
+        let input = json!({"path": "${tool_input.file_path}!", "deep": {"list": ["${cwd}", "${nothing}", "$x ${open"]}, "n": "${tool_input.n}"});
+        let filled = fill(input.as_object().unwrap(), &payload);
+        assert_eq!(
+            Value::Object(filled),
+            json!({"path": "/a b!", "deep": {"list": ["/c", "", "$x ${open"]}, "n": "3"})
+        );
+    }
+}

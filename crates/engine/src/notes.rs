@@ -1,0 +1,44 @@
+//! Notes that a session keeps for later ones. Their index is shown at every start, so it has a size; who writes past it, or near
+//! to it, hears of that with the result.
+
+use crate::calls::ToolUse;
+use crate::session::Io;
+use config::memory::{MAX_BYTES, MAX_LINES};
+use serde::Deserialize;
+use tools::Outcome;
+use wire::block::Content;
+
+const INDEX: &str = "MEMORY.md";
+/// From here on the model is reminded, in percent.
+const NEAR: usize = 90;
+
+#[derive(Deserialize)]
+struct Named {
+    file_path: String,
+}
+
+/// After a call: whether the index is still within its limits.
+pub(crate) fn check(used: &ToolUse, outcome: &mut Outcome, io: &Io) {
+    if outcome.is_error || !matches!(wire::names::canonical(&used.name), "Write" | "Edit" | "MultiEdit") {
+        return;
+    }
+    let Ok(named) = serde_json::from_str::<Named>(used.input.get()) else { return };
+    let path = io.workspace().absolute(&named.file_path);
+    let in_notes = path.parent().is_some_and(|dir| io.watch.place.notes.iter().any(|notes| notes == dir));
+    if !in_notes || path.file_name().is_none_or(|name| name != INDEX) {
+        return;
+    }
+    let Ok(text) = std::fs::read_to_string(&path) else { return };
+    let (lines, bytes) = (text.lines().count(), text.len());
+    let said = outcome.content.text().into_owned();
+    if lines > MAX_LINES || bytes > MAX_BYTES {
+        *outcome = Outcome::failed(format!(
+            "{said}\n{INDEX} was written, but it is too long: {lines} lines, {bytes} bytes. Later sessions are shown the first \
+             {MAX_LINES} lines or {MAX_BYTES} bytes only. Rewrite it now: one short line for each topic, details in files of \
+             their own."
+        ));
+    } else if lines * 100 >= MAX_LINES * NEAR || bytes * 100 >= MAX_BYTES * NEAR {
+        let near = format!("{said}\n{INDEX} is nearly full ({lines} lines, {bytes} bytes): shorten it soon.");
+        outcome.content = Content::Text(near);
+    }
+}
