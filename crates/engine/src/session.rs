@@ -313,7 +313,7 @@ impl Session {
     /// Agents that hooks ask start from what holds now.
     pub(crate) fn publish_for_hooks(&self) {
         if self.io.hooks.ask_agents() {
-            self.io.spawner.publish(&self.io, self.context.model());
+            self.io.spawner.publish(&self.io, &self.context);
         }
     }
 

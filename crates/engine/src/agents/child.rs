@@ -316,7 +316,7 @@ fn copied(kit: &Kit, sheet: &Sheet, mind: &Mind, identity: Arc<Identity>) -> Con
         settings: RequestSettings { identity, ..kit.request.clone() },
         tools: mind.tools.to_vec(),
         system: mind.system.to_vec(),
-        reminders: Reminders { files: Vec::new(), told_date: mind.told_date.clone(), context_told: true },
+        reminders: Reminders { files: Vec::new(), notes: None, told_date: mind.told_date.clone(), context_told: true },
         limits: Limits { max_turns: None, max_budget_usd: kit.max_budget_usd, output_retries: 0 },
     })
 }
