@@ -360,7 +360,7 @@ fn a_sweep_is_announced_first() {
         assert!(std::time::Instant::now() < deadline, "no sweep");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    gate.open();
+    gate.open_all();
     let run = running.finish().expect_code(0);
     assert!(
         run.stderr.contains("1 session that was not used for 30 days will be removed from tomorrow on"),
