@@ -11,6 +11,7 @@ mod doctor;
 mod flags;
 mod hooks;
 mod launch;
+mod mcp_command;
 mod memory;
 mod nearest;
 mod parse;
@@ -76,6 +77,7 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
         Subcommand::Doctor => answer(doctor::run(rest, &Env::snapshot())),
         Subcommand::Agents => answer(agents::run(rest, &Env::snapshot())),
+        Subcommand::Mcp => answer(mcp_command::run(rest, &Env::snapshot())),
         Subcommand::Memory => answer(memory::run(rest, &Env::snapshot())),
         Subcommand::Sandbox => answer(sandbox::run(rest, &Env::snapshot())),
         Subcommand::Hooks => answer(hooks::run(rest, &Env::snapshot())),

@@ -12,7 +12,7 @@ pub use change::{Change, ChangeError, Decision, Place, check_name};
 pub use expand::{Expanded, Variables, expand};
 pub use policy::Policy;
 pub(crate) use source::project_files;
-pub use tokens::{TokenFile, identity};
+pub use tokens::TokenFile;
 
 use crate::layer::Diagnostic;
 use crate::project::{Loaded, Selection};

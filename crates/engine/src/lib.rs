@@ -37,6 +37,7 @@ mod structured;
 mod tasks;
 mod turn;
 mod wished;
+pub mod workbench;
 mod worktree;
 
 pub use command::{Command, Commands, Event, Events, Priority, Prompt};

@@ -85,6 +85,18 @@ pub async fn open(boot: Boot) -> Result<(Commands, Events), StartError> {
     Ok((commands, events))
 }
 
+/// The parts of a session that serves no turns, and lines for the person who started it.
+pub(crate) fn idle(
+    boot: Boot,
+    commands: mpsc::Receiver<crate::Command>,
+    out: Out,
+) -> Result<(Session, Vec<String>), StartError> {
+    let selection = selection(&boot.options);
+    let opening = Opening::new(boot, selection, None)?;
+    let notices = opening.notices();
+    Ok((opening.build(commands, out)?, notices))
+}
+
 /// Whether the conversation that `boot` continues ends in a call that a hook left: there is something to do without a prompt.
 pub fn awaits_call(boot: &Boot) -> bool {
     let Ok(cwd) = boot.cwd.canonicalize() else { return false };

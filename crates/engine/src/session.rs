@@ -501,7 +501,7 @@ impl Session {
         }
     }
 
-    async fn close(&mut self) {
+    pub(crate) async fn close(&mut self) {
         if !self.control.is_shut_down() {
             tasks::wait_briefly(&mut self.io).await;
             if let Some(rest) = self.io.link.unplayed() {

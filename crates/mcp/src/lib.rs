@@ -5,6 +5,7 @@
 //! one waits for it with a limit. A server that fails is a status, never an error of the session. Children come from
 //! `sys::process`, so that none outlives us. What the crate cannot know (roots, people, credentials) it asks its [`Owner`].
 
+pub mod auth;
 mod catalogue;
 mod client;
 mod connect;
@@ -15,6 +16,7 @@ mod names;
 mod owner;
 mod result;
 mod schema;
+pub mod serve;
 mod server;
 mod settings;
 mod transport;

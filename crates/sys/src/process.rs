@@ -4,12 +4,14 @@
 //! Waiting for a child means its exit plus a short drain of its pipes: descendants may hold a pipe open for ever. Use
 //! [`drain`] (or [`run`] for the simple case); never read a child's pipe to its end without it.
 
+mod detached;
 mod once;
 mod output;
 pub(crate) mod registry;
 pub(crate) mod tree;
 
 pub use crate::keeper::KeeperConfig;
+pub use detached::detached;
 pub use once::Once;
 pub use output::{DRAIN, Descendants, Drained, Finished, RunOptions, drain, run};
 

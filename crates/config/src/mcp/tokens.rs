@@ -1,33 +1,16 @@
-//! What was obtained by signing in to servers, beside the other stored credentials. Each server has one entry, found by
-//! its name and address together: a server that was pointed elsewhere does not get the old one's tokens.
+//! What was obtained by signing in to servers, beside the other stored credentials: one entry for each server.
 
 use crate::state::{StateError, lock_file};
 use crate::vault;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::time::Duration;
 use sys::Env;
 use sys::fs::Lock;
-use wire::mcp::ServerConfig;
 
 /// The member the reference keeps them under.
 const MEMBER: &str = "mcpOAuth";
 /// Another process may be waiting for a slow authorization server while it holds the lock.
 const PATIENCE: Duration = Duration::from_secs(45);
-
-/// The key of a server's entry.
-pub fn identity(name: &str, config: &ServerConfig) -> String {
-    let address = config.remote().map_or("", |remote| remote.url.as_str());
-    let mut hash = Sha256::new();
-    for part in [config.kind(), "\0", address] {
-        hash.update(part.as_bytes());
-    }
-    hash.finalize().iter().take(8).fold(format!("{name}|"), |mut key, byte| {
-        write!(key, "{byte:02x}").ok();
-        key
-    })
-}
 
 /// The stored entries of one user.
 #[derive(Clone, Debug)]
@@ -79,22 +62,18 @@ impl TokenFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
-    fn entries_follow_the_address_and_leave_others_alone() {
+    fn entries_leave_other_credentials_alone() {
         let temp = tempfile::tempdir().unwrap();
         let env = Env::default().with([("CLAUDE_CONFIG_DIR", temp.path())]);
-        let at = |url: &str| ServerConfig::parse("s", &json!({"type": "http", "url": url})).unwrap();
-        let (here, there) = (identity("s", &at("https://a")), identity("s", &at("https://b")));
-        assert_ne!(here, there);
         vault::store_key(&env, "sk-1", None).unwrap();
         let file = TokenFile::new(env.clone());
-        file.write(&here, Some(r#"{"accessToken":"t"}"#)).unwrap();
-        assert_eq!((file.read(&here).as_deref(), file.read(&there)), (Some(r#"{"accessToken":"t"}"#), None));
-        drop(file.lock(&here).unwrap());
-        file.write(&here, None).unwrap();
-        assert_eq!(file.read(&here), None);
+        file.write("s|1", Some(r#"{"accessToken":"t"}"#)).unwrap();
+        assert_eq!((file.read("s|1").as_deref(), file.read("s|2")), (Some(r#"{"accessToken":"t"}"#), None));
+        drop(file.lock("s|1").unwrap());
+        file.write("s|1", None).unwrap();
+        assert_eq!(file.read("s|1"), None);
         assert_eq!(vault::stored_key(&env).unwrap().key.reveal(), "sk-1");
     }
 }

@@ -1,0 +1,174 @@
+//! `mcp login` and `mcp logout`.
+
+use super::words::{Flag, Words};
+use super::{Here, block_on, vault};
+use config::mcp::{Server, Standing};
+use http::Http;
+use mcp::auth::{HelperPlace, Keyring, Login, Outcome};
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+use std::sync::Arc;
+use sys::Env;
+use tokio::sync::mpsc;
+use wire::mcp::{Remote, Scope, Transport};
+
+pub(super) fn run(words: &Words, env: &Env) -> Result<(String, u8), String> {
+    let name = words.one("mcp login <name> [--no-browser]")?;
+    let here = Here::open(env)?;
+    let server = here.server(name)?;
+    allowed(server)?;
+    let remote = remote(server)?;
+    let browser = if words.has(Flag::NoBrowser) { None } else { browser(env) };
+    let outcome = block_on(sign_in(server, remote, &here.loaded.env, browser))?;
+    match outcome.map_err(|error| format!("Error: {name}: {error}"))? {
+        Outcome::SignedIn => Ok((format!("Signed in to {name}."), 0)),
+        Outcome::NotNeeded => Ok((format!("{name} answers; there is no need to sign in."), 0)),
+    }
+}
+
+pub(super) fn forget(words: &Words, env: &Env) -> Result<(String, u8), String> {
+    let name = words.one("mcp logout <name>")?;
+    let here = Here::open(env)?;
+    let key = mcp::auth::identity(name, remote(here.server(name)?)?);
+    let had = mcp::auth::forget(&vault::Tokens::new(env.clone()), &key).map_err(super::shown)?;
+    Ok((if had { format!("Signed out of {name}.") } else { format!("Nobody was signed in to {name}.") }, 0))
+}
+
+/// A server that may not be used is not visited either.
+fn allowed(server: &Server) -> Result<(), String> {
+    let why = match &server.standing {
+        Standing::Approved | Standing::Disabled => return Ok(()),
+        Standing::Pending => "it comes with the repository and was not approved yet".to_owned(),
+        Standing::Rejected => "it was rejected; `gimlet mcp reset-project-choices` forgets that".to_owned(),
+        Standing::Forbidden(why) => why.clone(),
+    };
+    Err(format!("Error: cannot sign in to {}: {why}", server.name))
+}
+
+fn remote(server: &Server) -> Result<&Remote, String> {
+    match &server.config.transport {
+        Transport::Http(remote) | Transport::Sse(remote) => Ok(remote),
+        Transport::Stdio(_) | Transport::Ws(_) | Transport::Sdk { .. } => {
+            Err(format!("Error: {}: {}", server.name, mcp::auth::AuthError::NotRemote))
+        }
+    }
+}
+
+/// Where and for whom a server's helper runs.
+pub(super) fn helper_place(server: &Server) -> HelperPlace {
+    HelperPlace { cwd: server.root.clone(), foreign: matches!(server.scope, Scope::Project | Scope::Plugin) }
+}
+
+async fn sign_in(server: &Server, remote: &Remote, env: &Env, browser: Option<Browser>) -> Result<Outcome, String> {
+    let http = Http::new(env.clone());
+    let vault: Arc<dyn mcp::auth::Vault> = Arc::new(vault::Tokens::new(env.clone()));
+    let mut headers: Vec<(String, String)> = remote.headers.clone().into_iter().collect();
+    if remote.headers_helper.is_some() {
+        let plain = Remote { oauth: None, ..remote.clone() };
+        let keyring = Keyring::new(http.clone(), env.clone(), Arc::new(Nothing));
+        let printed = keyring.headers(&server.name, &plain, &helper_place(server), &mcp::Occasion::Connect).await?;
+        headers.extend(printed.into_iter().flatten());
+    }
+    let mut typed = typed_lines();
+    let login = Login { http: &http, env, vault, name: &server.name, remote, headers };
+    let show = |url: &str| tell(&server.name, url, browser.as_ref(), env);
+    login.run(show, &mut typed).await.map_err(|error| error.to_string())
+}
+
+/// Keeps the stored token out of a helper's headers.
+struct Nothing;
+
+impl mcp::auth::Vault for Nothing {
+    fn read(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn write(&self, _: &str, _: Option<&str>) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn lock(&self, _: &str) -> std::io::Result<Box<dyn Send>> {
+        Ok(Box::new(()))
+    }
+}
+
+fn tell(name: &str, url: &str, browser: Option<&Browser>, env: &Env) {
+    let mut text = format!("To sign in to {name}, open this address:\n\n  {url}\n\n");
+    let opened = match browser.map(|browser| browser.open(url, env)) {
+        Some(Ok(())) => "A browser should open by itself. ".to_owned(),
+        Some(Err(error)) => format!("No browser could be started ({error}). "),
+        None => String::new(),
+    };
+    text.push_str(&opened);
+    if std::io::stdin().is_terminal() {
+        text.push_str(
+            "If the browser runs on another machine, paste the address it ends up at here and press Enter.\n",
+        );
+    } else {
+        text.push('\n');
+    }
+    crate::print(&text);
+}
+
+/// Lines somebody types; none come when nobody can.
+fn typed_lines() -> mpsc::Receiver<String> {
+    let (lines, typed) = mpsc::channel(1);
+    // Reading cannot be interrupted; the thread ends with the process.
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            if lines.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    typed
+}
+
+/// A program that opens addresses, with what goes before the address.
+struct Browser {
+    program: PathBuf,
+    args: Vec<String>,
+}
+
+/// `BROWSER`, or what the system opens addresses with.
+fn browser(env: &Env) -> Option<Browser> {
+    if let Some(chosen) = env.non_empty("BROWSER") {
+        // A list of commands, the first one that exists counts.
+        let mut found = chosen.split(':').filter_map(|command| {
+            let mut words = command.split_whitespace().map(str::to_owned);
+            Some(Browser { program: find(&words.next()?, env)?, args: words.collect() })
+        });
+        return found.next();
+    }
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    // Without a display there is nothing to open, and some openers would start a text browser in our terminal.
+    let has_display =
+        cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|v| env.non_empty(v).is_some());
+    find(opener, env).filter(|_| has_display).map(|program| Browser { program, args: Vec::new() })
+}
+
+fn find(program: &str, env: &Env) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|path| path.is_file());
+    }
+    let path = env.get("PATH")?;
+    path.split(':')
+        .filter(|dir| dir.starts_with('/'))
+        .map(|dir| PathBuf::from(dir).join(program))
+        .find(|file| file.is_file())
+}
+
+impl Browser {
+    /// The address is one argument, never a piece of a shell command.
+    fn open(&self, url: &str, env: &Env) -> std::io::Result<()> {
+        let mut args: Vec<std::ffi::OsString> =
+            self.args.iter().map(|arg| arg.replace("%s", url).replace("%%", "%").into()).collect();
+        if !self.args.iter().any(|arg| arg.contains("%s")) {
+            args.push(url.into());
+        }
+        let secrets = config::environment::SECRET_VARIABLES.iter().copied();
+        let env = env.without(secrets).iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        sys::process::detached(&self.program, &args, env)
+    }
+}

@@ -1,0 +1,125 @@
+//! `mcp serve`: our file, search and shell tools for other MCP clients, on stdin and stdout. Asking people is the client's
+//! part; deny rules, hooks, the sandbox and what no mode allows by itself hold as in a session. Starts no servers.
+
+use super::words::Words;
+use super::{block_on, shown};
+use engine::workbench::{Called, Workbench};
+use engine::{Boot, Options};
+use futures_util::future::BoxFuture;
+use mcp::serve::{Answer, Bench, Identity, Offer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use sys::Env;
+use tokio::io::BufReader;
+use tokio_util::sync::CancellationToken;
+use wire::mode::PermissionMode;
+
+/// Names, and whether the tool changes anything.
+const SERVED: [(&str, bool); 9] = [
+    ("Bash", true),
+    ("Read", false),
+    ("Edit", true),
+    ("Write", true),
+    ("NotebookEdit", true),
+    ("Glob", false),
+    ("Grep", false),
+    ("TaskOutput", false),
+    ("TaskStop", true),
+];
+
+pub(super) fn run(words: &Words, env: &Env) -> Result<(String, u8), String> {
+    words.none("mcp serve")?;
+    let cwd = sys::launch::cwd(env).map_err(shown)?;
+    let names: Vec<String> = SERVED.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let options = Options {
+        tools: Some(names.clone()),
+        // The client has asked already; whatever denies still wins.
+        allowed_tools: names,
+        permission_mode: Some(PermissionMode::Default),
+        persist: false,
+        entrypoint: "mcp".into(),
+        ..Options::default()
+    };
+    let boot = Boot { env: env.clone(), cwd, options };
+    block_on(serve(boot))??;
+    Ok((String::new(), 0))
+}
+
+async fn serve(boot: Boot) -> Result<(), String> {
+    let (bench, notices) = Workbench::open(boot).map_err(|error| error.message)?;
+    for notice in &notices {
+        headless::complain(notice);
+    }
+    let mut tools = Tools { bench };
+    let identity = Identity { name: "gimlet", version: wire::version::COMPAT.to_owned(), instructions: None };
+    let input = BufReader::new(tokio::io::stdin());
+    let served = mcp::serve::run(input, tokio::io::stdout(), &identity, &mut tools).await;
+    Box::pin(tools.bench.close()).await;
+    match served {
+        // A client that closes our output has gone; that is how they end.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(shown(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+struct Tools {
+    bench: Workbench,
+}
+
+impl Bench for Tools {
+    fn offers(&self) -> Vec<Offer> {
+        let offer = |(name, changes): &(&str, bool)| {
+            let spec = self.bench.spec(name)?;
+            Some(Offer {
+                name: (*name).to_owned(),
+                description: spec.description.to_string(),
+                schema: serde_json::from_str(&spec.schema).ok()?,
+                read_only: !changes,
+            })
+        };
+        SERVED.iter().filter_map(offer).collect()
+    }
+
+    fn call<'a>(
+        &'a mut self,
+        name: &'a str,
+        arguments: Box<RawValue>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            match self.bench.call(name, arguments, cancel).await {
+                Some(called) => answer(&called),
+                None => Answer {
+                    content: vec![json!({"type": "text", "text": "The call could not be recorded."})],
+                    structured: None,
+                    is_error: true,
+                },
+            }
+        })
+    }
+}
+
+fn answer(called: &Called) -> Answer {
+    let block: Value = serde_json::from_str(called.block.get()).unwrap_or_default();
+    let content = match &block["content"] {
+        Value::String(text) => vec![json!({"type": "text", "text": text})],
+        Value::Array(parts) => parts.iter().filter_map(part).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
+    };
+    let is_error = block["is_error"] == Value::Bool(true);
+    let structured = called.structured.as_ref().filter(|_| !is_error);
+    Answer { content, structured: structured.and_then(|raw| serde_json::from_str(raw.get()).ok()), is_error }
+}
+
+/// A content block of ours as one of MCP's.
+fn part(block: &Value) -> Option<Value> {
+    match block["type"].as_str()? {
+        "text" => Some(json!({"type": "text", "text": block["text"]})),
+        "image" => {
+            Some(json!({"type": "image", "data": block["source"]["data"], "mimeType": block["source"]["media_type"]}))
+        }
+        "document" => Some(json!({"type": "resource", "resource": {"uri": "gimlet:document",
+            "mimeType": block["source"]["media_type"], "blob": block["source"]["data"]}})),
+        _ => None,
+    }
+}

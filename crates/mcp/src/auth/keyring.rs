@@ -1,0 +1,212 @@
+//! Headers for the connections of a session: what the helper prints, and the token of a sign-in, refreshed when its time is
+//! up or the server refuses it. One process refreshes, the others take what it stored; a refresh that failed for a
+//! passing reason forgets nothing. Nobody is sent to a browser from here.
+
+use super::AuthError;
+use super::challenge::Challenge;
+use super::client::Client;
+use super::exchange::{Answer, origin, parse};
+use super::helper::{self, HelperPlace};
+use super::login::Tokens;
+use super::stored::{Entry, Vault, identity};
+use crate::{Headers, Occasion};
+use http::Http;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use sys::Env;
+use wire::mcp::Remote;
+
+/// A token this close to its end is refreshed first.
+const EARLY_MS: u64 = 60_000;
+
+pub struct Keyring {
+    http: Http,
+    env: Env,
+    vault: Arc<dyn Vault>,
+    /// The token each server was last given, to tell a refused one from a newer one.
+    given: Mutex<BTreeMap<String, String>>,
+}
+
+/// What a refresh came to.
+enum Refreshed {
+    Token(Box<Entry>),
+    /// The authorization server will not give any more tokens for this sign-in.
+    Ended,
+    Later(AuthError),
+}
+
+pub(super) fn has_authorization(remote: &Remote) -> bool {
+    remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
+}
+
+impl Keyring {
+    /// `env` is the session's: proxies, and what helpers see.
+    pub fn new(http: Http, env: Env, vault: Arc<dyn Vault>) -> Self {
+        Self { http, env, vault, given: Mutex::default() }
+    }
+
+    /// Headers beside the configured ones. `None` after a refusal: there is nothing else to try.
+    pub async fn headers(
+        &self,
+        server: &str,
+        remote: &Remote,
+        place: &HelperPlace,
+        occasion: &Occasion,
+    ) -> Result<Option<Headers>, String> {
+        let mut headers = match &remote.headers_helper {
+            Some(command) => helper::run(command, (server, &remote.url), &self.env, place).await?,
+            None => Headers::new(),
+        };
+        let own =
+            has_authorization(remote) || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let token = if own { None } else { self.token(server, remote, occasion).await? };
+        let refused = *occasion != Occasion::Connect;
+        if refused && token.is_none() && remote.headers_helper.is_none() {
+            return Ok(None);
+        }
+        headers.extend(token.map(|token| ("authorization".to_owned(), format!("Bearer {token}"))));
+        Ok(Some(headers))
+    }
+
+    async fn token(&self, server: &str, remote: &Remote, occasion: &Occasion) -> Result<Option<String>, String> {
+        let key = identity(server, remote);
+        let Some(entry) = self.read(&key).await else { return Ok(None) };
+        let Some(token) = entry.access_token.clone() else { return Ok(None) };
+        let given = self.given(server);
+        let fresh = match occasion {
+            Occasion::Connect => entry.expires_at.is_none_or(|at| at > sys::clock::now_ms() + EARLY_MS),
+            // Somebody else has signed in or refreshed meanwhile.
+            Occasion::Refused { status: 401, .. } => given.as_ref() != Some(&token),
+            Occasion::Refused { challenge, .. } => {
+                self.note_scope(&key, entry, challenge.as_deref()).await;
+                return Ok(None);
+            }
+        };
+        if fresh {
+            return Ok(Some(self.give(server, token)));
+        }
+        match self.refresh(&key, &token).await {
+            Refreshed::Token(entry) => Ok(entry.access_token.map(|token| self.give(server, token))),
+            Refreshed::Ended => Ok(None),
+            // A token that may still be good is better than none.
+            Refreshed::Later(_) if *occasion == Occasion::Connect && entry_lives(&entry) => {
+                Ok(Some(self.give(server, token)))
+            }
+            Refreshed::Later(error) => Err(format!("the token could not be refreshed: {error}")),
+        }
+    }
+
+    fn given(&self, server: &str) -> Option<String> {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned()
+    }
+
+    fn give(&self, server: &str, token: String) -> String {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), token.clone());
+        token
+    }
+
+    async fn read(&self, key: &str) -> Option<Entry> {
+        let (vault, key) = (Arc::clone(&self.vault), key.to_owned());
+        tokio::task::spawn_blocking(move || Entry::read(&*vault, &key)).await.ok().flatten()
+    }
+
+    /// Remembers what a server asked for beyond what was granted, for the next sign-in.
+    async fn note_scope(&self, key: &str, mut entry: Entry, challenge: Option<&str>) {
+        let challenge = challenge.map(Challenge::parse).unwrap_or_default();
+        let Some(scope) = challenge.scope.clone().filter(|_| challenge.wants_more_scope()) else { return };
+        if entry.wanted_scope.as_ref() == Some(&scope) {
+            return;
+        }
+        entry.wanted_scope = Some(scope);
+        let (vault, key) = (Arc::clone(&self.vault), key.to_owned());
+        let written = tokio::task::spawn_blocking(move || entry.write(&*vault, &key)).await;
+        if !matches!(written, Ok(Ok(()))) {
+            tracing::debug!("the wanted scope could not be stored");
+        }
+    }
+
+    /// Gets a token that is not `stale`.
+    async fn refresh(&self, key: &str, stale: &str) -> Refreshed {
+        let (vault, name) = (Arc::clone(&self.vault), key.to_owned());
+        let locked = tokio::task::spawn_blocking(move || vault.lock(&name)).await;
+        let lock = match locked.map_err(std::io::Error::other).and_then(|lock| lock) {
+            Ok(lock) => lock,
+            Err(error) => return Refreshed::Later(error.into()),
+        };
+        // Another process may have been faster.
+        let Some(entry) = self.read(key).await else { return Refreshed::Ended };
+        if entry.access_token.as_deref().is_some_and(|token| token != stale) {
+            return Refreshed::Token(Box::new(entry));
+        }
+        let refreshed = self.exchange(&entry).await;
+        let result = match refreshed {
+            Refreshed::Token(entry) => match self.store(key, Some(&entry)).await {
+                Ok(()) => Refreshed::Token(entry),
+                Err(error) => Refreshed::Later(error),
+            },
+            Refreshed::Ended => {
+                self.end(key, &entry).await;
+                Refreshed::Ended
+            }
+            later @ Refreshed::Later(_) => later,
+        };
+        drop(lock);
+        result
+    }
+
+    /// The sign-in is over; what the user configured by hand stays.
+    async fn end(&self, key: &str, used: &Entry) {
+        // A program that does not know our lock may have signed in meanwhile.
+        let unchanged = self.read(key).await.is_some_and(|now| now.refresh_token == used.refresh_token);
+        if unchanged && let Err(error) = self.store(key, used.signed_out().as_ref()).await {
+            tracing::debug!("the ended sign-in could not be removed: {error}");
+        }
+    }
+
+    async fn store(&self, key: &str, entry: Option<&Entry>) -> Result<(), AuthError> {
+        let (vault, key, entry) = (Arc::clone(&self.vault), key.to_owned(), entry.cloned());
+        let written = tokio::task::spawn_blocking(move || match entry {
+            Some(entry) => entry.write(&*vault, &key),
+            None => vault.write(&key, None),
+        });
+        written.await.map_err(std::io::Error::other)??;
+        Ok(())
+    }
+
+    async fn exchange(&self, entry: &Entry) -> Refreshed {
+        let Some(refresh) = entry.refresh_token.as_deref() else { return Refreshed::Ended };
+        let (Some(client), Some(endpoint)) = (Client::from_entry(entry), entry.token_endpoint.as_deref()) else {
+            return Refreshed::Ended;
+        };
+        let Ok(endpoint) = parse(endpoint) else { return Refreshed::Ended };
+        let mut fields = vec![("grant_type", "refresh_token"), ("refresh_token", refresh)];
+        fields.extend(entry.resource.as_deref().map(|resource| ("resource", resource)));
+        let answer = match client.token(&self.http, &endpoint, &fields).await {
+            Ok(answer) => answer,
+            Err(error) => return Refreshed::Later(error),
+        };
+        if is_final(&answer) {
+            return Refreshed::Ended;
+        }
+        match Tokens::read(&answer, format!("the token endpoint at {}", origin(&endpoint))) {
+            Ok(tokens) => Refreshed::Token(Box::new(tokens.into_entry(entry.clone()))),
+            Err(error) => Refreshed::Later(error),
+        }
+    }
+}
+
+fn entry_lives(entry: &Entry) -> bool {
+    entry.expires_at.is_none_or(|at| at > sys::clock::now_ms())
+}
+
+/// Whether asking again cannot help.
+fn is_final(answer: &Answer) -> bool {
+    let error = answer.body.get("error").and_then(Value::as_str).unwrap_or_default();
+    (400..500).contains(&answer.status)
+        && matches!(error, "invalid_grant" | "invalid_client" | "unauthorized_client" | "unsupported_grant_type")
+}
+
+#[cfg(test)]
+#[path = "keyring_tests.rs"]
+mod tests;

@@ -1,0 +1,78 @@
+//! Asks a server, in plain HTTP, whether it wants somebody to sign in, and how it puts that. Some servers answer the
+//! handshake to anybody and refuse only the first real request, so both are made.
+
+use super::AuthError;
+use super::challenge::Challenge;
+use super::exchange::send;
+use bytes::Bytes;
+use http::{Http, Method, Request, Response};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The newest revision we speak.
+pub(super) const PROTOCOL: &str = "2025-11-25";
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the server said.
+#[derive(Debug)]
+pub(super) enum Finding {
+    /// It answers.
+    Open,
+    Refused {
+        status: u16,
+        challenge: Challenge,
+    },
+    /// It answers something else altogether.
+    Other(u16),
+}
+
+/// A server that is asked.
+pub(super) struct Probe<'a> {
+    pub(super) http: &'a Http,
+    pub(super) url: &'a str,
+    /// Configured ones, and the token.
+    pub(super) headers: Vec<(String, String)>,
+}
+
+impl Probe<'_> {
+    pub(super) async fn run(&self) -> Result<Finding, AuthError> {
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "gimlet", "version": "1"}}});
+        let first = self.post(&hello, None).await?;
+        if let Some(finding) = judge(&first) {
+            return Ok(finding);
+        }
+        let session = first.header("mcp-session-id").map(str::to_owned);
+        // Some streams stay open; the handshake is over with their first bytes.
+        drop(first);
+        let session = session.as_deref();
+        self.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), session).await?;
+        let list = self.post(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}), session).await?;
+        Ok(judge(&list).unwrap_or(Finding::Open))
+    }
+
+    async fn post(&self, message: &Value, session: Option<&str>) -> Result<Response, AuthError> {
+        let mut headers = vec![
+            ("accept".to_owned(), "application/json, text/event-stream".to_owned()),
+            ("content-type".to_owned(), "application/json".to_owned()),
+            ("mcp-protocol-version".to_owned(), PROTOCOL.to_owned()),
+        ];
+        headers.extend(session.map(|id| ("mcp-session-id".to_owned(), id.to_owned())));
+        headers.extend(self.headers.iter().cloned());
+        let body = vec![Bytes::from(message.to_string())];
+        let request = Request { method: Method::Post, url: self.url.to_owned(), headers, body, timeout: TIMEOUT };
+        send(self.http, request).await
+    }
+}
+
+/// `None` when the exchange may go on.
+fn judge(response: &Response) -> Option<Finding> {
+    match response.status() {
+        status @ (401 | 403) => {
+            let challenge = response.header("www-authenticate").map(Challenge::parse).unwrap_or_default();
+            Some(Finding::Refused { status, challenge })
+        }
+        200..300 => None,
+        status => Some(Finding::Other(status)),
+    }
+}

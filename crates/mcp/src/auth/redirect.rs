@@ -1,0 +1,154 @@
+//! The other end of the redirect: a listener on this machine that waits for one answer with our `state`. Everything else
+//! that knocks is turned away and waited past, so that a page somebody else opened cannot end or forge a sign-in.
+
+use super::AuthError;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use url::Url;
+
+const LONGEST: usize = 16 * 1024;
+/// For one visitor; the next one waits meanwhile.
+const PATIENCE: Duration = Duration::from_secs(5);
+const DONE: &str = "Signed in. You can close this window and go back to gimlet.";
+const FAILED: &str = "Signing in did not work. The reason is shown in gimlet.";
+const STRANGER: &str = "Nothing to see here.";
+
+/// A listener that nobody knows of yet.
+pub(super) struct Redirect {
+    v4: TcpListener,
+    /// Browsers may try this address of `localhost` first.
+    v6: Option<TcpListener>,
+    pub(super) port: u16,
+}
+
+/// What the authorization server sent back.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Code {
+    pub(super) code: String,
+    pub(super) issuer: Option<String>,
+}
+
+impl Redirect {
+    /// On `port`, or on any that is free.
+    pub(super) async fn open(port: Option<u16>) -> Result<Self, AuthError> {
+        let wanted = port.unwrap_or(0);
+        let failed = |error| AuthError::Port { port: wanted, error };
+        let v4 = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).await.map_err(failed)?;
+        let port = v4.local_addr().map_err(failed)?.port();
+        let v6 = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await.ok();
+        Ok(Self { v4, v6, port })
+    }
+
+    /// LITERAL host: authorization servers compare it as text.
+    pub(super) fn address(&self) -> String {
+        format!("http://localhost:{}/callback", self.port)
+    }
+
+    pub(super) async fn wait(&self, state: &str) -> Result<Code, AuthError> {
+        loop {
+            let Ok(stream) = self.accept().await else { continue };
+            // One that says nothing must not keep the right one out.
+            let served = tokio::time::timeout(PATIENCE, serve(stream, state)).await;
+            if let Ok(Ok(Some(answer))) = served {
+                return answer;
+            }
+        }
+    }
+
+    async fn accept(&self) -> io::Result<TcpStream> {
+        let second = async {
+            match &self.v6 {
+                Some(listener) => listener.accept().await,
+                None => std::future::pending().await,
+            }
+        };
+        let (stream, _) = tokio::select! { one = self.v4.accept() => one?, other = second => other? };
+        Ok(stream)
+    }
+}
+
+/// `None` for somebody who is not the one we wait for.
+async fn serve(mut stream: TcpStream, state: &str) -> io::Result<Option<Result<Code, AuthError>>> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < LONGEST {
+        if stream.read_buf(&mut head).await? == 0 {
+            break;
+        }
+    }
+    let text = String::from_utf8_lossy(&head);
+    let target = text.lines().next().and_then(|line| line.strip_prefix("GET ")?.split(' ').next().map(str::to_owned));
+    let answer = target.and_then(|target| Url::parse("http://localhost").ok()?.join(&target).ok());
+    let answer = answer.and_then(|url| read(&url, state));
+    let (status, text) = match &answer {
+        Some(Ok(_)) => ("200 OK", DONE),
+        Some(Err(_)) => ("400 Bad Request", FAILED),
+        None => ("404 Not Found", STRANGER),
+    };
+    let page = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\ncache-control: no-store\r\nconnection: \
+         close\r\n\r\n{text}",
+        text.len()
+    );
+    stream.write_all(page.as_bytes()).await?;
+    stream.shutdown().await?;
+    Ok(answer)
+}
+
+/// What the address says, when it is ours.
+fn read(url: &Url, state: &str) -> Option<Result<Code, AuthError>> {
+    let get = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    if url.path() != "/callback" || get("state").as_deref() != Some(state) {
+        return None;
+    }
+    if let Some(error) = get("error") {
+        let why = get("error_description").map_or(error.clone(), |why| format!("{error}: {why}"));
+        return Some(Err(AuthError::Refused(why.chars().filter(|c| !c.is_control()).take(300).collect())));
+    }
+    let code = get("code").filter(|code| !code.is_empty())?;
+    Some(Ok(Code { code, issuer: get("iss") }))
+}
+
+/// The address the browser was sent to, typed in by hand.
+pub(super) fn pasted(text: &str, state: &str) -> Result<Code, AuthError> {
+    let url = Url::parse(text.trim()).map_err(|_| AuthError::Pasted)?;
+    read(&url, state).unwrap_or(Err(AuthError::Pasted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn visit(port: u16, target: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        stream.write_all(format!("GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn only_the_answer_with_our_state_counts() {
+        let redirect = Redirect::open(None).await.unwrap();
+        let port = redirect.port;
+        assert_eq!(redirect.address(), format!("http://localhost:{port}/callback"));
+        let visits = async {
+            for stranger in
+                ["/", "/callback?code=evil", "/callback?code=evil&state=other", "/favicon.ico?state=s&code=c"]
+            {
+                assert!(visit(port, stranger).await.starts_with("HTTP/1.1 404"), "{stranger}");
+            }
+            visit(port, "/callback?code=good%2F1&state=s&iss=https%3A%2F%2Fas").await
+        };
+        let (code, page) = tokio::join!(redirect.wait("s"), visits);
+        assert_eq!(code.unwrap(), Code { code: "good/1".into(), issuer: Some("https://as".into()) });
+        assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+        assert!(pasted("http://localhost:1/callback?code=c&state=s", "s").is_ok());
+        assert!(matches!(pasted("c0de", "s"), Err(AuthError::Pasted)));
+        assert!(matches!(pasted("http://localhost:1/callback?code=c&state=t", "s"), Err(AuthError::Pasted)));
+        let refused = pasted("http://localhost/callback?error=access_denied&state=s", "s");
+        assert!(matches!(refused, Err(AuthError::Refused(why)) if why == "access_denied"));
+    }
+}

@@ -1,0 +1,148 @@
+//! What is kept of a sign-in. The entry belongs to a server's name and address together, so that a server that was pointed
+//! elsewhere does not get the old one's tokens.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::io;
+use wire::mcp::Remote;
+
+/// Where entries are kept. All of it may block.
+pub trait Vault: Send + Sync {
+    /// An entry as JSON.
+    fn read(&self, key: &str) -> Option<String>;
+
+    /// Replaces an entry; `None` removes it.
+    fn write(&self, key: &str, entry: Option<&str>) -> io::Result<()>;
+
+    /// Keeps other processes from refreshing the same entry until the guard is dropped.
+    fn lock(&self, key: &str) -> io::Result<Box<dyn Send>>;
+}
+
+/// The key of a server's entry.
+pub fn identity(name: &str, remote: &Remote) -> String {
+    let digest = Sha256::digest(remote.url.as_bytes());
+    digest.iter().take(8).fold(format!("{name}|"), |mut key, byte| {
+        write!(key, "{byte:02x}").ok();
+        key
+    })
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Entry {
+    pub(super) server_name: String,
+    pub(super) server_url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) access_token: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) refresh_token: Option<String>,
+    /// Milliseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) expires_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) scope: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) client_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) client_secret: Option<String>,
+    /// Given by the user; outlives a sign-out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) own_client_secret: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) auth_method: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) issuer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) token_endpoint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) resource: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) redirect_port: Option<u16>,
+    /// Scopes the server asked for after the last sign-in; the next one asks for them too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) wanted_scope: Option<String>,
+}
+
+impl Entry {
+    pub(super) fn read(vault: &dyn Vault, key: &str) -> Option<Self> {
+        serde_json::from_str(&vault.read(key)?).ok()
+    }
+
+    pub(super) fn write(&self, vault: &dyn Vault, key: &str) -> io::Result<()> {
+        vault.write(key, Some(&serde_json::to_string(self)?))
+    }
+
+    /// Without what signing in brought.
+    pub(super) fn signed_out(&self) -> Option<Self> {
+        self.own_client_secret.as_ref()?;
+        let (server_name, server_url) = (self.server_name.clone(), self.server_url.clone());
+        Some(Self { server_name, server_url, own_client_secret: self.own_client_secret.clone(), ..Self::default() })
+    }
+}
+
+/// Signs out: forgets tokens and registration, and keeps a client secret the user gave. Says whether there was a token.
+pub fn forget(vault: &dyn Vault, key: &str) -> io::Result<bool> {
+    let Some(entry) = Entry::read(vault, key) else { return Ok(false) };
+    match entry.signed_out() {
+        Some(rest) => rest.write(vault, key)?,
+        None => vault.write(key, None)?,
+    }
+    Ok(entry.access_token.is_some())
+}
+
+/// Stores the secret of a client that was registered by hand.
+pub fn keep_client_secret(vault: &dyn Vault, name: &str, remote: &Remote, secret: &str) -> io::Result<()> {
+    let entry = Entry {
+        server_name: name.to_owned(),
+        server_url: remote.url.clone(),
+        own_client_secret: Some(secret.to_owned()),
+        ..Entry::default()
+    };
+    entry.write(vault, &identity(name, remote))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    pub(crate) struct Memory(pub(crate) Mutex<BTreeMap<String, String>>);
+
+    impl Vault for Memory {
+        fn read(&self, key: &str) -> Option<String> {
+            self.0.lock().unwrap().get(key).cloned()
+        }
+
+        fn write(&self, key: &str, entry: Option<&str>) -> io::Result<()> {
+            let mut all = self.0.lock().unwrap();
+            match entry {
+                Some(entry) => drop(all.insert(key.into(), entry.into())),
+                None => drop(all.remove(key)),
+            }
+            Ok(())
+        }
+
+        fn lock(&self, _: &str) -> io::Result<Box<dyn Send>> {
+            Ok(Box::new(()))
+        }
+    }
+
+    #[test]
+    fn entries_follow_the_address_and_a_given_secret_stays() {
+        let at = |url: &str| Remote { url: url.into(), ..Remote::default() };
+        assert_ne!(identity("s", &at("https://a")), identity("s", &at("https://b")));
+        let vault = Memory::default();
+        keep_client_secret(&vault, "s", &at("https://a"), "hush").unwrap();
+        let key = identity("s", &at("https://a"));
+        let mut entry = Entry::read(&vault, &key).unwrap();
+        entry.access_token = Some("t".into());
+        entry.write(&vault, &key).unwrap();
+        assert!(forget(&vault, &key).unwrap());
+        let left = Entry::read(&vault, &key).unwrap();
+        assert_eq!((left.access_token, left.own_client_secret.as_deref()), (None, Some("hush")));
+        assert!(!forget(&vault, &key).unwrap());
+    }
+}

