@@ -808,7 +808,7 @@ fn a_name_given_twice_is_refused() {
 // [EXT-185] Notes of an agent: the folder is made, the beginning of MEMORY.md is told, and it may write there.
 #[test]
 fn an_agent_keeps_notes() {
-    let long: String = (0..300).map(|n| format!("line {n}\n")).collect();
+    let long = (0..300).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
     for (memory, folder) in [("project", ".claude/agent-memory/keeper"), ("local", ".claude/agent-memory-local/keeper")]
     {
         let server = server(
