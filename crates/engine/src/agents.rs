@@ -46,7 +46,8 @@ pub(crate) const DEFAULT_TYPE: &str = "general-purpose";
 
 /// The agents of one session, and what they are made from.
 pub(crate) struct Agents {
-    pub(crate) kit: Kit,
+    /// Replaced when another conversation begins.
+    kit: Mutex<Arc<Kit>>,
     limits: Limits,
     definitions: Mutex<Definitions>,
     rows: Mutex<Vec<Row>>,
@@ -85,7 +86,21 @@ impl Agents {
         };
         let limits = Limits::from_env(&kit.env);
         let definitions = Mutex::new(Definitions { roots, given, declared: Arc::new(declared) });
+        let kit = Mutex::new(Arc::new(kit));
         Self { kit, limits, definitions, rows: Mutex::default(), grants: Mutex::default() }
+    }
+
+    /// What agents are made from now.
+    pub(crate) fn kit(&self) -> Arc<Kit> {
+        Arc::clone(&self.kit.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Another conversation begins: its agents are new, and made from what `change` makes of the kit.
+    pub(crate) fn begin_session(&self, change: impl FnOnce(&mut Kit)) {
+        let mut kit = Kit::clone(&self.kit());
+        change(&mut kit);
+        *self.kit.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(kit);
+        self.rows().clear();
     }
 
     fn rows(&self) -> MutexGuard<'_, Vec<Row>> {
@@ -116,16 +131,21 @@ impl Agents {
     /// The type of that name: a declared one goes before a built-in one.
     pub(crate) fn find(&self, name: &str) -> Option<Definition> {
         let declared = self.declared();
-        declared.find(name).cloned().or_else(|| builtin::all(&self.kit.env).into_iter().find(|d| d.name == name))
+        declared.find(name).cloned().or_else(|| builtin::all(&self.kit().env).into_iter().find(|d| d.name == name))
     }
 
     /// Every type, built-in ones first.
     pub(crate) fn all(&self) -> Vec<Definition> {
         let declared = self.declared();
-        let mut all = builtin::all(&self.kit.env);
+        let mut all = builtin::all(&self.kit().env);
         all.retain(|built_in| declared.find(&built_in.name).is_none());
         all.extend(declared.all.iter().cloned());
         all
+    }
+
+    /// Types of the user and the project.
+    pub(crate) fn declared_types(&self) -> Vec<Definition> {
+        self.declared().all.clone()
     }
 
     /// What to say about a type nobody declared.
@@ -157,7 +177,7 @@ impl Agents {
 
     /// Ends a task, an agent with everything it started, because a person wants it to. `false` when none of that id runs.
     pub(crate) fn stop_for_user(&self, id: &str) -> bool {
-        let in_background = self.kit.state.tasks.cancel_for_user(id);
+        let in_background = self.kit().state.tasks.cancel_for_user(id);
         let mut rows = self.rows();
         let Some(row) = rows.iter_mut().find(|row| row.id == id && row.commands.is_some()) else {
             return in_background;
@@ -169,7 +189,7 @@ impl Agents {
 
     /// An interrupt ends the agents in the background too.
     pub(crate) async fn stop_all_for_user(&self) {
-        let tasks = &self.kit.state.tasks;
+        let tasks = Arc::clone(&self.kit().state.tasks);
         for task in tasks.running().into_iter().filter(tools::tasks::Task::is_agent) {
             self.stop_for_user(&task.id);
             tasks.stop(&task.id).await;
@@ -178,7 +198,7 @@ impl Agents {
 
     /// The same without waiting for their ends.
     pub(crate) fn cancel_all_for_user(&self) {
-        for task in self.kit.state.tasks.running().into_iter().filter(tools::tasks::Task::is_agent) {
+        for task in self.kit().state.tasks.running().into_iter().filter(tools::tasks::Task::is_agent) {
             self.stop_for_user(&task.id);
         }
     }
@@ -252,6 +272,7 @@ struct Live {
     mode_of: ModeOf,
     bypass: Bypass,
     grants_seen: usize,
+    plan: crate::plan::Planning,
     /// What a fork begins with, where forks are switched on.
     mind: Option<Arc<Mind>>,
 }
@@ -330,6 +351,7 @@ impl Spawner {
             mode_of: io.mode_of,
             bypass: io.bypass,
             grants_seen: io.grants_seen,
+            plan: io.plan.clone(),
         };
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }
@@ -348,7 +370,7 @@ impl Spawner {
             place: live.place,
             stay: live.stay,
             hooks: live.worktree_hooks,
-            env: self.agents.kit.env.clone(),
+            env: self.agents.kit().env.clone(),
         })
     }
 

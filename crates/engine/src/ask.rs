@@ -123,6 +123,7 @@ impl<'a> Matter<'a> {
             decision_reason_type: Some(reason.kind()),
             matched_ask_rule: matched_rule(reason),
             tool_use_id: self.tool_use_id,
+            requires_user_interaction: matches!(reason, Reason::Interaction),
             agent_id: self.agent_id,
         }
     }
@@ -145,7 +146,7 @@ impl<'a> Matter<'a> {
                 })
             }
             Access::Reach { host } => Some(permission::visible(host)),
-            Access::Use | Access::Harmless => None,
+            Access::Use | Access::Harmless | Access::Interact => None,
         }
     }
 
@@ -166,6 +167,7 @@ impl<'a> Matter<'a> {
             | Reason::Sandboxed
             | Reason::SandboxOverride
             | Reason::Hook(_)
+            | Reason::Interaction
             | Reason::NoRule => outside,
         };
         let real = self.facts.real_location(path).unwrap_or(path);

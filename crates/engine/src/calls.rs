@@ -2,6 +2,7 @@
 //! exclusive ones alone and in the model's order; results are recorded and told in call order.
 
 mod finalize;
+pub(crate) mod interact;
 mod prepare;
 mod safekeeping;
 
@@ -56,6 +57,9 @@ pub(crate) async fn run(mut uses: Vec<ToolUse>, io: &mut Io, turn: &Cancellation
     let size = uses.len();
     for (index, used) in uses.iter_mut().enumerate() {
         used.batch = (size, index);
+        if let Some(input) = interact::completed(&used.name, &used.input, interact::Author::Model, io) {
+            used.input = input;
+        }
     }
     let mut batch = Batch::new(uses, io, turn);
     let mut report = Report { all_malformed: batch.uses.iter().all(|u| u.malformed.is_some()), ..Report::default() };

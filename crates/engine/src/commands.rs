@@ -1,117 +1,242 @@
-//! Commands that arrive as prompts and are carried out here, not by the model. One row each.
+//! Commands that arrive as prompts and are carried out here, not by the model. What exists stands in `table`; this module finds
+//! the row, runs it as a turn of its own, and records and tells what it said.
+
+mod changes;
+mod clear;
+mod compact;
+mod context_usage;
+mod near;
+mod places;
+mod show;
+mod switch;
+pub(crate) mod table;
+
+pub(crate) use near::hint;
 
 use crate::command::Prompt;
-use crate::compact::{Outcome, Trigger};
 use crate::decide::EndReason;
+use crate::hooks::Moment;
 use crate::prompts;
 use crate::result;
 use crate::scribe::PromptSource;
-use crate::session::{Session, text_message};
-use crate::turn::Turn;
+use crate::session::{Io, Session, plain_text};
+use crate::turn::{self, Opener, Turn};
+use serde_json::json;
 use store::StoreError;
 use store::registry::Status as LiveStatus;
+use table::{Action, ROWS, Row};
 use wire::control::SlashCommand;
-use wire::sdk::{CompactResult, Message, SystemBody, User};
+use wire::sdk::{Message, SystemBody};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum BuiltIn {
-    Compact { instructions: Option<String> },
+/// A prompt that is a command of ours.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed {
+    pub row: &'static Row,
+    pub arguments: String,
 }
 
-/// As hosts list them.
-pub(crate) fn listed() -> Vec<SlashCommand> {
-    vec![SlashCommand {
-        name: "compact".into(),
-        description: "Summarise the conversation so far and go on from the summary".into(),
-        argument_hint: "<optional instructions>".into(),
-        aliases: Vec::new(),
-        builtin: true,
-    }]
+/// What a command came to.
+pub(crate) struct Said {
+    text: String,
+    is_error: bool,
+    /// Whether the model is to know.
+    audience: Audience,
 }
 
-/// The command a prompt is, if it is one of ours.
-pub(crate) fn built_in(text: &str) -> Option<BuiltIn> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Audience {
+    User,
+    Model,
+}
+
+impl Said {
+    /// For the user alone: the model never reads it.
+    fn shown(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: false, audience: Audience::User }
+    }
+
+    /// Something changed that the model works with.
+    fn told(text: impl Into<String>) -> Self {
+        Self { audience: Audience::Model, ..Self::shown(text) }
+    }
+
+    fn refused(text: impl Into<String>) -> Self {
+        Self { is_error: true, ..Self::shown(text) }
+    }
+}
+
+/// The command a prompt is, if it is one of ours and no skill goes before it.
+pub(crate) fn typed(text: &str, io: &Io) -> Option<Typed> {
+    let typed = parse(text)?;
+    if !io.facts.has_commands {
+        return None;
+    }
+    let name = text.trim()[1..].split(char::is_whitespace).next().unwrap_or_default();
+    let skill = typed.row.gives_way() && io.lore.skills().find(name).is_some_and(config::skills::Skill::is_typed);
+    (!skill).then_some(typed)
+}
+
+fn parse(text: &str) -> Option<Typed> {
+    let text = text.trim();
     let (name, arguments) =
-        text.trim().strip_prefix('/')?.split_once(char::is_whitespace).unwrap_or((&text.trim()[1..], ""));
-    let arguments = Some(arguments.trim()).filter(|a| !a.is_empty()).map(str::to_owned);
-    match name {
-        "compact" => Some(BuiltIn::Compact { instructions: arguments }),
-        _ => None,
+        text.strip_prefix('/')?.split_once(char::is_whitespace).unwrap_or((text.get(1..).unwrap_or_default(), ""));
+    Some(Typed { row: table::find(name)?, arguments: arguments.trim().to_owned() })
+}
+
+/// The text a prompt of ours stands for, with what was typed behind it.
+pub(crate) fn expansion(text: &str, io: &Io) -> Option<(&'static str, String, String)> {
+    let Typed { row, arguments } = typed(text, io)?;
+    let Action::Expand(prompt) = row.action else { return None };
+    let filled = prompt.replace("$ARGUMENTS", &arguments).replace(" \n", "\n");
+    Some((row.name, arguments, filled.trim().to_owned()))
+}
+
+/// Everything a host may offer: our commands, then skills and custom commands.
+pub(crate) fn listing(io: &Io) -> Vec<SlashCommand> {
+    let own = ROWS.iter().filter(|row| io.facts.has_commands && row.is_listed()).map(|row| SlashCommand {
+        name: row.name.to_owned(),
+        description: row.help.to_owned(),
+        argument_hint: row.hint.to_owned(),
+        aliases: row.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+        builtin: true,
+    });
+    let skills = io.lore.skills();
+    let mut all: Vec<SlashCommand> = own.collect();
+    for skill in skills.all.iter().filter(|skill| skill.is_typed()) {
+        all.retain(|known| known.name != skill.name || table::find(&known.name).is_some_and(|row| !row.gives_way()));
+        if all.iter().any(|known| known.name == skill.name) {
+            continue;
+        }
+        all.push(SlashCommand {
+            name: skill.name.clone(),
+            description: show::described(skill),
+            argument_hint: skill.argument_hint.clone().unwrap_or_default(),
+            aliases: skill.aliases.clone(),
+            builtin: false,
+        });
+    }
+    all
+}
+
+/// Carries a prompt out as a command, or opens a turn with it.
+pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
+    let typed = if prompt.verbatim { None } else { typed(&plain_text(&prompt.content), &session.io) };
+    let Some(typed) = typed else {
+        turn::run(session, Opener::Prompt(prompt)).await;
+        return;
+    };
+    match typed.row.action {
+        Action::Compact => compact::run(session, Some(typed.arguments).filter(|a| !a.is_empty()), prompt).await,
+        Action::Expand(_) => {
+            turn::run(session, Opener::Prompt(prompt)).await;
+        }
+        Action::Clear => clear::run(session, typed, prompt).await,
+        Action::Plan => changes::plan(session, typed, prompt).await,
+        _ => local(session, typed, prompt).await,
     }
 }
 
-pub(crate) async fn run(session: &mut Session, command: BuiltIn, prompt: Prompt) {
-    match command {
-        BuiltIn::Compact { instructions } => compact(session, instructions, prompt).await,
-    }
+/// A turn that asks the model nothing.
+async fn local(session: &mut Session, typed: Typed, prompt: Prompt) {
+    let turn = begin(session, typed.row.name, &prompt).await;
+    let token = turn.token.clone();
+    session.look(Moment::Quiet, &token).await;
+    session.io.lore.refresh().await;
+    // Nothing is said when the process is being stopped.
+    let Some(said) = perform(session, &typed, &turn).await else { return };
+    local_end(session, &typed, turn, said).await;
 }
 
-/// `/compact`: a turn without a question to the model, beside the summary itself.
-async fn compact(session: &mut Session, instructions: Option<String>, prompt: Prompt) {
-    let mut turn = Turn::new(session, prompt.uuid.clone());
-    turn.local_command = Some("compact");
-    session.io.ledger.start_turn();
-    session.set_state("running", LiveStatus::Busy).await;
-    let arguments = instructions.clone().unwrap_or_default();
-    let refusal = if !session.context.pressure().is_manual_allowed() {
-        Some("Compaction is switched off (DISABLE_COMPACT).")
-    } else if session.context.history().is_empty() {
-        Some("There is no conversation to compact yet.")
-    } else {
-        None
+/// Records and tells what was said; the turn is over.
+async fn local_end(session: &mut Session, typed: &Typed, mut turn: Turn, said: Said) {
+    session.announce().await;
+    turn.text.clone_from(&said.text);
+    turn.command_failed = said.is_error;
+    let recorded = match said.audience {
+        Audience::Model => record(session, typed, &said.text).await,
+        Audience::User => note(session, typed, &said.text),
     };
-    let outcome = match refusal {
-        Some(why) => {
-            session.io.host.system(SystemBody::compacting(None)).await;
-            session.io.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.to_owned()))).await;
-            session.announce().await;
-            Ok(Some(Outcome::Failed(why.to_owned())))
-        }
-        None => session.compact(&Trigger::Manual { instructions }, &turn.token).await,
-    };
-    let reason = match outcome {
-        Ok(Some(Outcome::Done(_))) => {
-            turn.text = "Compacted. The conversation goes on from its summary.".into();
-            EndReason::Completed
-        }
-        Ok(Some(Outcome::Interrupted)) => EndReason::AbortedStreaming,
-        Ok(Some(Outcome::Failed(why))) => {
-            turn.text = format!("Not compacted: {why}");
-            EndReason::Completed
-        }
-        Ok(None) => return,
-        Err(error) => {
-            tracing::warn!(%error, "a compaction could not be recorded");
-            turn.text = format!("Not compacted: {error}");
-            EndReason::Unrecorded
-        }
-    };
-    if let Err(error) = record(session, "compact", &arguments, &turn.text).await {
+    if let Err(error) = recorded {
         tracing::warn!(%error, "a command could not be recorded");
     }
+    if typed.row.action == Action::Context {
+        context_usage::tell(session, &said.text).await;
+    } else {
+        session.io.host.system(SystemBody::LocalCommandOutput { content: said.text }).await;
+    }
+    let reason = if session.control.is_interrupted() { EndReason::AbortedStreaming } else { EndReason::Completed };
     result::conclude(session, turn, reason).await;
 }
 
-/// The command and what it printed, as readers of transcripts know them.
-async fn record(session: &mut Session, name: &str, arguments: &str, output: &str) -> Result<(), StoreError> {
-    session.inject(prompts::COMMAND_CAVEAT, PromptSource::Meta).await?;
-    session.inject(&prompts::command(name, arguments), PromptSource::Local).await?;
-    let output = format!("<local-command-stdout>{output}</local-command-stdout>");
-    session.inject(&output, PromptSource::Local).await?;
-    let user = User {
-        kind: "user",
-        message: text_message(&output),
-        parent_tool_use_id: None,
-        session_id: session.io.host.session_id.clone(),
-        uuid: session.io.scribe.leaf().unwrap_or_default().to_owned(),
-        timestamp: sys::clock::now_iso(),
-        tool_use_result: None,
-        is_replay: true,
-        is_synthetic: false,
-        agent: None,
+async fn begin(session: &mut Session, name: &'static str, prompt: &Prompt) -> Turn {
+    let mut turn = Turn::new(session, prompt.uuid.clone());
+    turn.local_command = Some(name);
+    session.io.ledger.start_turn();
+    session.set_state("running", LiveStatus::Busy).await;
+    session.io.adopt_mode().await;
+    session.adopt_wishes().await;
+    turn
+}
+
+async fn perform(session: &mut Session, typed: &Typed, turn: &Turn) -> Option<Said> {
+    let arguments = typed.arguments.as_str();
+    let said = match typed.row.action {
+        Action::AddDir => places::add_dir(session, arguments).await,
+        Action::Agents => show::agents(&session.io),
+        Action::Autocompact => switch::autocompact(session, arguments),
+        Action::Cd => places::cd(session, arguments).await,
+        Action::Context => Said::shown(context_usage::text(session, arguments)),
+        Action::Effort => switch::effort(session, arguments),
+        Action::Export => changes::export(session, arguments),
+        Action::Help => show::help(&session.io),
+        Action::Hooks => show::hooks(&session.io),
+        Action::Mcp => show::mcp(&session.io),
+        Action::Memory => show::memory(session),
+        Action::Model => return switch::model(session, arguments, &turn.token).await,
+        Action::Permissions => changes::permissions(session, arguments).await,
+        Action::Rename => changes::rename(session, arguments),
+        Action::Skills => show::skills(&session.io),
+        Action::Status => show::status(session),
+        Action::Tasks => show::tasks(&session.io),
+        Action::Todos => show::todos(&session.io),
+        Action::Usage => show::usage(session),
+        Action::Terminal => {
+            Said::shown(format!("/{} needs the terminal interface and is not available here.", typed.row.name))
+        }
+        Action::Elsewhere(why) => Said::shown(format!("/{}: {why}", typed.row.name)),
+        // They have turns of their own.
+        Action::Clear | Action::Compact | Action::Plan | Action::Expand(_) => Said::shown(""),
     };
-    session.io.host.send(Message::User(Box::new(user))).await;
+    Some(said)
+}
+
+/// The command and what it said, in the conversation: as readers of transcripts know them.
+async fn record(session: &mut Session, typed: &Typed, output: &str) -> Result<(), StoreError> {
+    session.begin()?;
+    session.inject(prompts::COMMAND_CAVEAT, PromptSource::Meta).await?;
+    session.inject(&prompts::command(typed.row.name, &typed.arguments), PromptSource::Local).await?;
+    session.inject(&stdout(output), PromptSource::Local).await
+}
+
+fn stdout(output: &str) -> String {
+    format!("<local-command-stdout>{output}</local-command-stdout>")
+}
+
+/// The same, for people who read the transcript: the model never sees it.
+fn note(session: &mut Session, typed: &Typed, output: &str) -> Result<(), StoreError> {
+    session.begin()?;
+    for content in [prompts::command(typed.row.name, &typed.arguments), stdout(output)] {
+        let fields = json!({"content": content, "level": "info", "isMeta": false});
+        if let serde_json::Value::Object(fields) = fields {
+            session.io.scribe.system("local_command", fields)?;
+        }
+    }
     Ok(())
+}
+
+/// A message of ours in the place of an answer.
+async fn say(session: &Session, frame: wire::sdk::Assistant) {
+    session.io.host.send(Message::Assistant(Box::new(frame))).await;
 }
 
 #[cfg(test)]
@@ -120,11 +245,13 @@ mod tests {
 
     #[test]
     fn only_whole_names_are_commands() {
-        let compact = |text: Option<&str>| Some(BuiltIn::Compact { instructions: text.map(str::to_owned) });
-        assert_eq!(built_in("/compact"), compact(None));
-        assert_eq!(built_in("  /compact keep the API  "), compact(Some("keep the API")));
-        for other in ["/compactor", "compact", "/", "", "/unknown x", "see /compact"] {
-            assert_eq!(built_in(other), None, "{other:?}");
+        // [SDK-66]
+        let parsed = |text: &str| parse(text).map(|typed| (typed.row.name, typed.arguments));
+        assert_eq!(parsed("/compact"), Some(("compact", String::new())));
+        assert_eq!(parsed("  /compact keep the API  "), Some(("compact", "keep the API".into())));
+        assert_eq!(parsed("/reset x"), Some(("clear", "x".into())));
+        for other in ["/compactor", "compact", "/", "", "/unknown x", "see /compact", "/usr/bin"] {
+            assert_eq!(parsed(other), None, "{other:?}");
         }
     }
 }

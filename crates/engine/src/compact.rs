@@ -366,6 +366,9 @@ impl Session {
             let Some(note) = Attachment::note("x_skill", text) else { continue };
             self.attach(note)?;
         }
+        if let Some(plan) = crate::plan::told_again(&mut self.io) {
+            self.attach(plan)?;
+        }
         for note in afterwards::notes(&self.io, self.context.kept_budget()) {
             self.attach(note)?;
         }

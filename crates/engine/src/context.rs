@@ -112,6 +112,14 @@ pub(crate) struct Parts {
     pub limits: Limits,
 }
 
+/// What a conversation that begins in a running process brings with it.
+pub(crate) struct Fresh {
+    pub identity: Arc<Identity>,
+    pub files: Vec<config::MemoryFile>,
+    /// `None`: as before.
+    pub system: Option<Vec<Fragment>>,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     pub max_turns: Option<u32>,
@@ -176,6 +184,73 @@ impl Context {
             Change::Reset => self.settings.thinking_display = None,
             Change::Set(display) => self.settings.thinking_display = Some(display.clone()),
         }
+    }
+
+    /// Another model from the next request on; those that may stand in for it stay.
+    pub(crate) fn set_model(&mut self, id: String) {
+        self.models.main = id;
+        self.models.return_to_main();
+        self.marks = CacheMarks::default();
+        self.disabled.clear();
+    }
+
+    /// The id that a name stands for.
+    pub(crate) fn resolve(&self, name: &str) -> String {
+        self.catalog.resolve(name, &self.settings.env)
+    }
+
+    pub(crate) fn set_effort(&mut self, level: Option<String>) {
+        self.settings.effort = level;
+    }
+
+    /// How long a cached prefix lives with that model, and what writing `tokens` of it costs, where the price is known.
+    pub(crate) fn cache_cost_of(&self, model: &str, tokens: u64) -> (&'static str, Option<f64>) {
+        let hour = matches!(CacheTtl::from_env(&self.settings.env, model, false), Some(CacheTtl::Hour));
+        let mut usage = wire::usage::Usage { cache_creation_input_tokens: tokens, ..wire::usage::Usage::default() };
+        if hour {
+            usage.cache_creation.ephemeral_1h_input_tokens = tokens;
+        }
+        let cost = model::catalog::cost(&usage, &self.catalog.lookup(model));
+        (if hour { "1h" } else { "5m" }, cost)
+    }
+
+    pub(crate) fn memory_files(&self) -> impl Iterator<Item = &config::MemoryFile> {
+        self.reminders.files.iter()
+    }
+
+    pub(crate) fn system_tokens(&self) -> u64 {
+        model::estimate::text(self.system.iter().map(Fragment::len).sum())
+    }
+
+    /// The model's window, and where the conversation is summarised by itself.
+    pub(crate) fn window(&self) -> (u64, Option<u64>) {
+        let (facts, env) = (self.facts(), &self.settings.env);
+        let limit = self.pressure.is_watched().then(|| self.pressure.limit(&facts, env));
+        (self.pressure.own_window(&facts, env), limit)
+    }
+
+    /// Another conversation begins.
+    pub(crate) fn begin_session(&mut self, fresh: Fresh) {
+        self.history = History::default();
+        self.prompt_at = None;
+        self.pressure.begin_session();
+        self.settings.identity = fresh.identity;
+        self.marks = CacheMarks::default();
+        let notes = self.reminders.notes.take();
+        self.reminders = Reminders { files: fresh.files, told_date: None, context_told: false, notes };
+        self.last_prompt.clear();
+        if let Some(system) = fresh.system {
+            self.set_system(system);
+        }
+        self.end_turn();
+    }
+
+    pub(crate) fn set_system(&mut self, system: Vec<Fragment>) {
+        self.system = system.into();
+    }
+
+    pub(crate) fn identity(&self) -> &Arc<Identity> {
+        &self.settings.identity
     }
 
     /// The model the next request goes to.

@@ -21,8 +21,11 @@ use queue::Queue;
 use reach::Reach;
 use serde_json::value::RawValue;
 use std::future::Future;
+use std::sync::Arc;
+use store::Transcript;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tools::state::ToolState;
 use wire::mode::PermissionMode;
 use wishes::Wishes;
 
@@ -97,6 +100,14 @@ impl Control {
     /// Ends with `scope`, as a session inside another does.
     pub(crate) fn within(self, scope: CancellationToken) -> Self {
         Self { scope, ..self }
+    }
+
+    /// Requests are about another conversation from now on.
+    pub(crate) fn begin_session(&mut self, id: &str, state: &Arc<ToolState>, transcript: &Transcript) {
+        let Some(front) = &mut self.front else { return };
+        id.clone_into(&mut front.reach.session_id);
+        front.reach.state = Arc::clone(state);
+        front.reach.transcript = transcript.clone();
     }
 
     pub(crate) fn scope(&self) -> &CancellationToken {

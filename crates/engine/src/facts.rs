@@ -15,7 +15,12 @@ pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
     let commands = || {
         request.accesses.iter().filter_map(|access| match access {
             Access::Run(command) => Some(command),
-            Access::ReadPath(_) | Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
+            Access::ReadPath(_)
+            | Access::WritePath(_)
+            | Access::Reach { .. }
+            | Access::Use
+            | Access::Harmless
+            | Access::Interact => None,
         })
     };
     if !commands().any(|command| command.contains("git")) {

@@ -175,6 +175,7 @@ impl Io {
         if mode == self.mode {
             return;
         }
+        self.plan.note_mode(self.mode, mode);
         self.mode = mode;
         self.renew_policy();
         let body = SystemBody::mode(mode.as_str());

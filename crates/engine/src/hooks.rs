@@ -4,6 +4,7 @@
 
 mod callers;
 mod calls;
+mod commands;
 mod declared;
 mod host;
 mod mcp_tool;
@@ -13,6 +14,7 @@ mod watch;
 mod worktrees;
 
 pub(crate) use calls::{Batched, Before, Ruling, Word};
+pub(crate) use commands::Expansion;
 pub(crate) use declared::{Own, with_own};
 pub use declared::{Reduced, catalogue};
 pub(crate) use host::HostHooks;
@@ -210,6 +212,21 @@ impl Hooking {
             ended_tasks: 0,
             env_files: parts.env_files,
         }
+    }
+
+    /// Another conversation begins: what was kept for the old one is not told any more.
+    pub(crate) fn begin_session(&mut self, id: &str) {
+        for (name, value) in &mut self.around.env {
+            if name == "CLAUDE_CODE_SESSION_ID" {
+                *value = id.into();
+            }
+        }
+        self.current = assemble(self.current.catalogue().clone(), &self.around, self.runner(), &self.spent);
+        self.beside.clear();
+        self.later.clear();
+        self.woken.clear();
+        self.rewritten.clear();
+        self.stop = None;
     }
 
     /// What the hooks of an agent are made from.
@@ -526,7 +543,7 @@ impl Io {
             permission_mode: (!quiet).then(|| self.mode.as_str()),
             effort: level.map(|level| Effort { level }),
             agent_id: agent.map(|agent| agent.id.clone()),
-            agent_type: agent.map(|agent| agent.kind.clone()),
+            agent_type: agent.map(|agent| agent.kind.clone()).or_else(|| self.hooks.own.runs_as.clone()),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::agents::voice::Voice;
 use crate::command::Event;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use wire::sdk::{Message, System, SystemBody};
 
@@ -12,12 +12,21 @@ use wire::sdk::{Message, System, SystemBody};
 pub(crate) struct Host {
     events: mpsc::Sender<Event>,
     pub session_id: String,
+    /// The same, as all copies of this host know it.
+    current: Arc<Mutex<String>>,
     voice: Option<Arc<Voice>>,
 }
 
 impl Host {
     pub(crate) fn new(events: mpsc::Sender<Event>, session_id: String) -> Self {
-        Self { events, session_id, voice: None }
+        let current = Arc::new(Mutex::new(session_id.clone()));
+        Self { events, session_id, current, voice: None }
+    }
+
+    /// Another conversation begins: whoever holds this host speaks for that one.
+    pub(crate) fn begin_session(&mut self, id: &str) {
+        id.clone_into(&mut self.session_id);
+        id.clone_into(&mut self.current.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// The same host, spoken to by an agent.
@@ -64,7 +73,8 @@ impl Host {
     }
 
     fn frame(&self, body: SystemBody) -> Message {
-        Message::System(System { kind: "system", body, session_id: self.session_id.clone(), uuid: sys::id::uuid() })
+        let session_id = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Message::System(System { kind: "system", body, session_id, uuid: sys::id::uuid() })
     }
 
     /// A line for the person at the terminal, beside the protocol.

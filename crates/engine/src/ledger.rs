@@ -4,9 +4,11 @@
 use model::catalog::{self, Catalog, Served};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use sys::Env;
 use wire::usage::{ModelUsage, Usage};
 
+#[derive(Clone)]
 pub(crate) struct Ledger {
     catalog: Arc<Catalog>,
     env: Env,
@@ -18,6 +20,9 @@ pub(crate) struct Ledger {
     turn: Usage,
     last: Usage,
     pub api_ms: u64,
+    /// Of the turns before.
+    earlier_api_ms: u64,
+    started: Instant,
 }
 
 impl Ledger {
@@ -31,6 +36,8 @@ impl Ledger {
             turn: Usage::default(),
             last: Usage::default(),
             api_ms: 0,
+            earlier_api_ms: 0,
+            started: Instant::now(),
         }
     }
 
@@ -40,13 +47,33 @@ impl Ledger {
         Self { accounts: Arc::clone(&self.accounts), ..empty }
     }
 
+    /// Another conversation begins: totals start at zero, for its agents too.
+    pub(crate) fn begin_session(&mut self) {
+        self.accounts().clear();
+        self.used.clear();
+        self.last = Usage::default();
+        self.start_turn();
+        self.earlier_api_ms = 0;
+        self.started = Instant::now();
+    }
+
     fn accounts(&self) -> MutexGuard<'_, BTreeMap<String, ModelUsage>> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn start_turn(&mut self) {
         self.turn = Usage { service_tier: "standard".into(), ..Usage::default() };
-        self.api_ms = 0;
+        self.earlier_api_ms += std::mem::take(&mut self.api_ms);
+    }
+
+    /// Time spent waiting for the API, in the whole session.
+    pub(crate) fn all_api_ms(&self) -> u64 {
+        self.earlier_api_ms + self.api_ms
+    }
+
+    /// Since the session began.
+    pub(crate) fn wall_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// A response of this conversation.

@@ -24,6 +24,7 @@ mod lore;
 mod notes;
 mod open;
 pub mod options;
+mod plan;
 mod pressure;
 mod prompts;
 mod reload;

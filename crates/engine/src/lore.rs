@@ -30,6 +30,8 @@ use wire::settings::{RuleText, Settings};
 #[derive(Default)]
 pub(crate) struct Shelf {
     skills: Arc<Skills>,
+    /// `None` until another conversation begins.
+    fixed: Option<Arc<Fixed>>,
     /// The rules in force, for commands inside skills.
     policy: Option<Arc<Policy>>,
     /// Starts the skills that are agents.
@@ -183,12 +185,16 @@ impl Lore {
         self.unsettled = true;
     }
 
-    /// Names for `system/init`: what can be typed, and what is a skill.
-    pub(crate) fn names(&self) -> (Vec<String>, Vec<String>) {
+    /// Names of skills for `system/init`.
+    pub(crate) fn names(&self) -> Vec<String> {
         let skills = self.skills();
-        let typed = skills.all.iter().filter(|skill| skill.is_typed()).map(|skill| skill.name.clone()).collect();
         let is_skill = |skill: &&Skill| skill.shown != config::skills::Shown::Off;
-        (typed, skills.all.iter().filter(is_skill).map(|skill| skill.name.clone()).collect())
+        skills.all.iter().filter(is_skill).map(|skill| skill.name.clone()).collect()
+    }
+
+    /// The lines of the listing that the model knows.
+    pub(crate) fn told_lines(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.told.iter()
     }
 
     /// What of the listing the model does not know yet.
@@ -296,6 +302,16 @@ impl Lore {
             return prompts::skill_again(name);
         }
         invocation.text.clone()
+    }
+
+    /// Another conversation begins: nothing was told, said or granted in it yet.
+    pub(crate) fn begin_session(&mut self, id: &str, lazy: Lazy) {
+        self.fixed = Arc::new(Fixed { session_id: id.to_owned(), ..(*self.fixed).clone() });
+        self.shelf().fixed = Some(Arc::clone(&self.fixed));
+        self.grants.clear();
+        self.said.clear();
+        self.in_play.clear();
+        self.begin_anew(lazy);
     }
 
     /// The conversation was summarised: what was told beside it is gone, and instructions that come with files come again.

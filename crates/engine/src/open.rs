@@ -27,6 +27,7 @@ use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::options::{BYPASS_ROOT, Boot, Options, SessionChoice, SettingSource, StartError, Thinking, is_sandboxed};
+use crate::plan::{self, Planning};
 use crate::pressure::{Pressure, Wishes};
 use crate::reload::{Instructions, Watch};
 use crate::resume;
@@ -46,6 +47,7 @@ use model::catalog::{Catalog, Served};
 use model::request::Choice;
 use model::{Fragment, Identity, Transport};
 use permission::{Known, Place};
+pub(crate) use prompt::{Recipe, style_name};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::registry::{Facts as LiveFacts, LiveRecord};
@@ -285,7 +287,7 @@ impl Opening {
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
-        let style = self.style(&roots);
+        let recipe = Recipe::new(&self, roots.clone());
         let told = restored.as_ref().map(|r| r.told_skills.clone()).unwrap_or_default();
         let teaching = self.teaching(roots, memory.lazy);
         let lore = teaching.begin(told);
@@ -334,6 +336,7 @@ impl Opening {
             fence: self.stay.as_ref().map(|stay| stay.fence()),
             stay: self.stay.clone(),
             owed: Vec::new(),
+            plan: self.planning(),
             live: self.live_record(),
             flags: self.host_flags(),
             facts: self.init_facts(),
@@ -347,7 +350,7 @@ impl Opening {
             structured,
         };
         let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
-        let system = prompt::system(&self, style.as_ref());
+        let system = recipe.system(&self.loaded, &self.model);
         let context = self.context(identity, Told { restored, files, tools, system });
         let reach = self.reach(&io, host_hooks);
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
@@ -361,7 +364,7 @@ impl Opening {
         let mut control = Control::new(commands, Some(front), modes);
         control.board.spares_agents = self.asked.per_task_stop_affordance == Some(true);
         control.board.dialogs = self.asked.supported_dialog_kinds.take().unwrap_or_default();
-        Ok(Session { control, context, io, start })
+        Ok(Session { control, context, io, start, again: Some(recipe) })
     }
 
     /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.
@@ -391,6 +394,7 @@ impl Opening {
         let allowed: &[String] = if self.loaded.managed_rules_only { &[] } else { &self.options.allowed_tools };
         let mut rules = given(allowed, Behaviour::Allow);
         rules.extend(given(&self.options.disallowed_tools, Behaviour::Deny));
+        let plan_file = self.planning().file;
         let place = Place {
             cwd: self.cwd.clone(),
             home: self.env.home(),
@@ -399,8 +403,9 @@ impl Opening {
                 self.session_dir().join("tool-results"),
                 store::agents::folder(&self.session_dir()),
                 self.tasks_dir(),
+                plan_file.clone(),
             ],
-            plan_file: None,
+            plan_file: Some(plan_file),
             notes: self.notes_dir().into_iter().collect(),
             remotes: Some(sys::git::remotes(&self.cwd)),
         };
@@ -505,6 +510,11 @@ impl Opening {
         }
     }
 
+    fn planning(&self) -> Planning {
+        let dir = self.loaded.settings.plans_directory.as_deref();
+        Planning::new(&plan::directory(dir, &self.cwd, self.layout.home()), &self.conversation.session_id)
+    }
+
     fn tasks_dir(&self) -> PathBuf {
         self.layout.tasks_dir(&self.cwd, &self.conversation.session_id)
     }
@@ -543,7 +553,8 @@ impl Opening {
             let hooks = agent.hooks.as_ref()?.as_object()?.clone();
             Some(::hooks::Layer { origin: ::hooks::Origin::Agent { name: agent.name.clone() }, hooks })
         };
-        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), ..Own::default() }
+        let runs_as = self.agent.as_ref().map(|agent| agent.name.clone());
+        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), runs_as, ..Own::default() }
     }
 
     fn default_effort(&self) -> Option<String> {
@@ -566,6 +577,7 @@ impl Opening {
             effort: self.options.effort.clone().or(effort),
             secret_vars: config::environment::SECRET_VARIABLES.iter().map(|s| (*s).to_owned()).collect(),
             documents: facts.known,
+            plan_file: Some(self.planning().file),
             agent_id: None,
         };
         ToolState { masking: Arc::new(self.masking()), ..ToolState::new(session, self.cwd.clone()) }
@@ -616,6 +628,7 @@ impl Opening {
             session_id: self.conversation.session_id.clone(),
             version: wire::version::COMPAT,
             git_branch: recorded_branch(&self.cwd),
+            slug: None,
         }
     }
 
@@ -712,9 +725,11 @@ impl Opening {
         InitFacts {
             cwd: self.cwd.display().to_string(),
             api_key_source: self.credential.as_ref().map_or("none", |c| c.api_key_source()),
-            output_style: self.loaded.settings.output_style.clone().unwrap_or_else(|| DEFAULT_STYLE.into()),
+            output_style: style_name(&self.loaded),
             output_styles: self.roots.as_ref().map_or_else(|| vec![DEFAULT_STYLE.into()], config::styles::names),
             betas: self.options.betas.clone(),
+            has_commands: !self.options.disable_slash_commands,
+            default_model: self.model.clone(),
         }
     }
 
@@ -783,6 +798,14 @@ fn selection(options: &Options) -> Selection {
         trust: options.trust,
         external_imports: options.external_imports,
     }
+}
+
+/// Why a session may not use this model.
+pub(crate) fn model_refused(settings: &wire::settings::Settings, id: &str) -> Option<String> {
+    let catalog = Catalog::default();
+    let allowed = Allowed::of(settings, &catalog)?;
+    let names = || settings.available_models.iter().flatten().cloned().collect::<Vec<_>>().join(", ");
+    (!allowed.permits(id)).then(|| format!("Model {id} is not allowed here; availableModels lists {}", names()))
 }
 
 /// The mode a session starts in. Plan and bypass never come back by resuming.

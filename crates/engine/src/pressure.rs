@@ -57,6 +57,11 @@ impl Pressure {
         }
     }
 
+    /// Nothing was summarised in the conversation that begins.
+    pub(crate) fn begin_session(&mut self) {
+        (self.failures, self.refills, self.answers, self.dropped) = (0, 0, None, 0);
+    }
+
     pub(crate) fn is_watched(&self) -> bool {
         self.automatic
     }
@@ -64,6 +69,16 @@ impl Pressure {
     /// Whether `/compact` may run.
     pub(crate) fn is_manual_allowed(&self) -> bool {
         self.manual
+    }
+
+    /// What the user wants to be used of the window, for this session.
+    pub(crate) fn set_window(&mut self, window: Option<u64>) {
+        self.window = window.map(|w| w.clamp(*WINDOW.start(), *WINDOW.end()));
+    }
+
+    /// The model's own window.
+    pub(crate) fn own_window(&self, facts: &ModelFacts, env: &Env) -> u64 {
+        facts.window(env, self.served)
     }
 
     fn window(&self, facts: &ModelFacts, env: &Env) -> u64 {

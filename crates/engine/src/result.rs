@@ -17,7 +17,8 @@ use wire::usage::Usage;
 const FAST_MODE: &str = "off";
 
 pub(crate) fn init(context: &Context, io: &Io) -> Init {
-    let (slash_commands, skills) = io.lore.names();
+    let skills = io.lore.names();
+    let slash_commands = crate::commands::listing(io).into_iter().map(|command| command.name).collect();
     Init {
         kind: "system",
         subtype: "init",
@@ -74,6 +75,7 @@ pub(crate) async fn synthetic_error(
         api_error_status: error.status,
         aborted: false,
         user_message_uuid: None,
+        context_usage: None,
         agent: None,
     };
     session.io.host.send(Message::Assistant(Box::new(frame))).await;
@@ -104,7 +106,7 @@ const RAPID_REFILL: &str = "The conversation filled the context window again rig
      was stopped. A single message, file or tool result is probably too large: ask for smaller pieces, or choose a model \
      with a larger window. Nothing was lost: the session can still be resumed.";
 
-fn synthetic_message(text: &str) -> Box<RawValue> {
+pub(crate) fn synthetic_message(text: &str) -> Box<RawValue> {
     let value = serde_json::json!({
         "id": sys::id::uuid(),
         "type": "message",
@@ -128,7 +130,9 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
         leaf_uuid: session.io.scribe.leaf().map(str::to_owned),
         session_id: session.io.host.session_id.clone(),
     };
-    let recorded = match session.io.scribe.meta(meta) {
+    // A conversation without a line needs no file.
+    let noted = if session.io.scribe.leaf().is_some() { session.io.scribe.meta(meta) } else { Ok(()) };
+    let recorded = match noted {
         Ok(()) => session.io.scribe.flush().await,
         Err(error) => Err(error),
     };
@@ -189,7 +193,8 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
         permission_denials: std::mem::take(&mut io.denials),
         structured_output: io.structured.as_ref().and_then(|s| s.take()),
         deferred_tool_use: turn.deferred,
-        terminal_reason: Some(reason.terminal()),
+        // A command of ours ends for no reason of the model's.
+        terminal_reason: (turn.local_command.is_none() || reason != EndReason::Completed).then(|| reason.terminal()),
         startup_failure_reason: None,
         user_message_uuid: turn.prompt_uuid,
         local_command: turn.local_command.map(str::to_owned),

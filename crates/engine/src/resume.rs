@@ -136,7 +136,9 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
             restored.told_date = date_in(&text).or(restored.told_date.take());
             restored.extend(entry, Some(Turn::user_text(&text)));
         }
-        (kind, Some(content), ..) if kind.starts_with("x_") => {
+        (kind, Some(content), ..)
+            if kind.starts_with("x_") || kind.starts_with("plan_") || kind == "unknown_command_fallback" =>
+        {
             let text = serde_json::from_str::<String>(content.get()).ok();
             restored.extend(entry, text.map(|text| Turn::user_text(&text)));
         }

@@ -106,9 +106,20 @@ impl Scribe {
         Self { transcript, persist, tail, agent_id: None, leaf, prompt_id: None, announced: false, told: None }
     }
 
+    /// The lines of another conversation go to a file of their own.
+    pub(crate) fn begin_session(&mut self, path: &std::path::Path, session_id: &str) {
+        let tail = Tail { session_id: session_id.to_owned(), slug: None, ..self.tail.clone() };
+        *self = Self::new(Transcript::open(path.to_path_buf(), self.persist), self.persist, tail, None);
+    }
+
     /// Every line is a side chain of the session, marked with the agent that wrote it.
     pub(crate) fn for_agent(self, agent_id: &str) -> Self {
         Self { agent_id: Some(agent_id.to_owned()), ..self }
+    }
+
+    /// The name of the conversation's plan stands on every line from now on.
+    pub(crate) fn set_slug(&mut self, slug: &str) {
+        self.tail.slug = Some(slug.to_owned());
     }
 
     pub(crate) fn leaf(&self) -> Option<&str> {

@@ -47,6 +47,8 @@ pub(crate) struct Session {
     pub context: Context,
     pub io: Io,
     pub start: Start,
+    /// What another conversation is made from; agents have only one.
+    pub again: Option<crate::open::Recipe>,
 }
 
 /// What the first prompt brings with it.
@@ -142,6 +144,7 @@ pub(crate) struct Io {
     pub stay: Option<Arc<Stay>>,
     /// Notices for the next request.
     pub owed: Vec<String>,
+    pub plan: crate::plan::Planning,
 }
 
 /// What the host asked to be told.
@@ -163,6 +166,10 @@ pub(crate) enum StateFrames {
 /// The parts of `system/init` that do not change.
 #[derive(Clone, Debug)]
 pub(crate) struct InitFacts {
+    /// Slash commands are not switched off.
+    pub has_commands: bool,
+    /// What `default` means where a model is chosen.
+    pub default_model: String,
     pub cwd: String,
     pub api_key_source: &'static str,
     pub output_style: String,
@@ -246,13 +253,7 @@ impl Session {
         if let Some(content) = self.start.initial.take().and_then(|initial| preceded(&initial, &prompt.content)) {
             prompt.content = content;
         }
-        let command = if prompt.verbatim { None } else { commands::built_in(&plain_text(&prompt.content)) };
-        match command {
-            Some(command) => commands::run(self, command, prompt).await,
-            None => {
-                turn::run(self, Opener::Prompt(prompt)).await;
-            }
-        }
+        commands::accept(self, prompt).await;
     }
 
     /// Accepts what opens a turn: records it, tells the host that the turn begins. A prompt that hooks refuse is not
@@ -270,6 +271,7 @@ impl Session {
         self.io.lore.refresh().await;
         let mut plan = None;
         let mut texts = Vec::new();
+        let mut hint = None;
         let Some(opener) = opener else { return Ok(Opened::Accepted(None)) };
         match opener {
             Opener::Prompt(prompt) if self.io.host.agent_id().is_some() => self.take_task(prompt).await?,
@@ -282,8 +284,22 @@ impl Session {
                     }
                 }
                 self.io.end_grants();
+                self.io.plan.note_prompt();
                 if !prompt.verbatim {
-                    plan = slash::plan(&self.io.lore.skills(), &prompt.content);
+                    let skills = self.io.lore.skills();
+                    plan = slash::plan(&skills, &prompt.content).or_else(|| slash::built_in(prompt, &self.io));
+                }
+                if let Some(plan) = &plan {
+                    let expansion = plan.expansion(&prompt.content);
+                    match self.expansion_hooks(expansion.as_hooks_see_it(), token).await {
+                        PromptSays::GoOn(said) => texts.extend(said),
+                        PromptSays::Blocked(why) => {
+                            self.announce().await;
+                            return self.refuse_prompt(why).await;
+                        }
+                    }
+                } else if !prompt.verbatim {
+                    hint = commands::hint(&plain_text(&prompt.content), &self.io);
                 }
                 let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
                 self.announce().await;
@@ -304,6 +320,9 @@ impl Session {
         self.add_session_context()?;
         if let (Opener::Prompt(prompt), None) = (opener, self.io.host.agent_id()) {
             self.note_mentions(&plain_text(&prompt.content))?;
+        }
+        if let Some(hint) = hint {
+            self.attach(hint)?;
         }
         let started = std::mem::take(&mut self.start.contexts);
         self.place(started.into_iter().chain(texts).collect())?;
@@ -508,7 +527,7 @@ impl Session {
                 self.io.host.event(Event::Fault(format!("Error: {rest}"))).await;
             }
         }
-        self.end_hooks().await;
+        self.end_hooks("other").await;
         self.io.hooks.end().await;
         self.io.state.shutdown().await;
         self.leave_worktree().await;

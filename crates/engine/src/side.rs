@@ -17,7 +17,7 @@ const RETRIES: u32 = 3;
 
 pub(crate) struct Side {
     shared: Mutex<Shared>,
-    identity: Arc<Identity>,
+    identity: Mutex<Arc<Identity>>,
     small: String,
 }
 
@@ -30,11 +30,16 @@ struct Shared {
 
 impl Side {
     pub(crate) fn new(identity: Arc<Identity>, small: String) -> Self {
-        Self { shared: Mutex::default(), identity, small }
+        Self { shared: Mutex::default(), identity: Mutex::new(identity), small }
     }
 
     fn shared(&self) -> std::sync::MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Requests belong to another conversation from now on.
+    pub(crate) fn begin_session(&self, identity: Arc<Identity>) {
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = identity;
     }
 
     /// The client and main model that calls of the coming batch use.
@@ -61,6 +66,7 @@ impl Side {
             let shared = self.shared();
             (shared.client.clone().ok_or("no model connection is open")?, shared.main.clone())
         };
+        let identity = Arc::clone(&self.identity.lock().unwrap_or_else(PoisonError::into_inner));
         let model = named.unwrap_or_else(|| match request.purpose {
             SidePurpose::Small => self.small.clone(),
             SidePurpose::Main => main,
@@ -69,7 +75,7 @@ impl Side {
             system: request.system.iter().map(|s| Fragment::text(s)).collect(),
             tools: request.server_tools.into_iter().map(Fragment::new).collect(),
             messages: vec![Turn::user_text(&request.prompt)],
-            ..Request::new(&model, request.max_tokens.into(), Arc::clone(&self.identity))
+            ..Request::new(&model, request.max_tokens.into(), identity)
         };
         let completed = tokio::time::timeout(request.timeout, complete(&client, &body)).await;
         let done = completed.map_err(|_| "the model did not answer in time".to_owned())?.map_err(|e| e.to_string())?;

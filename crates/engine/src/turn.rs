@@ -221,6 +221,9 @@ async fn call_model(session: &mut Session, turn: &mut Turn) {
     if let Err(error) = session.tell_lore().await {
         return turn.unrecorded(&error);
     }
+    if let Err(error) = session.tell_plan_mode() {
+        return turn.unrecorded(&error);
+    }
     let Session { control, context, io, .. } = session;
     let phase = step::run(context, io, turn);
     match control.during(phase).await {

@@ -3,9 +3,7 @@
 use crate::control::wishes::Wishes;
 use crate::session::Session;
 use crate::tasks;
-use config::roots::Scope;
-use config::skills::Skill;
-use wire::control::{AgentInfo, SlashCommand};
+use wire::control::AgentInfo;
 
 impl Session {
     /// The next request to the model follows what the host wished for.
@@ -35,11 +33,9 @@ impl Session {
             return;
         }
         self.io.lore.refresh().await;
-        let skills = self.io.lore.skills();
-        let typed = skills.all.iter().filter(|skill| skill.is_typed()).map(command);
-        let built_in = crate::commands::listed();
+        let commands = crate::commands::listing(&self.io);
         let board = &mut self.control.board;
-        board.commands = built_in.into_iter().chain(typed).collect();
+        board.commands = commands;
         board.agents = self
             .io
             .spawner
@@ -53,21 +49,5 @@ impl Session {
         board.mode = self.io.mode.as_str();
         self.context.model().clone_into(&mut board.model);
         board.policy = Some(std::sync::Arc::clone(&self.io.policy));
-    }
-}
-
-fn command(skill: &Skill) -> SlashCommand {
-    let described = skill.description.as_deref().unwrap_or_default();
-    let whose = match skill.scope {
-        Scope::User => " (user)",
-        Scope::Project | Scope::Nested | Scope::Added => " (project)",
-        Scope::Managed | Scope::CommandLine => "",
-    };
-    SlashCommand {
-        name: skill.name.clone(),
-        description: format!("{described}{whose}"),
-        argument_hint: skill.argument_hint.clone().unwrap_or_default(),
-        aliases: skill.aliases.clone(),
-        builtin: false,
     }
 }

@@ -162,7 +162,11 @@ impl Printer {
                 self.ended.last_is_error = result.is_error;
                 self.ended.aborted = result.terminal_reason.is_some_and(|r| r.starts_with("aborted"));
             }
-            Message::User(_) | Message::StreamEvent(_) | Message::System(_) | Message::ToolProgress(_) => {}
+            Message::User(_)
+            | Message::StreamEvent(_)
+            | Message::System(_)
+            | Message::ToolProgress(_)
+            | Message::Reset(_) => {}
         }
     }
 

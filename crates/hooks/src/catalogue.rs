@@ -69,7 +69,7 @@ impl Entry {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     by_event: Vec<Vec<Arc<Entry>>>,
     without_models: bool,

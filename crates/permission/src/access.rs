@@ -17,4 +17,6 @@ pub enum Access {
     Use,
     /// Nothing that needs leave (todo lists, task output).
     Harmless,
+    /// Get an answer of the person: no rule and no mode gives it in their place (AskUserQuestion, ExitPlanMode).
+    Interact,
 }

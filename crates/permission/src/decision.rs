@@ -46,6 +46,8 @@ pub enum Reason {
     SandboxOverride,
     /// A hook said so, for this reason.
     Hook(String),
+    /// Only the person can answer.
+    Interaction,
     /// Nothing allowed it.
     NoRule,
 }
@@ -60,7 +62,12 @@ impl Reason {
             Self::SafetyCheck(_) => "safetyCheck",
             Self::SandboxOverride => "sandboxOverride",
             Self::Hook(_) => "hook",
-            Self::ReadOnlyCommand | Self::Harmless | Self::Sandboxed | Self::NotUnderstood(_) | Self::NoRule => "other",
+            Self::ReadOnlyCommand
+            | Self::Harmless
+            | Self::Sandboxed
+            | Self::NotUnderstood(_)
+            | Self::Interaction
+            | Self::NoRule => "other",
         }
     }
 
@@ -78,6 +85,7 @@ impl Reason {
             Self::SandboxOverride => "the command asks to run outside the sandbox".into(),
             Self::Hook(reason) if reason.is_empty() => "a hook decided it".into(),
             Self::Hook(reason) => reason.clone(),
+            Self::Interaction => "the tool needs an answer of the user".into(),
             Self::NoRule => "no rule allows it".into(),
         }
     }

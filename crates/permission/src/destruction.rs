@@ -76,7 +76,12 @@ impl Losses {
             match access {
                 Access::WritePath(path) => losses.lose(path.clone(), Extent::File),
                 Access::Run(command) if may_lose(command) => losses.command(command, cwd, home),
-                Access::Run(_) | Access::ReadPath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => {}
+                Access::Run(_)
+                | Access::ReadPath(_)
+                | Access::Reach { .. }
+                | Access::Use
+                | Access::Harmless
+                | Access::Interact => {}
             }
         }
         losses

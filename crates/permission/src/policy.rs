@@ -28,6 +28,8 @@ pub struct Request<'a> {
     /// The input as sent, for rules that speak of its fields. Without it such deny and ask rules cover the whole tool.
     pub input: Option<&'a str>,
     pub held: Held,
+    /// Somebody stood in for the person who would have to answer.
+    pub answered: bool,
 }
 
 /// What the operating system would hold a command to, whatever it tries.
@@ -44,7 +46,7 @@ pub enum Held {
 
 impl<'a> Request<'a> {
     pub fn new(tool: &'a str, accesses: &'a [Access]) -> Self {
-        Self { tool, accesses, input: None, held: Held::Not }
+        Self { tool, accesses, input: None, held: Held::Not, answered: false }
     }
 
     /// `json` is the input object.
@@ -56,6 +58,11 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn held(self, held: Held) -> Self {
         Self { held, ..self }
+    }
+
+    #[must_use]
+    pub fn answered(self, answered: bool) -> Self {
+        Self { answered, ..self }
     }
 }
 
@@ -194,7 +201,7 @@ impl Policy {
             match access {
                 Access::ReadPath(path) | Access::WritePath(path) => needs.push(path.clone()),
                 Access::Run(command) => needs.extend(self.command_needs(command, cwd)),
-                Access::Reach { .. } | Access::Use | Access::Harmless => {}
+                Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => {}
             }
         }
         needs
@@ -237,7 +244,12 @@ impl Policy {
         let input = request.input.filter(|_| by_input).map(Input::read);
         let reading = match access {
             Access::Run(command) => Some(Reading::of(command)),
-            Access::ReadPath(_) | Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
+            Access::ReadPath(_)
+            | Access::WritePath(_)
+            | Access::Reach { .. }
+            | Access::Use
+            | Access::Harmless
+            | Access::Interact => None,
         };
         // Plan mode is about intent, which no sandbox judges.
         let in_sandbox = self.mode != PermissionMode::Plan && matches!(access, Access::Run(_));
@@ -245,7 +257,7 @@ impl Policy {
             Held::Sandboxed if !in_sandbox => Held::Not,
             held => held,
         };
-        Asked { tool: request.tool, access, facts, input, reading, held }
+        Asked { tool: request.tool, access, facts, input, reading, held, answered: request.answered }
     }
 
     /// The order of the specification, for one access.
@@ -313,7 +325,7 @@ impl Policy {
             Access::WritePath(path) => self.path_rule(behaviour, Kind::Write, asked.facts.spelled(path)),
             Access::Run(_) => self.command_rule(behaviour, asked.reading.as_ref()?, asked.facts),
             Access::Reach { host } => self.domain_rule(behaviour, host),
-            Access::Use | Access::Harmless => None,
+            Access::Use | Access::Harmless | Access::Interact => None,
         }
     }
 
@@ -353,7 +365,7 @@ impl Policy {
             }
             Access::Run(_) => !asked.reading.as_ref().is_some_and(|reading| self.only_reads(reading, asked.facts)),
             Access::Use => asked.tool.starts_with("mcp__"),
-            Access::ReadPath(_) | Access::Reach { .. } | Access::Harmless => false,
+            Access::ReadPath(_) | Access::Reach { .. } | Access::Harmless | Access::Interact => false,
         };
         changes.then(|| {
             let message = format!(
@@ -379,6 +391,9 @@ impl Policy {
                 "rules forbid some commands, and which program this starts is known only when it runs",
             ));
         }
+        if *asked.access == Access::Interact && !asked.answered {
+            return Some(Reason::Interaction);
+        }
         if self.mode == PermissionMode::BypassPermissions || asked.held == Held::Sandboxed {
             return None;
         }
@@ -396,7 +411,7 @@ impl Policy {
             Access::Use if asked.tool == "EnterWorktree" => {
                 Some(Reason::SafetyCheck("a worktree outside .claude/worktrees"))
             }
-            Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
+            Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => None,
         }
     }
 
@@ -406,7 +421,12 @@ impl Policy {
             PermissionMode::AcceptEdits => match asked.access {
                 // A write to one name of a file may change it under another, outside.
                 Access::WritePath(path) => self.may_change(asked.facts.spelled(path)) && !asked.facts.is_shared(path),
-                Access::ReadPath(_) | Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => false,
+                Access::ReadPath(_)
+                | Access::Run(_)
+                | Access::Reach { .. }
+                | Access::Use
+                | Access::Harmless
+                | Access::Interact => false,
             },
             PermissionMode::Default | PermissionMode::Plan | PermissionMode::Auto | PermissionMode::DontAsk => false,
         };
@@ -424,13 +444,14 @@ impl Policy {
             Access::ReadPath(path) => self.path_rule(Behaviour::Allow, Kind::Read, asked.facts.spelled(path)),
             Access::WritePath(path) => self.path_rule(Behaviour::Allow, Kind::Write, asked.facts.spelled(path)),
             Access::Reach { host } => self.domain_rule(Behaviour::Allow, host),
-            Access::Run(_) | Access::Use | Access::Harmless => None,
+            Access::Run(_) | Access::Use | Access::Harmless | Access::Interact => None,
         }
     }
 
     fn by_default(&self, asked: &Asked<'_>) -> Decision {
         match asked.access {
-            Access::Harmless => Decision::Allow(Reason::Harmless),
+            // Whoever was to be asked has answered: `hard_check` comes before this.
+            Access::Harmless | Access::Interact => Decision::Allow(Reason::Harmless),
             Access::ReadPath(path) if self.may_see(asked.facts.spelled(path)) => {
                 Decision::Allow(Reason::WorkingDirectory)
             }
@@ -486,6 +507,7 @@ struct Asked<'a> {
     /// Of a shell command.
     reading: Option<Reading>,
     held: Held,
+    answered: bool,
 }
 
 impl Asked<'_> {
@@ -497,14 +519,16 @@ impl Asked<'_> {
         match self.access {
             Access::ReadPath(path) => Wish::Read(path),
             Access::WritePath(path) => Wish::Write(path),
-            Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => Wish::Use(self.tool),
+            Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => {
+                Wish::Use(self.tool)
+            }
         }
     }
 
     fn refusal(&self, message: String, reason: Reason) -> Refusal {
         let path = match self.access {
             Access::ReadPath(path) | Access::WritePath(path) => Some(path.clone()),
-            Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
+            Access::Run(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => None,
         };
         Refusal { message, reason, path }
     }

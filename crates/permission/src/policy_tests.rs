@@ -330,6 +330,11 @@ fn tools_judged_by_name_and_host() {
     assert_eq!(name(&decide(&policy1, "mcp__good__t", Access::Use)), "allow");
     assert_eq!(name(&decide(&policy1, "mcp__other__t", Access::Use)), "ask");
     assert_eq!(name(&decide(&policy1, "TodoWrite", Access::Harmless)), "allow");
+    for (mode, said) in [(Mode::Default, "ask"), (Mode::BypassPermissions, "ask"), (Mode::Plan, "ask"), (Mode::DontAsk, "deny")] {
+        // [TST-84] [CLI-167] no rule and no mode answers for the person
+        let policy = policy(mode, &[(Allow, "AskUserQuestion")]);
+        assert_eq!(name(&decide(&policy, "AskUserQuestion", Access::Interact)), said, "{mode:?}");
+    }
     assert!(policy1.removes("mcp__bad__t") && policy1.removes("WebSearch"));
     assert!(!policy1.removes("Bash"), "a scoped deny leaves the tool");
     assert!(policy(Mode::Default, &[(Deny, "Bash")]).removes("Bash"));
@@ -427,4 +432,22 @@ proptest! {
         prop_assert!(longer != "allow" || command.contains('#') || command.contains('\'') || command.contains('\\'), "{command:?}");
         bash(&policy, &junk);
     }
+}
+
+#[test]
+fn notes_are_written_without_a_question_and_nothing_else_is() {
+    // [EXT-209]
+    let notes = "/home/u/.claude/projects/p/memory";
+    let write = |policy: &Policy, path: String| name(&decide(policy, "Write", Access::WritePath(path.into())));
+    let usual = policy(PermissionMode::Default, &[]);
+    assert_eq!(write(&usual, format!("{notes}/MEMORY.md")), "allow");
+    assert_eq!(read(&usual, &format!("{notes}/topic.md")), "allow");
+    for other in [format!("{notes}/run.sh"), format!("{notes}/../settings.md"), "/home/u/.claude/CLAUDE.md".to_owned()]
+    {
+        assert_eq!(write(&usual, other.clone()), "ask", "{other}");
+    }
+    let denied = policy(PermissionMode::Default, &[(Behaviour::Deny, "Edit(~/.claude/**)")]);
+    assert_eq!(write(&denied, format!("{notes}/MEMORY.md")), "deny");
+    let planning = policy(PermissionMode::Plan, &[]);
+    assert_eq!(write(&planning, format!("{notes}/MEMORY.md")), "deny");
 }

@@ -43,6 +43,10 @@ pub fn table() -> Vec<Builtin> {
         offered(crate::task_list::TaskGet),
         offered(crate::task_list::TaskUpdate),
         offered(crate::task_list::TaskList),
+        // The person: offered where somebody can answer.
+        callable(crate::ask_user_question::AskUserQuestion),
+        callable(crate::plan_mode::EnterPlanMode),
+        callable(crate::plan_mode::ExitPlanMode),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! The tool contract, the registry and the built-in tools. A tool never asks for leave and never touches the
 //! transcript: it declares what it would access, runs, and returns an outcome.
 
+pub mod ask_user_question;
 pub mod bash;
 pub mod builtin;
 pub mod cage;
@@ -16,6 +17,7 @@ pub mod multi_edit;
 mod notebook;
 pub mod notebook_edit;
 pub mod patch;
+pub mod plan_mode;
 pub mod read;
 pub mod read_state;
 pub mod registry;

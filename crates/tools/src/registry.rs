@@ -28,6 +28,13 @@ impl Registry {
         free
     }
 
+    /// Offers a tool of the table that is only callable otherwise.
+    pub fn offer(&mut self, name: &str) {
+        for row in self.rows.iter_mut().filter(|row| row.tool.spec().name == name) {
+            row.offered = true;
+        }
+    }
+
     /// By current or older name, whether the tool is offered or not.
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let name = wire::names::canonical(name);

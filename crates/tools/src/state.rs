@@ -27,6 +27,8 @@ pub struct SessionFacts {
     pub secret_vars: Vec<String>,
     /// Whether the provider accepts PDF `document` blocks.
     pub documents: bool,
+    /// Where the plan of plan mode is kept.
+    pub plan_file: Option<PathBuf>,
     /// The agent whose calls these are; `None` for the main thread.
     pub agent_id: Option<String>,
 }

@@ -136,6 +136,13 @@ fn store_of(facts: &SessionFacts) -> Store {
     Store::new(facts.config_home.join("tasks").join(name))
 }
 
+/// Lines of the tasks that are not done.
+pub fn open_tasks(facts: &SessionFacts) -> Vec<String> {
+    let all = store_of(facts).all().unwrap_or_default();
+    let open = all.values().filter(|task| task.status != Status::Completed);
+    open.map(|task| format!("#{} [{}] {}", task.id, task.status.name(), task.subject)).collect()
+}
+
 /// What a call did to the list that others may want to have a say in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListChange {

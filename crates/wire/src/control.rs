@@ -143,6 +143,7 @@ pub struct CanUseTool<'a> {
     pub input: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub permission_suggestions: Vec<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_path: Option<String>,
@@ -153,6 +154,9 @@ pub struct CanUseTool<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched_ask_rule: Option<MatchedRule>,
     pub tool_use_id: &'a str,
+    /// No rule can answer this one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub requires_user_interaction: bool,
     /// The agent that asks; absent for the main thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<&'a str>,

@@ -15,6 +15,9 @@ pub struct Tail {
     pub session_id: String,
     pub version: &'static str,
     pub git_branch: String,
+    /// The name of the conversation's plan, once there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
 }
 
 /// A `user` line: a prompt, a tool result, or text we injected.
@@ -387,6 +390,7 @@ mod tests {
             source_tool_assistant_uuid: None,
             source_tool_use_id: None,
             tail: Tail {
+                slug: None,
                 user_type: "external",
                 entrypoint: "sdk-cli".into(),
                 cwd: "/r".into(),

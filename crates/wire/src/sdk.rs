@@ -16,6 +16,7 @@ pub enum Message {
     Result(Box<TurnResult>),
     System(System),
     ToolProgress(ToolProgress),
+    Reset(Box<ConversationReset>),
 }
 
 impl Message {
@@ -29,6 +30,7 @@ impl Message {
             Self::Result(m) => to_line(m),
             Self::System(m) => to_line(m),
             Self::ToolProgress(m) => to_line(m),
+            Self::Reset(m) => to_line(m),
         }
     }
 }
@@ -83,6 +85,9 @@ pub struct Assistant {
     pub aborted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_message_uuid: Option<String>,
+    /// What `/context` found, beside its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_usage: Option<Box<RawValue>>,
     #[serde(flatten)]
     pub agent: Option<Arc<AgentStamp>>,
 }
@@ -264,6 +269,10 @@ pub enum SystemBody {
         content: String,
         level: &'static str,
     },
+    /// What a command that ran here said.
+    LocalCommandOutput {
+        content: String,
+    },
     HookStarted {
         hook_id: String,
         hook_name: String,
@@ -406,6 +415,21 @@ pub struct TaskPatch {
     pub status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_time: Option<u64>,
+}
+
+/// The conversation is over and another begins behind the same host. Carries the old id.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConversationReset {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Names the reset, not the new session.
+    pub new_conversation_id: String,
+    pub trigger: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message_uuid: Option<String>,
+    pub timestamp: String,
+    pub session_id: String,
+    pub uuid: String,
 }
 
 /// A call that has been running for some seconds.

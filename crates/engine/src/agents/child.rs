@@ -3,6 +3,8 @@
 
 use super::voice::{Forward, Voice};
 use super::{AgentTool, Agents, Live, Mind, Refused, SendMessage, Spawner, builtin, send_message, tool, toolset};
+use crate::ask::Asker;
+use crate::calls::interact;
 use crate::command::{COMMAND_QUEUE, Commands};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
 use crate::control::{Control, ModeChoice};
@@ -41,6 +43,7 @@ const NOTES_LINES: usize = 200;
 const NOTES_BYTES: usize = 25 * 1024;
 
 /// What every agent of a session is made from.
+#[derive(Clone)]
 pub(crate) struct Kit {
     pub env: Env,
     /// The main thread's.
@@ -124,7 +127,7 @@ pub(super) fn build(
     scope: CancellationToken,
 ) -> Result<Child, Refused> {
     let agents = &spawner.agents;
-    let kit = &agents.kit;
+    let kit = &agents.kit();
     let stamp = AgentStamp {
         agent_id: sheet.id.clone(),
         subagent_type: sheet.definition.name.clone(),
@@ -152,6 +155,9 @@ pub(super) fn build(
     watch.place.notes.clear();
     let omits = sheet.definition.omit_claude_md;
     watch.instructions = if omits { Instructions::None } else { Instructions::WithoutNotes };
+    let plan = live.plan.for_agent(&sheet.id);
+    watch.place.plan_file = Some(plan.file.clone());
+    watch.place.readable.push(plan.file.clone());
     let policy = watch.policy(sheet.mode);
     let mut start = Start::default();
     let mut past = past;
@@ -166,7 +172,11 @@ pub(super) fn build(
         teaching.0.lazy = config::nested::Lazy::default();
     }
     let lore = teaching.begin(told);
-    let registry = Arc::new(registry(&names, &own, &policy, &lore));
+    let mut registry = registry(&names, &own, &policy, &lore);
+    if matches!(live.asker, Asker::Host(_)) {
+        registry.offer(interact::EXIT);
+    }
+    let registry = Arc::new(registry);
     let identity = Arc::new(Identity {
         agent_id: Some(sheet.id.clone()),
         parent_agent_id: sheet.parent.clone(),
@@ -195,7 +205,7 @@ pub(super) fn build(
         watch,
         mode: sheet.mode,
         registry,
-        state: Arc::new(tool_state(kit, sheet)),
+        state: Arc::new(tool_state(kit, sheet, plan.file.clone())),
         directories: directories(kit, sheet),
         structured: None,
         ledger: kit.ledger.for_agent(),
@@ -210,12 +220,13 @@ pub(super) fn build(
         fence: sheet.worktree.as_ref().map(Worktree::fence).or(live.fence),
         stay: None,
         owed: Vec::new(),
+        plan,
         host,
     };
     // It asks the root's host, and only the root's host chooses modes.
     let modes = ModeChoice { chosen: watch::channel(None).0, bypass: Bypass::Closed };
     let control = Control::new(receiver, None, modes).within(scope);
-    Ok(Child { session: Session { control, context, io, start }, commands, voice })
+    Ok(Child { session: Session { control, context, io, start, again: None }, commands, voice })
 }
 
 /// The session's hooks and those of the definition, whose Stop is the agent's.
@@ -260,10 +271,11 @@ fn scribe(kit: &Kit, sheet: &Sheet, leaf: Option<String>) -> Scribe {
     Scribe::new(Transcript::open(path, kit.persist), kit.persist, tail, leaf).for_agent(&sheet.id)
 }
 
-fn tool_state(kit: &Kit, sheet: &Sheet) -> ToolState {
+fn tool_state(kit: &Kit, sheet: &Sheet, plan_file: PathBuf) -> ToolState {
     let facts = kit.catalog.lookup(&sheet.model);
     let session = SessionFacts {
         agent_id: Some(sheet.id.clone()),
+        plan_file: Some(plan_file),
         read_before_edit: facts.read_before_edit,
         documents: facts.known,
         effort: sheet.effort.clone().or_else(|| kit.state.facts.effort.clone()),
@@ -408,6 +420,7 @@ fn notes(kit: &Kit, sheet: &Sheet, memory: AgentMemory) -> String {
 impl Agents {
     /// Whether the session has spent what it may.
     pub(super) fn is_over_budget(&self) -> bool {
-        self.kit.max_budget_usd.is_some_and(|max| self.kit.ledger.cost() >= max)
+        let kit = self.kit();
+        kit.max_budget_usd.is_some_and(|max| kit.ledger.cost() >= max)
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn judge(
 }
 
 fn sheet(spawner: &Spawner, model: Option<String>, live: &super::Live) -> Sheet {
-    let kit = &spawner.agents.kit;
+    let kit = &spawner.agents.kit();
     let id = store::agents::new_id();
     let tools = TOOLS.iter().filter(|name| kit.tools.iter().any(|known| known == *name));
     let definition = Definition {

@@ -79,7 +79,7 @@ impl Running {
             task_type: "local_agent",
             prompt: Some(prompt.to_owned()),
         };
-        self.agents.kit.host.system(SystemBody::TaskStarted(Box::new(started))).await;
+        self.agents.kit().host.system(SystemBody::TaskStarted(Box::new(started))).await;
         let scope = self.session.control.scope().clone();
         let texts = self.session.io.subagent_start(&scope).await;
         if first == First::Yes {
@@ -89,7 +89,7 @@ impl Running {
 
     /// The row of the table of background tasks.
     pub(super) fn task(&self) -> Task {
-        let output = Tasks::output_path(&self.agents.kit.state.facts.tasks_dir, &self.sheet.id);
+        let output = Tasks::output_path(&self.agents.kit().state.facts.tasks_dir, &self.sheet.id);
         let transcript = self.session.io.scribe.transcript().path().to_path_buf();
         Task {
             id: self.sheet.id.clone(),
@@ -125,7 +125,7 @@ impl Running {
             None => None,
         };
         let verdict = report::judge(&ended, self.sheet.definition.max_turns);
-        let kit = &self.agents.kit;
+        let kit = &self.agents.kit();
         let finished = Finished {
             id: self.sheet.id.clone(),
             agent_type: self.sheet.definition.name.clone(),
@@ -219,7 +219,7 @@ impl Running {
     }
 
     async fn tell_end(&self, finished: &Finished) {
-        let host = &self.agents.kit.host;
+        let host = &self.agents.kit().host.clone();
         let (task_id, run_id) = (self.sheet.id.clone(), Some(self.voice.run_id().to_owned()));
         let patch = TaskPatch { status: finished.status.as_str(), end_time: Some(sys::clock::now_ms()) };
         host.system(SystemBody::TaskUpdated { task_id: task_id.clone(), run_id: run_id.clone(), patch }).await;
@@ -238,10 +238,10 @@ impl Running {
 
 /// A failure is logged only: the sidecar helps others to find the agent, it does not need it itself.
 pub(super) async fn write_sidecar(agents: &Agents, id: &str, sidecar: Sidecar) {
-    if agents.kit.persist == store::Persist::No {
+    if agents.kit().persist == store::Persist::No {
         return;
     }
-    let (dir, id) = (agents.kit.session_dir.clone(), id.to_owned());
+    let (dir, id) = (agents.kit().session_dir.clone(), id.to_owned());
     let written = tokio::task::spawn_blocking(move || sidecar.write(&dir, &id)).await;
     if let Ok(Err(error)) = written {
         tracing::warn!(%error, "an agent's sidecar could not be written");

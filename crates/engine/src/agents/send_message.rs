@@ -117,7 +117,7 @@ impl Message {
     }
 
     fn stored(&self, id: &str) -> Result<Stored, Refused> {
-        let all = store::agents::list(&self.spawner.agents.kit.session_dir);
+        let all = store::agents::list(&self.spawner.agents.kit().session_dir);
         let mut named: Vec<Stored> =
             all.into_iter().filter(|s| s.id == id || s.sidecar.name.as_deref() == Some(id)).collect();
         match (named.pop(), named.is_empty()) {
@@ -145,7 +145,7 @@ impl Message {
             .await
             .map_err(|e| e.to_string())?
             .map_err(|e| format!("Agent {id} cannot be continued: {e}"))?;
-        let kit = &spawner.agents.kit;
+        let kit = &spawner.agents.kit();
         let worktree = match sidecar.worktree_path.clone() {
             Some(path) => {
                 let commit = sidecar.other.get("worktreeBaseCommit").and_then(|c| c.as_str()).unwrap_or_default();

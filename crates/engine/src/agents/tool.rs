@@ -246,7 +246,7 @@ impl AgentCall {
     }
 
     fn is_background(&self, definition: &Definition) -> bool {
-        if self.spawner.agents.kit.env.is_on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") {
+        if self.spawner.agents.kit().env.is_on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") {
             return false;
         }
         builtin::is_fork(definition) || definition.background || self.background.unwrap_or(true)
@@ -259,7 +259,7 @@ impl AgentCall {
         definition: Definition,
         background: bool,
     ) -> Result<Sheet, Refused> {
-        let kit = &self.spawner.agents.kit;
+        let kit = &self.spawner.agents.kit();
         let id = store::agents::new_id();
         let isolated = self.isolated || definition.isolation == Isolation::Worktree;
         let worktree = if isolated {
@@ -339,7 +339,7 @@ pub(super) async fn launch(
     run::link_output(&task).await;
     let shown = task.clone();
     // The token of the task hangs below the agent's scope, so stopping the task has to reach the scope.
-    let host = &running.agents.kit.host.clone();
+    let host = &running.agents.kit().host.clone();
     let scope_of_agent = running.session.control.scope().clone();
     cx.state.tasks.spawn(task, scope, move |stop| {
         Box::pin(async move {

@@ -99,6 +99,7 @@ impl Voice {
                     | SystemBody::CompactBoundary { .. }
                     | SystemBody::ApiRetry { .. }
                     | SystemBody::ThinkingTokens { .. }
+                    | SystemBody::LocalCommandOutput { .. }
                     | SystemBody::SessionStateChanged { .. } => false,
                 };
                 Carried { progress: None, message: wanted.then_some(Message::System(system)) }
@@ -108,7 +109,7 @@ impl Voice {
                 progress.parent_tool_use_id = Some(self.tool_use_id.clone());
                 Carried { progress: None, message: Some(Message::ToolProgress(progress)) }
             }
-            Message::Init(_) | Message::Result(_) | Message::StreamEvent(_) => Carried::default(),
+            Message::Init(_) | Message::Result(_) | Message::StreamEvent(_) | Message::Reset(_) => Carried::default(),
         }
     }
 

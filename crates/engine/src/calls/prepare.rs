@@ -1,7 +1,7 @@
 //! From a `tool_use` block to a call that may run: find the tool, read the input, decide, ask the host where the decision
 //! is to ask. A prepared call never comes back here.
 
-use super::ToolUse;
+use super::{ToolUse, interact};
 use crate::ask::{self, Asker, Matter, Reply, Then};
 use crate::cage::{self, Confinement, Made, Standing};
 use crate::command::Event;
@@ -59,6 +59,9 @@ pub(super) async fn draft(
     cancel: CancellationToken,
 ) -> Result<Draft, Outcome> {
     io.adopt_mode().await;
+    if let Some(outcome) = interact::misplaced(used, io) {
+        return Err(outcome);
+    }
     Draft::new(used, call, used.input.clone(), cancel, io).await
 }
 
@@ -88,8 +91,9 @@ pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io:
         return Prepared::Settled(Outcome::failed("Not run: the user interrupted the turn."));
     }
     if let Some(input) = ruling.input {
+        let answered = ruling.word == Some(Word::Allow) && interact::stands_in(used, &input);
         draft = match draft.rewritten(used, input, io).await {
-            Ok(draft) => draft,
+            Ok(draft) => Draft { answered, ..draft },
             Err(outcome) => return Prepared::Settled(outcome),
         };
     }
@@ -105,7 +109,7 @@ pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io:
         (Decision::Allow(_), Some(Word::Ask(reason))) => ask(used, draft, by_hook(&reason), facts, io).await,
         (Decision::Allow(reason), _) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
-            ready(used, draft, facts, io)
+            ready(used, draft, facts, io).await
         }
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
         (Decision::Ask(refusal), _) => ask(used, draft, refusal, facts, io).await,
@@ -132,6 +136,8 @@ pub(super) struct Draft {
     held: Held,
     /// Where a command is locked in.
     cage: Option<Arc<Cage>>,
+    /// A hook stood in for the person whose answer the call needs.
+    answered: bool,
 }
 
 impl Draft {
@@ -148,11 +154,12 @@ impl Draft {
         let (held, cage) = confine(used, &input, io)
             .await
             .map_err(|error| Outcome::failed(format!("The sandbox could not be set up: {error}")))?;
-        Ok(Self { call, input, cancel, held, cage })
+        Ok(Self { call, input, cancel, held, cage, answered: false })
     }
 
     /// The same call with another input, which must be readable like the first.
     async fn rewritten(self, used: &ToolUse, input: Box<RawValue>, io: &Io) -> Result<Self, Outcome> {
+        let input = interact::completed(&used.name, &input, interact::Author::Person, io).unwrap_or(input);
         let call = read(used, &input, io)?;
         Self::new(used, call, input, self.cancel, io).await
     }
@@ -223,14 +230,15 @@ async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, i
             let updates = updated_permissions.into_iter().filter_map(|update| serde_json::from_value(update).ok());
             io.grant(updates.collect()).await;
             if let Some(input) = updated_input.and_then(|input| wire::raw::to_raw(&input).ok()) {
+                let answered = interact::stands_in(used, &input);
                 draft = match draft.rewritten(used, input, io).await {
-                    Ok(draft) => draft,
+                    Ok(draft) => Draft { answered, ..draft },
                     Err(outcome) => return Prepared::Settled(outcome),
                 };
             }
             // Rules that deny or ask, and safety checks, stay in force.
             match judge(used, &draft, Leave::Hook, io) {
-                (Decision::Allow(_), facts) => return ready(used, draft, facts, io),
+                (Decision::Allow(_), facts) => return ready(used, draft, facts, io).await,
                 (Decision::Deny(refusal), _) => return Prepared::Settled(refuse(used, refusal, io).await),
                 (Decision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
             }
@@ -324,7 +332,7 @@ pub(super) async fn answered(
     match judge(used, &draft, Leave::None, io) {
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
         (Decision::Ask(refusal), now) if !is_changed && now != facts => ask_host(used, draft, refusal, now, io).await,
-        (Decision::Ask(_) | Decision::Allow(_), now) => ready(used, draft, now, io),
+        (Decision::Ask(_) | Decision::Allow(_), now) => ready(used, draft, now, io).await,
     }
 }
 
@@ -332,7 +340,7 @@ fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Fac
     let workspace = io.workspace();
     let accesses = draft.call.access(&workspace);
     let name = wire::names::canonical(&used.name);
-    let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held);
+    let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held).answered(draft.answered);
     let facts = crate::facts::gather(&io.policy, &request, &workspace.cwd);
     let decision = match leave {
         Leave::None => io.policy.decide(&request, &facts),
@@ -341,7 +349,8 @@ fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Fac
     (decision, facts)
 }
 
-fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &Io) -> Prepared {
+async fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &mut Io) -> Prepared {
+    interact::admitted(used, io).await;
     Prepared::Ready(draft.call, CallCx { cage: draft.cage, ..call_cx(used, facts, io, draft.cancel) })
 }
 

@@ -102,7 +102,7 @@ fn about(used: &ToolUse, accesses: &[Access], io: &Io) -> About {
     let (kind, text) = match accesses.first() {
         Some(Access::Run(command)) => (Kind::Command, permission::visible(command).replace('\n', " ")),
         Some(Access::WritePath(path)) => (Kind::Edit, format!("{tool} {}", path.display())),
-        Some(Access::ReadPath(_) | Access::Reach { .. } | Access::Use | Access::Harmless) | None => {
+        Some(Access::ReadPath(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact) | None => {
             (Kind::Edit, tool.to_owned())
         }
     };

@@ -42,7 +42,9 @@ impl Session {
     /// Setup and SessionStart, before anything else. What they say waits for the first prompt.
     pub(crate) async fn start_hooks(&mut self) {
         let listens = self.io.hooks.listens(EventName::SessionStart) || self.io.hooks.listens(EventName::Setup);
-        self.tell_hook_diagnostics().await;
+        if self.start.source != "clear" {
+            self.tell_hook_diagnostics().await;
+        }
         if !listens {
             return;
         }
@@ -254,12 +256,12 @@ impl Session {
     }
 
     /// SessionEnd, within its limit. Also when the process was told to stop.
-    pub(crate) async fn end_hooks(&mut self) {
+    pub(crate) async fn end_hooks(&mut self, reason: &str) {
         if !self.io.hooks.listens(EventName::SessionEnd) {
             return;
         }
         let limit = self.io.end_limit();
-        let event = SessionEnd { reason: "other".into() };
+        let event = SessionEnd { reason: reason.to_owned() };
         let token = CancellationToken::new();
         self.io.fire(&event, Scope { limit: Some(limit), ..Scope::new(&token) }).await;
     }
@@ -294,7 +296,7 @@ pub(crate) struct StopState<'a> {
     pub token: &'a CancellationToken,
 }
 
-fn contexts(merged: &Merged, event: EventName) -> Vec<Beside> {
+pub(super) fn contexts(merged: &Merged, event: EventName) -> Vec<Beside> {
     let beside = |context: &hooks::Context| Beside {
         kind: BesideKind::Context,
         hook: context.hook.clone(),

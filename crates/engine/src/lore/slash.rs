@@ -4,8 +4,12 @@
 use super::invoke::{Invocation, Scene, invoke};
 use crate::agents;
 use crate::calls;
+use crate::command::Prompt;
+use crate::commands;
+use crate::hooks::Expansion;
 use crate::scribe::PromptSource;
-use crate::session::Session;
+use crate::session::{Io, Session, plain_text};
+use config::roots::Scope;
 use config::skills::{Context, Skill, Skills};
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -23,6 +27,50 @@ pub(crate) struct Plan {
     pub arguments: String,
     /// How the prompt stands in the transcript.
     pub content: Box<RawValue>,
+    /// The text of a command of ours, in the place of a skill's.
+    pub body: Option<(&'static str, String)>,
+}
+
+/// What hooks are told of a typed command.
+pub(crate) struct TypedExpansion {
+    name: String,
+    arguments: String,
+    source: &'static str,
+    prompt: String,
+}
+
+impl TypedExpansion {
+    pub(crate) fn as_hooks_see_it(&self) -> Expansion<'_> {
+        Expansion { name: &self.name, arguments: &self.arguments, source: self.source, prompt: &self.prompt }
+    }
+}
+
+impl Plan {
+    pub(crate) fn expansion(&self, typed: &RawValue) -> TypedExpansion {
+        let (name, source) = match (self.skills.first(), &self.body) {
+            (Some(skill), _) => (skill.name.clone(), source_of(skill.scope)),
+            (None, Some((name, _))) => ((*name).to_owned(), "builtin"),
+            (None, None) => (String::new(), "builtin"),
+        };
+        TypedExpansion { name, arguments: self.arguments.clone(), source, prompt: plain_text(typed) }
+    }
+}
+
+fn source_of(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Managed => "policy",
+        Scope::CommandLine => "flag",
+        Scope::User => "user",
+        Scope::Project | Scope::Added | Scope::Nested => "project",
+    }
+}
+
+/// A command of ours that stands for a prompt.
+pub(crate) fn built_in(prompt: &Prompt, io: &Io) -> Option<Plan> {
+    let (text, rest) = first_text(&prompt.content)?;
+    let (name, arguments, body) = commands::expansion(&text, io)?;
+    let content = tagged(&[name], &arguments, &rest)?;
+    Some(Plan { skills: Vec::new(), arguments, content, body: Some((name, body)) })
 }
 
 /// `None` for a prompt that is to be sent as it is.
@@ -43,7 +91,7 @@ pub(crate) fn plan(skills: &Skills, content: &RawValue) -> Option<Plan> {
     }
     let arguments = left.trim().to_owned();
     let content = tagged(&names, &arguments, &rest)?;
-    Some(Plan { skills: found, arguments, content })
+    Some(Plan { skills: found, arguments, content, body: None })
 }
 
 /// The name after a slash, and the text after it.
@@ -94,6 +142,10 @@ pub(crate) async fn load(
     plan: Plan,
     token: &CancellationToken,
 ) -> Result<Result<(), String>, StoreError> {
+    if let Some((_, body)) = &plan.body {
+        session.add_skill_text(body, None).await?;
+        return Ok(Ok(()));
+    }
     let mut loaded: Vec<Invocation> = Vec::new();
     for skill in plan.skills {
         let cx = match calls::context_for(&session.io, "slash", token.child_token()).await {

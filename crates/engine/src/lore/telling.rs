@@ -57,7 +57,7 @@ impl Session {
         });
     }
 
-    async fn add_skill_text(&mut self, text: &str, tool_use_id: Option<String>) -> Result<(), StoreError> {
+    pub(crate) async fn add_skill_text(&mut self, text: &str, tool_use_id: Option<String>) -> Result<(), StoreError> {
         let content = serde_json::json!([{"type": "text", "text": text}]);
         let Ok(content) = wire::raw::to_raw(&content) else { return Ok(()) };
         let message = user_message(&content);

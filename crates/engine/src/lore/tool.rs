@@ -37,7 +37,10 @@ impl Tool for SkillTool {
         let input = Input::of(NAME, input)?;
         let name = input.string("skill")?;
         let args = input.opt_string("args")?.unwrap_or_default();
-        let skills = Arc::clone(&self.shared.lock().unwrap_or_else(PoisonError::into_inner).skills);
+        let (skills, fixed) = {
+            let shelf = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            (Arc::clone(&shelf.skills), shelf.fixed.clone().unwrap_or_else(|| Arc::clone(&self.fixed)))
+        };
         // Models write the slash too.
         let name = name.trim().trim_start_matches('/');
         let Some(skill) = skills.find(name).filter(|skill| skill.shown != config::skills::Shown::Off) else {
@@ -49,12 +52,7 @@ impl Tool for SkillTool {
                  would help."
             )));
         }
-        Ok(Box::new(SkillCall {
-            skill: skill.clone(),
-            args,
-            shared: Arc::clone(&self.shared),
-            fixed: Arc::clone(&self.fixed),
-        }))
+        Ok(Box::new(SkillCall { skill: skill.clone(), args, shared: Arc::clone(&self.shared), fixed }))
     }
 }
 

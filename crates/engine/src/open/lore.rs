@@ -1,9 +1,8 @@
 //! What a session is taught from the start: where skills may be, the output style.
 
-use super::{DEFAULT_STYLE, Opening};
+use super::Opening;
 use crate::lore::{self, Teaching};
 use config::roots::Roots;
-use config::styles::Style;
 use std::path::PathBuf;
 
 impl Opening {
@@ -16,15 +15,6 @@ impl Opening {
     pub(super) fn has_skills(&self) -> bool {
         let nothing_given = self.options.bare && self.options.add_dirs.is_empty();
         !(self.options.disable_slash_commands || self.options.safe_mode || nothing_given)
-    }
-
-    pub(super) fn style(&self, roots: &Roots) -> Option<Style> {
-        let name = self.loaded.settings.output_style.as_deref()?;
-        let found = config::styles::find(roots, name);
-        if found.is_none() && !name.eq_ignore_ascii_case(DEFAULT_STYLE) {
-            tracing::warn!(name, "no such output style");
-        }
-        found
     }
 
     /// What the main thread and every agent are taught from.

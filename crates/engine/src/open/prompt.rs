@@ -1,45 +1,90 @@
-//! The system prompt of a session: the built-in text or the user's own, the environment, and what is appended.
+//! The system prompt of a session: the built-in text or the user's own, the environment, and what is appended. What it is made
+//! from is kept: another conversation of the same process may have another style.
 
-use super::Opening;
+use super::{DEFAULT_STYLE, Opening};
 use crate::prompts::{self, Environment};
+use config::Loaded;
+use config::roots::Roots;
 use config::styles::{Guidance, Style};
 use model::Fragment;
 
-pub(super) fn system(opening: &Opening, style: Option<&Style>) -> Vec<Fragment> {
-    let options = &opening.options;
-    let own = opening.system_blocks.clone().or_else(|| options.system_prompt.clone().map(|own| vec![own]));
-    let mut parts: Vec<String> = match own {
-        Some(own) => own,
-        None => vec![base(opening, style).trim_end().to_owned(), environment(opening)],
-    };
-    parts.extend(style.map(|style| prompts::output_style(&style.name, &style.text)));
-    parts.extend(options.append_system_prompt.clone());
-    parts.iter().filter(|text| !text.trim().is_empty()).map(|text| Fragment::text(text)).collect()
+/// What a system prompt is made from.
+pub(crate) struct Recipe {
+    /// The user's own, in the place of ours.
+    own: Option<Vec<String>>,
+    /// The prompt of the agent the session runs as.
+    agent: Option<String>,
+    append: Option<String>,
+    cwd: String,
+    additional: Vec<String>,
+    branch: String,
+    shell: String,
+    roots: Roots,
 }
 
-/// The prompt of the agent the session runs as. Otherwise our own; a style of the user's stands in for our guidance unless it
-/// keeps it.
-fn base(opening: &Opening, style: Option<&Style>) -> String {
-    let of_agent = opening.agent.as_ref().and_then(|agent| {
-        agent.prompt.read().inspect_err(|error| tracing::warn!(error, "the agent's prompt cannot be read")).ok()
-    });
-    of_agent.unwrap_or_else(|| match style.map(|style| style.guidance) {
-        Some(Guidance::Dropped) => prompts::without_guidance(),
-        Some(Guidance::Kept) | None => prompts::SYSTEM.to_owned(),
-    })
+impl Recipe {
+    pub(super) fn new(opening: &Opening, roots: Roots) -> Self {
+        let options = &opening.options;
+        let agent = opening.agent.as_ref().and_then(|agent| {
+            agent.prompt.read().inspect_err(|error| tracing::warn!(error, "the agent's prompt cannot be read")).ok()
+        });
+        let shell = opening.env.non_empty("SHELL").unwrap_or("bash");
+        Self {
+            own: opening.system_blocks.clone().or_else(|| options.system_prompt.clone().map(|own| vec![own])),
+            agent,
+            append: options.append_system_prompt.clone(),
+            cwd: opening.cwd.display().to_string(),
+            additional: opening.additional().iter().map(|d| d.display().to_string()).collect(),
+            branch: sys::git::branch(&opening.cwd),
+            shell: shell.rsplit('/').next().unwrap_or(shell).to_owned(),
+            roots,
+        }
+    }
+
+    /// With the style that settings choose now.
+    pub(crate) fn system(&self, loaded: &Loaded, model: &str) -> Vec<Fragment> {
+        let style = self.style(loaded);
+        let style = style.as_ref();
+        let mut parts: Vec<String> = match &self.own {
+            Some(own) => own.clone(),
+            None => vec![self.base(style).trim_end().to_owned(), self.environment(model)],
+        };
+        parts.extend(style.map(|style| prompts::output_style(&style.name, &style.text)));
+        parts.extend(self.append.clone());
+        parts.iter().filter(|text| !text.trim().is_empty()).map(|text| Fragment::text(text)).collect()
+    }
+
+    fn style(&self, loaded: &Loaded) -> Option<Style> {
+        let name = loaded.settings.output_style.as_deref()?;
+        let found = config::styles::find(&self.roots, name);
+        if found.is_none() && !name.eq_ignore_ascii_case(DEFAULT_STYLE) {
+            tracing::warn!(name, "no such output style");
+        }
+        found
+    }
+
+    /// The agent's prompt. Otherwise our own; a style of the user's stands in for our guidance unless it keeps it.
+    fn base(&self, style: Option<&Style>) -> String {
+        self.agent.clone().unwrap_or_else(|| match style.map(|style| style.guidance) {
+            Some(Guidance::Dropped) => prompts::without_guidance(),
+            Some(Guidance::Kept) | None => prompts::SYSTEM.to_owned(),
+        })
+    }
+
+    fn environment(&self, model: &str) -> String {
+        prompts::environment(&Environment {
+            cwd: &self.cwd,
+            additional: &self.additional,
+            branch: Some(self.branch.as_str()).filter(|b| !b.is_empty()),
+            platform: std::env::consts::OS,
+            os: sys::machine::os_version(),
+            shell: &self.shell,
+            model,
+        })
+    }
 }
 
-fn environment(opening: &Opening) -> String {
-    let additional: Vec<String> = opening.additional().iter().map(|d| d.display().to_string()).collect();
-    let shell = opening.env.non_empty("SHELL").unwrap_or("bash");
-    let branch = sys::git::branch(&opening.cwd);
-    prompts::environment(&Environment {
-        cwd: &opening.cwd.display().to_string(),
-        additional: &additional,
-        branch: Some(branch.as_str()).filter(|b| !b.is_empty()),
-        platform: std::env::consts::OS,
-        os: sys::machine::os_version(),
-        shell: shell.rsplit('/').next().unwrap_or(shell),
-        model: &opening.model,
-    })
+/// The name of the output style, as `system/init` tells it.
+pub(crate) fn style_name(loaded: &Loaded) -> String {
+    loaded.settings.output_style.clone().unwrap_or_else(|| DEFAULT_STYLE.into())
 }

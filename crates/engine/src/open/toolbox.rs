@@ -2,6 +2,7 @@
 
 use super::Opening;
 use crate::agents::{AgentTool, AgentTypes, SendMessage, Spawner};
+use crate::calls::interact;
 use crate::lore::{Lore, tool as skill_tool};
 use crate::structured::StructuredOutput;
 use crate::worktree::{EnterWorktree, ExitWorktree};
@@ -12,6 +13,18 @@ use tools::task_list::offer::Lists;
 
 /// What `--bare` leaves.
 const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
+/// Only worth offering when somebody is there.
+const PERSON: [&str; 3] = ["AskUserQuestion", interact::ENTER, interact::EXIT];
+
+/// Whether a question would reach a host.
+fn can_ask(opening: &Opening) -> bool {
+    match opening.options.permission_prompt_tool.as_deref() {
+        Some("stdio") => opening.options.multi_turn,
+        Some(_) => true,
+        None => false,
+    }
+}
+
 pub(super) fn registry(
     opening: &Opening,
     policy: &Policy,
@@ -23,6 +36,11 @@ pub(super) fn registry(
     let mut registry = Registry::new(wanted);
     if opening.has_skills() && wanted(skill_tool::NAME) {
         registry.add(lore.tool());
+    }
+    if can_ask(opening) {
+        for name in PERSON {
+            registry.offer(name);
+        }
     }
     if let Some(tool) = structured {
         registry.add(tool);

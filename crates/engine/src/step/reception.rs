@@ -107,6 +107,7 @@ impl Reception {
             api_error_status: None,
             aborted: received.aborted,
             user_message_uuid: None,
+            context_usage: None,
             agent: None,
         };
         io.host.send(Message::Assistant(Box::new(frame))).await;

@@ -31,7 +31,12 @@ impl Fence {
                 Some(self.refusal(&format!("{} belongs to the main checkout", path.display())))
             }
             Access::Run(command) => self.command(command).map(|why| self.refusal(&why)),
-            Access::WritePath(_) | Access::ReadPath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
+            Access::WritePath(_)
+            | Access::ReadPath(_)
+            | Access::Reach { .. }
+            | Access::Use
+            | Access::Harmless
+            | Access::Interact => None,
         })
     }
 

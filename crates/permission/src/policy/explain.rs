@@ -28,7 +28,12 @@ impl Policy {
     pub fn explain(&self, request: &Request<'_>, facts: &Facts) -> Explanation {
         let commands = request.accesses.iter().filter_map(|access| match access {
             Access::Run(command) => Some(command),
-            Access::ReadPath(_) | Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless => None,
+            Access::ReadPath(_)
+            | Access::WritePath(_)
+            | Access::Reach { .. }
+            | Access::Use
+            | Access::Harmless
+            | Access::Interact => None,
         });
         let parts = commands.flat_map(|command| self.parts(command, facts)).collect();
         Explanation { decision: self.decide(request, facts), parts }

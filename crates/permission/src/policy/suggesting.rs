@@ -42,7 +42,7 @@ impl Policy {
                 rule.into_iter().collect()
             }
             Access::WritePath(path) => self.suggest_edits(path, facts),
-            Access::Harmless => Vec::new(),
+            Access::Harmless | Access::Interact => Vec::new(),
         }
     }
 

@@ -193,6 +193,7 @@ mod tests {
             effort: Some("high".into()),
             secret_vars: vec!["ANTHROPIC_API_KEY".into()],
             documents: false,
+            plan_file: None,
             agent_id: None,
         }
     }

@@ -43,6 +43,7 @@ impl Bench {
             effort: None,
             secret_vars: Vec::new(),
             documents: true,
+            plan_file: None,
             agent_id: None,
         };
         Self {

@@ -188,6 +188,46 @@ payloads! {
     }
 }
 
+/// A switch from one model to another.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModelSwitch {
+    /// What matchers are compared with.
+    #[serde(skip)]
+    pub canonical: String,
+    pub from_model: String,
+    pub to_model: String,
+    pub requested_model: Nullable,
+    /// `command`, `picker` or `sdk`.
+    pub source: String,
+    pub context_tokens: u64,
+    pub prompt_cache_warm: bool,
+    pub cache_ttl: String,
+    pub estimated_cache_write_usd: f64,
+    pub pricing: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct PreModelSwitch(pub ModelSwitch);
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct PostModelSwitch(pub ModelSwitch);
+
+impl HookEvent for PreModelSwitch {
+    const EVENT: EventName = EventName::PreModelSwitch;
+    fn subject(&self) -> Option<&str> {
+        Some(&self.0.canonical)
+    }
+}
+
+impl HookEvent for PostModelSwitch {
+    const EVENT: EventName = EventName::PostModelSwitch;
+    fn subject(&self) -> Option<&str> {
+        Some(&self.0.canonical)
+    }
+}
+
 /// Which call of one message this is (an extension).
 #[derive(Clone, Debug, Serialize)]
 pub struct BatchPlace {

@@ -1,0 +1,101 @@
+//! Calls that are about the person: AskUserQuestion, EnterPlanMode, ExitPlanMode. Completes their input with what only the
+//! program or the person may say, and switches the mode when one of them is admitted. A model cannot answer its own questions.
+
+use super::ToolUse;
+use crate::ask::Asker;
+use crate::session::Io;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tools::Outcome;
+use tools::ask_user_question::ANSWER_FIELDS;
+use wire::mode::PermissionMode;
+
+pub(super) const QUESTION: &str = "AskUserQuestion";
+pub(crate) const ENTER: &str = "EnterPlanMode";
+pub(crate) const EXIT: &str = "ExitPlanMode";
+
+/// Who wrote an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Author {
+    Model,
+    /// A hook or the host, in the place of the person.
+    Person,
+}
+
+/// The input as hooks, host and tool see it; `None` when it stays as it is.
+pub(super) fn completed(name: &str, input: &RawValue, author: Author, io: &Io) -> Option<Box<RawValue>> {
+    let name = wire::names::canonical(name);
+    if name != EXIT && (name != QUESTION || author == Author::Person) {
+        return None;
+    }
+    let mut fields: Map<String, Value> = serde_json::from_str(input.get()).ok()?;
+    if name == QUESTION {
+        let before = fields.len();
+        fields.retain(|field, _| !ANSWER_FIELDS.contains(&field.as_str()));
+        return (fields.len() < before).then(|| wire::raw::to_raw(&fields).ok()).flatten();
+    }
+    let has_plan = fields.get("plan").and_then(Value::as_str).is_some_and(|plan| !plan.trim().is_empty());
+    // The file is the plan, unless the person changed it on the way.
+    if !(has_plan && author == Author::Person)
+        && let Some(plan) = io.plan.text()
+    {
+        fields.insert("plan".into(), plan.into());
+    }
+    fields.insert("planFilePath".into(), io.plan.file.display().to_string().into());
+    wire::raw::to_raw(&fields).ok()
+}
+
+/// Why a call makes no sense now.
+pub(super) fn misplaced(used: &ToolUse, io: &Io) -> Option<Outcome> {
+    let name = wire::names::canonical(&used.name);
+    let planning = io.mode == PermissionMode::Plan;
+    let refusal = match name {
+        ENTER if planning => "Plan mode is already on.".into(),
+        ENTER if matches!(io.asker, Asker::Nobody | Asker::Missing(_)) => {
+            "Plan mode cannot be entered here: nobody could approve the plan. Go on without it.".into()
+        }
+        EXIT if !planning => {
+            "ExitPlanMode is for plan mode, which is not on. If your plan was approved before, carry it out.".into()
+        }
+        EXIT if !has_plan(&used.input) => {
+            format!("There is no plan yet. Write it to {} first, then call ExitPlanMode.", io.plan.file.display())
+        }
+        _ => return None,
+    };
+    Some(Outcome::invalid(refusal))
+}
+
+fn has_plan(input: &RawValue) -> bool {
+    field(input, "plan").is_some_and(|plan| matches!(plan, Value::String(text) if !text.trim().is_empty()))
+}
+
+fn field(input: &RawValue, name: &str) -> Option<Value> {
+    let mut fields: Map<String, Value> = serde_json::from_str(input.get()).ok()?;
+    fields.remove(name)
+}
+
+/// Whether a hook that allows the call with this input has answered for the person.
+pub(super) fn stands_in(used: &ToolUse, input: &RawValue) -> bool {
+    match wire::names::canonical(&used.name) {
+        QUESTION => {
+            field(input, "answers").is_some_and(|answers| answers.is_object()) || field(input, "response").is_some()
+        }
+        EXIT => true,
+        _ => false,
+    }
+}
+
+/// The call will run: the mode it is about holds from now on.
+pub(super) async fn admitted(used: &ToolUse, io: &mut Io) {
+    match wire::names::canonical(&used.name) {
+        ENTER => io.set_mode(PermissionMode::Plan).await,
+        EXIT => {
+            // Its result says that the mode is over.
+            io.plan.forget_telling();
+            if io.mode == PermissionMode::Plan {
+                io.set_mode(io.plan.mode_before()).await;
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,150 @@
+//! Commands that change something about the session itself: its name, its rules, its mode; and the way out of it as text.
+
+use super::{Said, Typed, begin, local_end, show};
+use crate::command::Prompt;
+use crate::session::Session;
+use crate::turn::{self, Opener};
+use model::Role;
+use std::fmt::Write;
+use std::path::Path;
+use wire::block::BlockHead;
+use wire::control::{PermissionUpdate, UpdatedRule};
+use wire::entry::MetaEntry;
+use wire::mode::PermissionMode;
+use wire::settings::{Behaviour, Source};
+
+/// Longest name of a session.
+const NAME_LIMIT: usize = 200;
+
+/// What may be a session's name: one line, no control characters, not too long.
+pub(crate) fn session_name(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    clean.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(NAME_LIMIT).collect()
+}
+
+pub(super) fn rename(session: &mut Session, wanted: &str) -> Said {
+    let name = session_name(wanted);
+    if name.is_empty() {
+        return Said::refused("Which name? Usage: /rename <name>");
+    }
+    match set_name(session, &name) {
+        Ok(()) => Said::shown(format!("This conversation is called \"{name}\" now.")),
+        Err(error) => Said::refused(format!("The name could not be saved: {error}")),
+    }
+}
+
+pub(super) fn set_name(session: &mut Session, name: &str) -> Result<(), store::StoreError> {
+    session.begin()?;
+    let session_id = session.io.host.session_id.clone();
+    session.io.scribe.meta(MetaEntry::CustomTitle { custom_title: name.to_owned(), session_id })?;
+    if let Some(live) = &mut session.io.live {
+        live.set_name(Some(name.to_owned()));
+    }
+    Ok(())
+}
+
+pub(super) async fn permissions(session: &mut Session, arguments: &str) -> Said {
+    let (verb, rule) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+    let rule = rule.trim();
+    let behaviours = match verb {
+        "" => return Said::shown(show::permissions(&session.io)),
+        "allow" => vec![Behaviour::Allow],
+        "ask" => vec![Behaviour::Ask],
+        "deny" => vec![Behaviour::Deny],
+        "remove" => vec![Behaviour::Allow, Behaviour::Ask, Behaviour::Deny],
+        _ => return Said::refused("Usage: /permissions [allow|ask|deny|remove <rule>]"),
+    };
+    let (tool_name, rule_content) = match permission::rule::parts(rule) {
+        Ok((tool, content)) => (tool.to_owned(), content.map(str::to_owned)),
+        Err(why) => return Said::refused(format!("\"{rule}\" is no rule: {why}")),
+    };
+    let kind = if verb == "remove" { "removeRules" } else { "addRules" };
+    let update = |behaviour| PermissionUpdate {
+        kind: kind.into(),
+        rules: Some(vec![UpdatedRule { tool_name: tool_name.clone(), rule_content: rule_content.clone() }]),
+        behavior: Some(behaviour),
+        mode: None,
+        directories: None,
+        destination: Some(Source::Session),
+    };
+    session.io.grant(behaviours.into_iter().map(update).collect()).await;
+    let holds = session.io.watch.granted.iter().any(|known| known.text == rule);
+    match (verb, holds) {
+        ("remove", false) => Said::shown(format!("{rule} is no rule of this session any more.")),
+        ("remove", true) | (_, false) => {
+            Said::refused(format!("{rule} is not changed: only the administrator's rules count here."))
+        }
+        (_, true) => Said::shown(format!("{rule} holds from now on, for this session ({verb}).")),
+    }
+}
+
+/// `/plan`: the mode at once; with a description, a turn that plans it.
+pub(super) async fn plan(session: &mut Session, typed: Typed, prompt: Prompt) {
+    session.io.adopt_mode().await;
+    session.io.set_mode(PermissionMode::Plan).await;
+    if !typed.arguments.is_empty()
+        && let Ok(content) = wire::raw::to_raw(&typed.arguments)
+    {
+        turn::run(session, Opener::Prompt(Prompt { content, ..prompt })).await;
+        return;
+    }
+    let turn = begin(session, typed.row.name, &prompt).await;
+    let said = Said::shown("Plan mode is on: nothing is changed until you approve a plan.");
+    local_end(session, &typed, turn, said).await;
+}
+
+pub(super) fn export(session: &Session, file: &str) -> Said {
+    let text = as_text(session);
+    if file.is_empty() {
+        return Said::shown(text);
+    }
+    let path = session.io.workspace().absolute(file);
+    let path = if path.extension().is_none() { path.with_extension("txt") } else { path };
+    match write_new(&path, &text) {
+        Ok(()) => Said::shown(format!("The conversation is in {}.", path.display())),
+        Err(error) => Said::refused(format!("{} could not be written: {error}", path.display())),
+    }
+}
+
+/// Never over a file that is there.
+fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// What was said, without what stands beside the conversation.
+fn as_text(session: &Session) -> String {
+    let mut text = String::new();
+    for turn in session.context.history().turns() {
+        for block in &turn.blocks {
+            match (BlockHead::read(block.raw()), &turn.role) {
+                (Some(BlockHead::Text(said)), Role::User) if !said.starts_with('<') => {
+                    write!(text, "> {}\n\n", said.trim_end().replace('\n', "\n> ")).ok();
+                }
+                (Some(BlockHead::Text(said)), Role::Assistant) => {
+                    write!(text, "{}\n\n", said.trim_end()).ok();
+                }
+                (Some(BlockHead::ToolUse { name, input, .. }), _) => {
+                    let input: String = input.get().chars().take(200).collect();
+                    write!(text, "* {name} {input}\n\n").ok();
+                }
+                _ => {}
+            }
+        }
+    }
+    if text.is_empty() { "Nothing was said yet.".into() } else { text.trim_end().to_owned() + "\n" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::session_name;
+
+    #[test]
+    fn names_are_one_clean_line() {
+        // [CLI-215]
+        assert_eq!(session_name("  fix\tthe\u{7}\nparser "), "fix the parser");
+        assert_eq!(session_name(&"é".repeat(300)).chars().count(), 200);
+        assert_eq!(session_name("\n\u{1b}"), "");
+    }
+}

@@ -1,0 +1,138 @@
+//! `/clear`: another conversation behind the same host. It has an id, a file, totals and a plan of its own; what belongs to the
+//! process (settings, servers, hooks, mode, model) stays.
+
+use super::changes::{session_name, set_name};
+use super::{Typed, begin};
+use crate::command::Prompt;
+use crate::context::Fresh;
+use crate::decide::EndReason;
+use crate::hooks::Moment;
+use crate::plan::{self, Planning};
+use crate::result;
+use crate::session::{Session, Start};
+use crate::tasks;
+use model::Identity;
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::Layout;
+use tools::state::SessionFacts;
+use wire::mode::PermissionMode;
+use wire::sdk::{ConversationReset, Message};
+
+pub(super) async fn run(session: &mut Session, typed: Typed, prompt: Prompt) {
+    let mut turn = begin(session, typed.row.name, &prompt).await;
+    let token = turn.token.clone();
+    session.look(Moment::Quiet, &token).await;
+    let name = session_name(&typed.arguments);
+    if !name.is_empty()
+        && !session.context.history().is_empty()
+        && let Err(error) = set_name(session, &name)
+    {
+        tracing::warn!(%error, "the old conversation could not be named");
+    }
+    session.end_hooks("clear").await;
+    let reset = ConversationReset {
+        kind: "conversation_reset",
+        new_conversation_id: sys::id::uuid(),
+        trigger: "clear",
+        user_message_uuid: prompt.uuid,
+        timestamp: sys::clock::now_iso(),
+        session_id: session.io.host.session_id.clone(),
+        uuid: sys::id::uuid(),
+    };
+    session.io.host.send(Message::Reset(Box::new(reset))).await;
+    session.stop_background().await;
+    if let Err(error) = session.io.scribe.transcript().close().await {
+        tracing::warn!(%error, "the transcript of the old conversation could not be closed");
+    }
+    session.begin_conversation(&sys::id::uuid());
+    tasks::tell_running(&session.io.host, &session.io.state.tasks).await;
+    session.start_hooks().await;
+    session.announce().await;
+    turn.text = "A new conversation begins.".into();
+    result::conclude(session, turn, EndReason::Completed).await;
+}
+
+/// Where a conversation keeps its things.
+struct Places {
+    transcript: PathBuf,
+    session_dir: PathBuf,
+    tasks_dir: PathBuf,
+    plan: Planning,
+}
+
+impl Session {
+    /// What the old conversation still runs ends with it, unheard.
+    async fn stop_background(&mut self) {
+        self.io.spawner.agents.stop_all_for_user().await;
+        self.io.state.tasks.stop_all().await;
+        self.io.state.tasks.take_events(None);
+        self.io.owed.clear();
+    }
+
+    /// Everything that is a conversation's own begins anew under `id`.
+    fn begin_conversation(&mut self, id: &str) {
+        let places = self.places(id);
+        let io = &mut self.io;
+        io.host.begin_session(id);
+        io.hooks.begin_session(id);
+        io.scribe.begin_session(&places.transcript, id);
+        if let Some(live) = &mut io.live {
+            live.set_session(id);
+        }
+        let identity = Arc::new(Identity { session_id: id.to_owned(), ..(**self.context.identity()).clone() });
+        io.side.begin_session(Arc::clone(&identity));
+        let cwd = io.workspace().cwd;
+        let facts = SessionFacts {
+            session_id: id.to_owned(),
+            session_dir: places.session_dir.clone(),
+            tasks_dir: places.tasks_dir.clone(),
+            plan_file: Some(places.plan.file.clone()),
+            ..io.state.facts.clone()
+        };
+        io.state = Arc::new(io.state.for_agent(facts, cwd));
+        io.watch.place.readable = vec![
+            places.session_dir.join("tool-results"),
+            store::agents::folder(&places.session_dir),
+            places.tasks_dir,
+            places.plan.file.clone(),
+        ];
+        io.watch.place.plan_file = Some(places.plan.file.clone());
+        io.plan = places.plan;
+        let memory = io.watch.memory();
+        io.lore.begin_session(id, memory.lazy.clone());
+        io.renew_policy();
+        io.ledger.begin_session();
+        io.denials.clear();
+        let agents = Arc::clone(&io.spawner.agents);
+        agents.begin_session(|kit| {
+            kit.host.begin_session(id);
+            kit.identity = Arc::clone(&identity);
+            kit.request.identity = Arc::clone(&identity);
+            id.clone_into(&mut kit.tail.session_id);
+            kit.session_dir.clone_from(&places.session_dir);
+            kit.transcript.clone_from(&places.transcript);
+            kit.state = Arc::clone(&io.state);
+            id.clone_into(&mut kit.teaching.0.fixed.session_id);
+        });
+        let system = self.again.as_ref().map(|again| again.system(&self.io.watch.loaded, self.context.model()));
+        self.io.facts.output_style = crate::open::style_name(&self.io.watch.loaded);
+        self.context.begin_session(Fresh { identity, files: memory.files, system });
+        self.control.begin_session(id, &self.io.state, self.io.scribe.transcript());
+        let mode = Some(self.io.mode).filter(|mode| *mode != PermissionMode::Default);
+        self.start = Start { source: "clear", new_mode: mode, ..Start::default() };
+    }
+
+    fn places(&self, id: &str) -> Places {
+        let watch = &self.io.watch;
+        let layout = Layout::new(&watch.env);
+        let setting = watch.loaded.settings.plans_directory.as_deref();
+        let plans = plan::directory(setting, &watch.cwd, layout.home());
+        Places {
+            transcript: layout.transcript(&watch.cwd, id),
+            session_dir: layout.session_dir(&watch.cwd, id),
+            tasks_dir: layout.tasks_dir(&watch.cwd, id),
+            plan: Planning::new(&plans, id),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `/compact`: a turn without a question to the model, beside the summary itself.
+
+use super::{begin, stdout};
+use crate::command::Prompt;
+use crate::compact::{Outcome, Trigger};
+use crate::decide::EndReason;
+use crate::prompts;
+use crate::result;
+use crate::scribe::PromptSource;
+use crate::session::{Session, text_message};
+use store::StoreError;
+use wire::sdk::{CompactResult, Message, SystemBody, User};
+
+pub(super) async fn run(session: &mut Session, instructions: Option<String>, prompt: Prompt) {
+    let mut turn = begin(session, "compact", &prompt).await;
+    let arguments = instructions.clone().unwrap_or_default();
+    let refusal = if !session.context.pressure().is_manual_allowed() {
+        Some("Compaction is switched off (DISABLE_COMPACT).")
+    } else if session.context.history().is_empty() {
+        Some("There is no conversation to compact yet.")
+    } else {
+        None
+    };
+    let outcome = match refusal {
+        Some(why) => {
+            session.io.host.system(SystemBody::compacting(None)).await;
+            session.io.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.to_owned()))).await;
+            session.announce().await;
+            Ok(Some(Outcome::Failed(why.to_owned())))
+        }
+        None => session.compact(&Trigger::Manual { instructions }, &turn.token).await,
+    };
+    let reason = match outcome {
+        Ok(Some(Outcome::Done(_))) => {
+            turn.text = "Compacted. The conversation goes on from its summary.".into();
+            EndReason::Completed
+        }
+        Ok(Some(Outcome::Interrupted)) => EndReason::AbortedStreaming,
+        Ok(Some(Outcome::Failed(why))) => {
+            turn.text = format!("Not compacted: {why}");
+            EndReason::Completed
+        }
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(%error, "a compaction could not be recorded");
+            turn.text = format!("Not compacted: {error}");
+            EndReason::Unrecorded
+        }
+    };
+    if let Err(error) = record(session, &arguments, &turn.text).await {
+        tracing::warn!(%error, "a command could not be recorded");
+    }
+    result::conclude(session, turn, reason).await;
+}
+
+/// The command and what it printed, as readers of transcripts know them.
+async fn record(session: &mut Session, arguments: &str, output: &str) -> Result<(), StoreError> {
+    session.inject(prompts::COMMAND_CAVEAT, PromptSource::Meta).await?;
+    session.inject(&prompts::command("compact", arguments), PromptSource::Local).await?;
+    let output = stdout(output);
+    session.inject(&output, PromptSource::Local).await?;
+    let user = User {
+        kind: "user",
+        message: text_message(&output),
+        parent_tool_use_id: None,
+        session_id: session.io.host.session_id.clone(),
+        uuid: session.io.scribe.leaf().unwrap_or_default().to_owned(),
+        timestamp: sys::clock::now_iso(),
+        tool_use_result: None,
+        is_replay: true,
+        is_synthetic: false,
+        agent: None,
+    };
+    session.io.host.send(Message::User(Box::new(user))).await;
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! `/context`: what fills the window. Estimates of our own, made without a request; header, rows and free space agree.
+
+use super::say;
+use crate::context::Context;
+use crate::session::{Io, Session};
+use model::estimate;
+use serde::Serialize;
+use std::fmt::Write;
+use wire::sdk::Assistant;
+
+/// How the window is used now.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Measured {
+    pub model: String,
+    pub total_tokens: u64,
+    pub raw_max_tokens: u64,
+    pub percentage: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub over_limit: bool,
+    pub categories: Vec<Category>,
+    pub mcp_tools: Vec<Part>,
+    pub memory_files: Vec<File>,
+    pub agents: Vec<Part>,
+    pub skills: Vec<Part>,
+    /// Where the conversation is summarised by itself; `None` when it is not.
+    #[serde(skip)]
+    pub compacts_at: Option<u64>,
+    #[serde(skip)]
+    pub system_tools: Vec<Part>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Category {
+    pub name: &'static str,
+    pub tokens: u64,
+    /// `used`, `free` or `buffer`.
+    pub kind: &'static str,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Part {
+    pub name: String,
+    pub tokens: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct File {
+    pub path: String,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub tokens: u64,
+}
+
+pub(crate) fn measure(context: &mut Context, io: &Io) -> Measured {
+    let tool = |spec: &tools::Spec| Part {
+        name: spec.name.to_string(),
+        tokens: estimate::text(spec.name.len() + spec.description.len() + spec.schema.len()),
+    };
+    let (mcp_tools, system_tools): (Vec<Part>, Vec<Part>) =
+        io.registry.specs().map(tool).partition(|part| part.name.starts_with("mcp__"));
+    let memory_files: Vec<File> = context
+        .memory_files()
+        .map(|file| File {
+            path: file.path.display().to_string(),
+            kind: file.scope.hook_name(),
+            tokens: estimate::text(file.text.len()),
+        })
+        .collect();
+    let skills: Vec<Part> = io
+        .lore
+        .told_lines()
+        .map(|(name, line)| Part { name: name.clone(), tokens: estimate::text(line.len()) })
+        .collect();
+    let agents = agents(io);
+    let told = context.is_context_told();
+    let used = |parts: &[Part]| parts.iter().map(|part| part.tokens).sum::<u64>();
+    let memory: u64 = if told { memory_files.iter().map(|file| file.tokens).sum() } else { 0 };
+    let total = context.tokens();
+    let (system, tools, mcp) = (context.system_tokens(), used(&system_tools), used(&mcp_tools));
+    let beside = system + tools + mcp + memory + used(&skills);
+    let (window, limit) = context.window();
+    let buffer = limit.map_or(0, |limit| window.saturating_sub(limit));
+    let free = window.saturating_sub(total).saturating_sub(buffer);
+    let category = |name, tokens, kind| Category { name, tokens, kind };
+    let categories = vec![
+        category("System prompt", system.min(total), "used"),
+        category("System tools", tools.min(total.saturating_sub(system)), "used"),
+        category("MCP tools", mcp, "used"),
+        category("Memory files", memory, "used"),
+        category("Skills", used(&skills), "used"),
+        category("Messages", total.saturating_sub(beside), "used"),
+        category("Free space", free, "free"),
+        category("Autocompact buffer", buffer, "buffer"),
+    ];
+    Measured {
+        model: context.model().to_owned(),
+        total_tokens: total,
+        raw_max_tokens: window,
+        percentage: (total * 100).checked_div(window).unwrap_or(0),
+        over_limit: total > window,
+        categories: categories.into_iter().filter(|row| row.tokens > 0 || row.kind != "used").collect(),
+        mcp_tools,
+        memory_files,
+        agents,
+        skills,
+        compacts_at: limit,
+        system_tools,
+    }
+}
+
+/// The user's and the project's own.
+fn agents(io: &Io) -> Vec<Part> {
+    let part = |agent: config::agents::Definition| Part {
+        tokens: estimate::text(agent.name.len() + agent.description.len()),
+        name: agent.name,
+    };
+    io.spawner.agents.declared_types().into_iter().map(part).collect()
+}
+
+pub(super) fn text(session: &mut Session, arguments: &str) -> String {
+    let measured = measure(&mut session.context, &session.io);
+    let mut text = format!(
+        "Context usage: {} of {} tokens ({}%), {}\n",
+        thousands(measured.total_tokens),
+        thousands(measured.raw_max_tokens),
+        measured.percentage,
+        measured.model
+    );
+    for row in &measured.categories {
+        let share = (row.tokens * 1000).checked_div(measured.raw_max_tokens).unwrap_or(0);
+        write!(text, "\n{:<20} {:>9}  {:>3}.{}%", row.name, thousands(row.tokens), share / 10, share % 10).ok();
+    }
+    if let Some(at) = measured.compacts_at {
+        write!(text, "\n\nThe conversation is summarised by itself at about {} tokens.", thousands(at)).ok();
+    }
+    let files = measured.memory_files.iter().map(|file| (file.path.clone(), file.tokens));
+    section(&mut text, "Memory files", files);
+    section(&mut text, "MCP tools", measured.mcp_tools.iter().map(|p| (p.name.clone(), p.tokens)));
+    section(&mut text, "Agents", measured.agents.iter().map(|p| (p.name.clone(), p.tokens)));
+    section(&mut text, "Skills", measured.skills.iter().map(|p| (p.name.clone(), p.tokens)));
+    if arguments == "all" {
+        section(&mut text, "System tools", measured.system_tools.iter().map(|p| (p.name.clone(), p.tokens)));
+    }
+    text
+}
+
+fn section(text: &mut String, title: &str, rows: impl Iterator<Item = (String, u64)>) {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return;
+    }
+    write!(text, "\n\n{title}").ok();
+    for (name, tokens) in rows {
+        write!(text, "\n  {name}: {}", thousands(tokens)).ok();
+    }
+}
+
+/// `12,345`
+pub(super) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// The text as a message, with its structured twin. Neither is ever sent to the model.
+pub(super) async fn tell(session: &mut Session, text: &str) {
+    let measured = measure(&mut session.context, &session.io);
+    let frame = Assistant {
+        kind: "assistant",
+        message: crate::result::synthetic_message(text),
+        parent_tool_use_id: None,
+        session_id: session.io.host.session_id.clone(),
+        uuid: sys::id::uuid(),
+        timestamp: sys::clock::now_iso(),
+        request_id: None,
+        error: None,
+        is_api_error_message: false,
+        api_error_status: None,
+        aborted: false,
+        user_message_uuid: None,
+        context_usage: wire::raw::to_raw(&measured).ok(),
+        agent: None,
+    };
+    say(session, frame).await;
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn large_numbers_are_legible() {
+        for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(super::thousands(number), shown);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `/add-dir` and `/cd`: more room to work in, for this session.
+
+use super::Said;
+use crate::session::{Io, Session};
+use permission::{Access, Decision, Facts, Place, Policy, Reason, Request};
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+use wire::control::PermissionUpdate;
+use wire::hooks::DirectoryAdded;
+use wire::mode::PermissionMode;
+use wire::settings::{Behaviour, RuleText, Source};
+
+pub(super) async fn add_dir(session: &mut Session, path: &str) -> Said {
+    let dir = match directory(&session.io, path, "/add-dir <path>") {
+        Ok(dir) => dir,
+        Err(why) => return Said::refused(why),
+    };
+    if is_inside(&session.io, &dir) {
+        return Said::shown(format!("{} is already inside a working directory.", dir.display()));
+    }
+    open_up(&mut session.io, &dir).await;
+    let directory = dir.display().to_string();
+    session.io.observe(DirectoryAdded { directory: directory.clone(), source: "slash_command".into() });
+    Said::told(format!("{directory} is a working directory of this session now."))
+}
+
+pub(super) async fn cd(session: &mut Session, path: &str) -> Said {
+    let io = &mut session.io;
+    let rules = io.watch.rules();
+    if let Some(rule) = rules.iter().find(|rule| rule.behaviour == Behaviour::Deny && is_bare(rule)) {
+        return Said::refused(format!("/cd is switched off by the rule {}.", rule.text));
+    }
+    let dir = match directory(io, path, "/cd <path>") {
+        Ok(dir) => dir,
+        Err(why) => return Said::refused(why),
+    };
+    if let Some(why) = refusal(&rules, &io.directories.absolute(path), &dir, io) {
+        return Said::refused(why);
+    }
+    if !is_inside(io, &dir) {
+        open_up(io, &dir).await;
+    }
+    io.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&dir);
+    Said::told(format!("The session works in {} now; relative paths and commands start there.", dir.display()))
+}
+
+/// The real place of a directory that exists.
+fn directory(io: &Io, path: &str, usage: &str) -> Result<PathBuf, String> {
+    if path.is_empty() {
+        return Err(format!("Which directory? Usage: {usage}"));
+    }
+    let given = io.workspace().absolute(path);
+    match std::fs::metadata(&given) {
+        Ok(meta) if meta.is_dir() => Ok(sys::real::path(&given)),
+        Ok(_) => Err(format!("{} is not a directory.", given.display())),
+        Err(error) => Err(format!("{} cannot be used: {error}", given.display())),
+    }
+}
+
+fn is_inside(io: &Io, dir: &Path) -> bool {
+    let roots = std::iter::once(io.directories.project.clone()).chain(io.watch.additional());
+    roots.into_iter().any(|root| dir.starts_with(sys::real::path(&root)))
+}
+
+async fn open_up(io: &mut Io, dir: &Path) {
+    let update = PermissionUpdate {
+        kind: "addDirectories".into(),
+        rules: None,
+        behavior: None,
+        mode: None,
+        directories: Some(vec![dir.display().to_string()]),
+        destination: Some(Source::Session),
+    };
+    io.grant(vec![update]).await;
+}
+
+/// The specifier of a `Cd` rule, `*` for a bare one.
+fn specifier(rule: &RuleText) -> Option<&str> {
+    match permission::rule::parts(&rule.text) {
+        Ok(("Cd", specifier)) => Some(specifier.unwrap_or("*")),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+fn is_bare(rule: &RuleText) -> bool {
+    specifier(rule) == Some("*")
+}
+
+/// `Cd` rules: any allow rule makes a list of it, and a deny rule covers every name the place has on the way to it.
+fn refusal(rules: &[RuleText], given: &Path, real: &Path, io: &Io) -> Option<String> {
+    let hops = hops(given, real);
+    let denied = rules.iter().filter(|rule| rule.behaviour == Behaviour::Deny);
+    if let Some(rule) = denied.into_iter().find(|rule| hops.iter().any(|hop| names(rule, hop, io))) {
+        return Some(format!("The rule {} forbids {}.", rule.text, real.display()));
+    }
+    let mut allowed =
+        rules.iter().filter(|rule| rule.behaviour == Behaviour::Allow && specifier(rule).is_some()).peekable();
+    allowed.peek()?;
+    let fits = allowed.any(|rule| is_bare(rule) || names(rule, real, io));
+    (!fits).then(|| format!("{} is not among the directories that Cd rules allow.", real.display()))
+}
+
+/// Every name on the way from `given` to `real`.
+fn hops(given: &Path, real: &Path) -> Vec<PathBuf> {
+    const MOST: usize = 40;
+    let mut all = vec![given.to_path_buf(), real.to_path_buf()];
+    let mut at = given.to_path_buf();
+    for _ in 0..MOST {
+        let Ok(target) = std::fs::read_link(&at) else { break };
+        at = at.parent().map_or(target.clone(), |parent| parent.join(&target));
+        all.push(at.clone());
+    }
+    all
+}
+
+/// Whether a `Cd` rule names this directory. Its patterns are those of Read rules.
+fn names(rule: &RuleText, dir: &Path, io: &Io) -> bool {
+    let Some(pattern) = specifier(rule).filter(|pattern| *pattern != "*") else { return false };
+    let as_read = RuleText { text: format!("Read({pattern})"), behaviour: Behaviour::Allow, ..rule.clone() };
+    let place = Place { cwd: io.watch.cwd.clone(), home: io.env.home(), ..Place::default() };
+    let (policy, _) = Policy::new(PermissionMode::Default, &[as_read], place, &|path| path.to_path_buf());
+    [dir.to_path_buf(), dir.join("x")].into_iter().any(|path| {
+        let accesses = [Access::ReadPath(path.clone())];
+        let facts = Facts::gather(dir.to_path_buf(), vec![path], Path::to_path_buf);
+        let decision = policy.decide(&Request::new("Read", &accesses), &facts);
+        matches!(decision, Decision::Allow(Reason::Rule { .. }))
+    })
+}

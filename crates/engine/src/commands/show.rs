@@ -1,0 +1,255 @@
+//! Commands that only show how things stand. None of them reaches the model.
+
+use super::Said;
+use super::context_usage::thousands;
+use super::listing;
+use crate::session::{Io, Session};
+use config::roots::Scope;
+use config::skills::Skill;
+use model::estimate;
+use std::fmt::Write;
+use wire::settings::Behaviour;
+
+pub(super) fn help(io: &Io) -> Said {
+    let mut text = String::from("Commands:\n");
+    for command in listing(io) {
+        let hint = if command.argument_hint.is_empty() { String::new() } else { format!(" {}", command.argument_hint) };
+        let names: Vec<&str> = std::iter::once(&command.name).chain(&command.aliases).map(String::as_str).collect();
+        write!(text, "\n  /{}{hint}\n      {}", names.join(", /"), command.description).ok();
+    }
+    text.push_str("\n\nWhatever does not begin with the name of a command is sent to the model. `gimlet --help` lists the options.");
+    Said::shown(text)
+}
+
+/// What a skill is for, with where it comes from, as hosts show it.
+pub(super) fn described(skill: &Skill) -> String {
+    let text = skill.description.clone().or_else(|| skill.label.clone()).unwrap_or_default();
+    let from = match skill.scope {
+        Scope::User => " (user)",
+        Scope::Project | Scope::Nested => " (project)",
+        _ => "",
+    };
+    format!("{}{from}", text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+pub(super) fn status(session: &mut Session) -> Said {
+    let io = &session.io;
+    let mut text = format!(
+        "gimlet {} (speaks as {})\nSession: {}\nDirectory: {}\nModel: {}\nEffort: {}\nPermission mode: {}\nCredentials: {}",
+        env!("CARGO_PKG_VERSION"),
+        wire::version::COMPAT,
+        io.host.session_id,
+        io.workspace().cwd.display(),
+        session.context.model(),
+        session.context.effort().unwrap_or("not chosen"),
+        io.mode.as_str(),
+        io.facts.api_key_source,
+    );
+    for dir in io.watch.additional() {
+        write!(text, "\nAdditional directory: {}", dir.display()).ok();
+    }
+    if let Some(file) = io.scribe.file() {
+        write!(text, "\nTranscript: {}", file.display()).ok();
+    }
+    write!(text, "\nOutput style: {}\nSandbox: {}", io.facts.output_style, sandbox(io)).ok();
+    text.push_str("\nSettings:");
+    let files: Vec<_> = io.watch.loaded.layers.iter().collect();
+    if files.is_empty() {
+        text.push_str(" none");
+    }
+    for layer in files {
+        let shown = layer.path.as_ref().map_or_else(|| "(command line)".to_owned(), |path| path.display().to_string());
+        write!(text, "\n  {}: {shown}", layer.source.as_str()).ok();
+    }
+    for problem in &io.watch.loaded.diagnostics {
+        write!(text, "\n  Problem: {problem}").ok();
+    }
+    if !io.watch.loaded.trusted {
+        text.push_str("\nThis folder is not trusted: what it declares to run is not run (`gimlet trust`).");
+    }
+    Said::shown(text)
+}
+
+fn sandbox(io: &Io) -> &'static str {
+    match &io.watch.confinement {
+        None => "off",
+        Some(confinement) if confinement.unavailable().is_some() => "not available here",
+        Some(_) => "on",
+    }
+}
+
+pub(super) fn usage(session: &mut Session) -> Said {
+    let io = &mut session.io;
+    io.side.drain_usage(&mut io.ledger);
+    let models = io.ledger.models();
+    let unknown = models.values().any(|usage| usage.cost_basis == "unknown");
+    let mut text = format!(
+        "Total cost: ${:.4}{}\nTotal duration (API): {}\nTotal duration (wall): {}",
+        io.ledger.cost(),
+        if unknown { " (without the models whose prices are not known)" } else { "" },
+        seconds(io.ledger.all_api_ms()),
+        seconds(io.ledger.wall_ms()),
+    );
+    if models.is_empty() {
+        text.push_str("\nNo model was used yet.");
+    } else {
+        text.push_str("\nUsage by model:");
+    }
+    for (name, usage) in &models {
+        let cost = match usage.cost_basis {
+            "unknown" => "price not known".to_owned(),
+            _ => format!("${:.4}", usage.cost_usd),
+        };
+        write!(
+            text,
+            "\n  {name}: {} input, {} output, {} cache read, {} cache write ({cost})",
+            thousands(usage.input_tokens),
+            thousands(usage.output_tokens),
+            thousands(usage.cache_read_input_tokens),
+            thousands(usage.cache_creation_input_tokens),
+        )
+        .ok();
+    }
+    Said::shown(text)
+}
+
+fn seconds(ms: u64) -> String {
+    let (minutes, rest) = (ms / 60_000, ms % 60_000);
+    if minutes == 0 {
+        format!("{}.{}s", rest / 1000, rest % 1000 / 100)
+    } else {
+        format!("{minutes}m {}s", rest / 1000)
+    }
+}
+
+pub(super) fn memory(session: &Session) -> Said {
+    let memory = session.io.watch.memory();
+    let mut text = String::from("Instruction files, in the order the model is told them:");
+    if memory.files.is_empty() {
+        text.push_str("\n  none. /init writes one.");
+    }
+    for file in &memory.files {
+        let tokens = thousands(estimate::text(file.text.len()));
+        write!(text, "\n  {} ({}, about {tokens} tokens)", file.path.display(), file.scope.hook_name()).ok();
+    }
+    for skipped in &memory.skipped {
+        write!(text, "\n  left out: {} ({})", skipped.path.display(), skipped.reason).ok();
+    }
+    write!(text, "\nNotes of earlier sessions: {}", session.io.watch.notes.display()).ok();
+    text.push_str("\n`gimlet memory show` prints their text with the file and line of every part.");
+    Said::shown(text)
+}
+
+pub(super) fn agents(io: &Io) -> Said {
+    let mut text = String::from("Agents the model can start:");
+    for agent in io.spawner.agents.all() {
+        let about = agent.description.lines().next().unwrap_or_default();
+        write!(text, "\n  {}: {}", agent.name, shortened(about)).ok();
+    }
+    text.push_str(
+        "\n\nTo make one, write a Markdown file with `name` and `description` in its head to .claude/agents/ (this project) \
+         or ~/.claude/agents/ (all projects); its text is the agent's prompt. To change one, edit its file.",
+    );
+    Said::shown(text)
+}
+
+fn shortened(text: &str) -> String {
+    const MOST: usize = 120;
+    if text.chars().count() <= MOST { text.to_owned() } else { text.chars().take(MOST).collect::<String>() + "…" }
+}
+
+pub(super) fn hooks(io: &Io) -> Said {
+    let catalogue = io.hooks.current.catalogue();
+    let mut text = String::from("Hooks in force:");
+    if catalogue.is_empty() {
+        text.push_str("\n  none");
+    }
+    for entry in catalogue.iter() {
+        let matcher = entry.matcher_text.as_deref().map_or_else(String::new, |matcher| format!(" ({matcher})"));
+        let what = permission::visible(&entry.handler.kind.text()).replace('\n', " ");
+        write!(text, "\n  {}{matcher}: {} [{}]", entry.event.as_str(), shortened(&what), entry.origin.label()).ok();
+    }
+    for problem in &catalogue.diagnostics {
+        write!(text, "\n  Problem: {problem}").ok();
+    }
+    text.push_str("\n`gimlet hooks test <event>` runs them; they are declared in settings files.");
+    Said::shown(text)
+}
+
+pub(super) fn mcp(io: &Io) -> Said {
+    let tools = io.registry.specs().filter(|spec| spec.name.starts_with("mcp__"));
+    let mut text = String::from("MCP tools in this session:");
+    let mut any = false;
+    for spec in tools {
+        any = true;
+        write!(text, "\n  {}", spec.name).ok();
+    }
+    if !any {
+        text.push_str(" none");
+    }
+    Said::shown(text)
+}
+
+pub(super) fn permissions(io: &Io) -> String {
+    let mut text = format!("Permission mode: {}", io.mode.as_str());
+    for (behaviour, title) in
+        [(Behaviour::Deny, "Denied"), (Behaviour::Ask, "Asked about"), (Behaviour::Allow, "Allowed")]
+    {
+        let rules: Vec<_> = io.watch.rules().into_iter().filter(|rule| rule.behaviour == behaviour).collect();
+        if rules.is_empty() {
+            continue;
+        }
+        write!(text, "\n{title}:").ok();
+        for rule in rules {
+            write!(text, "\n  {} [{}]", permission::visible(&rule.text), rule.source.as_str()).ok();
+        }
+    }
+    write!(text, "\nWorking directories:\n  {}", io.directories.project.display()).ok();
+    for dir in io.watch.additional() {
+        write!(text, "\n  {}", dir.display()).ok();
+    }
+    text.push_str("\n`gimlet permissions explain '<command>'` says which rule decides about a command.");
+    text
+}
+
+pub(super) fn skills(io: &Io) -> Said {
+    let skills = io.lore.skills();
+    let mut text = String::from("Skills and custom commands:");
+    if skills.all.is_empty() {
+        text.push_str("\n  none");
+    }
+    for skill in &skills.all {
+        let tokens = estimate::text(skill.description.as_deref().unwrap_or_default().len());
+        let who = match (skill.is_typed(), skill.is_listed()) {
+            (true, true) => "",
+            (true, false) => ", only when typed",
+            (false, true) => ", only by the model",
+            (false, false) => ", switched off",
+        };
+        write!(text, "\n  /{}: {} [about {tokens} tokens{who}]", skill.name, shortened(&described(skill))).ok();
+    }
+    Said::shown(text)
+}
+
+pub(super) fn tasks(io: &Io) -> Said {
+    let running = io.state.tasks.running();
+    if running.is_empty() {
+        return Said::shown("Nothing runs in the background.");
+    }
+    let mut text = String::from("In the background:");
+    for task in running {
+        let kind = if task.is_agent() { "agent" } else { "shell" };
+        write!(text, "\n  {} {kind} {}: {}", task.id, task.status.as_str(), shortened(&task.description)).ok();
+    }
+    Said::shown(text)
+}
+
+pub(super) fn todos(io: &Io) -> Said {
+    let todos = io.state.todos.snapshot();
+    let tasks = tools::task_list::open_tasks(&io.state.facts);
+    if todos.is_empty() && tasks.is_empty() {
+        return Said::shown("The model has no open tasks.");
+    }
+    let listed = todos.iter().map(|todo| format!("[{}] {}", todo.status, todo.content));
+    Said::shown(listed.chain(tasks).collect::<Vec<_>>().join("\n"))
+}

@@ -1,0 +1,235 @@
+//! Every slash command the program knows, one row each: those that work, those that need a terminal, and those that are
+//! not there, with the reason. Help, `system/init` and the list for hosts are made from it.
+
+/// What a typed command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    AddDir,
+    Agents,
+    Autocompact,
+    Cd,
+    Clear,
+    Compact,
+    Context,
+    Effort,
+    Export,
+    Help,
+    Hooks,
+    Mcp,
+    Memory,
+    Model,
+    Permissions,
+    Plan,
+    Rename,
+    Skills,
+    Status,
+    Tasks,
+    Todos,
+    Usage,
+    /// Becomes a prompt with this text.
+    Expand(&'static str),
+    /// Only where a person sits at a terminal.
+    Terminal,
+    /// Answers with where to look instead, or why it is missing.
+    Elsewhere(&'static str),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub name: &'static str,
+    pub aliases: &'static [&'static str],
+    /// What may follow the name.
+    pub hint: &'static str,
+    pub help: &'static str,
+    pub action: Action,
+}
+
+impl Row {
+    /// Whether menus and hosts are told of it.
+    pub(crate) fn is_listed(&self) -> bool {
+        !matches!(self.action, Action::Terminal | Action::Elsewhere(_))
+    }
+
+    /// Whether a skill of the same name goes before it.
+    pub(crate) fn gives_way(&self) -> bool {
+        matches!(self.action, Action::Terminal | Action::Elsewhere(_) | Action::Expand(_))
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}
+
+pub(crate) fn find(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.is_called(name))
+}
+
+const HOSTED: Action = Action::Elsewhere("It needs a hosted service that gimlet does not use.");
+const LATER: Action = Action::Elsewhere("It is not there yet.");
+const PLUGINS: Action = Action::Elsewhere("Plugins are not there yet.");
+
+const fn row(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    hint: &'static str,
+    help: &'static str,
+    action: Action,
+) -> Row {
+    Row { name, aliases, hint, help, action }
+}
+
+#[rustfmt::skip]
+pub(crate) static ROWS: &[Row] = &[
+    row("add-dir", &[], "<path>", "Add a working directory", Action::AddDir),
+    row("agents", &[], "", "List agents and how to make your own", Action::Agents),
+    row("autocompact", &[], "[auto|tokens]", "When the conversation is summarised by itself", Action::Autocompact),
+    row("cd", &[], "<path>", "Move the session to another directory", Action::Cd),
+    row("clear", &["reset", "new"], "[name]", "Start a new conversation; the old one keeps the name", Action::Clear),
+    row("code-review", &["review"], "[target]", "Review a diff, branch, commit or path", Action::Expand(include_str!("prompts/review.md"))),
+    row("compact", &[], "[instructions]", "Summarise the conversation and go on from there", Action::Compact),
+    row("context", &[], "[all]", "What fills the context window", Action::Context),
+    row("effort", &[], "[level|auto|status]", "How hard the model thinks", Action::Effort),
+    row("export", &[], "[file]", "The conversation as plain text", Action::Export),
+    row("help", &[], "", "List the commands", Action::Help),
+    row("hooks", &[], "", "List the hooks in force", Action::Hooks),
+    row("init", &[], "", "Write CLAUDE.md, or propose changes to it", Action::Expand(include_str!("prompts/init.md"))),
+    row("mcp", &[], "", "List the MCP servers", Action::Mcp),
+    row("memory", &[], "", "List the instruction files in force", Action::Memory),
+    row("model", &[], "[model]", "Show or switch the model of this session", Action::Model),
+    row("permissions", &["allowed-tools"], "[allow|ask|deny|remove <rule>]", "Show or change the permission rules", Action::Permissions),
+    row("plan", &[], "[description]", "Enter plan mode", Action::Plan),
+    row("rename", &[], "<name>", "Name this conversation", Action::Rename),
+    row("security-review", &[], "", "Review the branch's changes for weaknesses", Action::Expand(include_str!("prompts/security-review.md"))),
+    row("skills", &[], "", "List the skills", Action::Skills),
+    row("status", &[], "", "Version, model, account and settings files", Action::Status),
+    row("tasks", &["bashes"], "", "List what runs in the background", Action::Tasks),
+    row("todos", &[], "", "Show the model's task list", Action::Todos),
+    row("usage", &["cost", "stats"], "", "What this session has cost", Action::Usage),
+    // Only at a terminal.
+    row("btw", &[], "[question]", "Side question outside the conversation", Action::Terminal),
+    row("color", &[], "[color]", "Colour of the prompt bar", Action::Terminal),
+    row("copy", &[], "[N]", "Copy an answer", Action::Terminal),
+    row("diff", &[], "", "Browse uncommitted changes", Action::Terminal),
+    row("exit", &["quit"], "", "Leave", Action::Terminal),
+    row("focus", &[], "", "Focus view", Action::Terminal),
+    row("keybindings", &[], "", "Keys", Action::Terminal),
+    row("resume", &["continue"], "[session]", "Switch to another conversation", Action::Terminal),
+    row("scroll-speed", &[], "", "Speed of the wheel", Action::Terminal),
+    row("statusline", &[], "", "Configure the status line", Action::Terminal),
+    row("terminal-setup", &[], "", "Keys for terminals that need it", Action::Terminal),
+    row("theme", &[], "", "Colours", Action::Terminal),
+    row("tui", &[], "[default|fullscreen]", "Renderer", Action::Terminal),
+    row("voice", &[], "[hold|tap|off]", "Dictation", Action::Terminal),
+    // Answered with a pointer.
+    row("config", &["settings"], "[key=value]", "Settings", Action::Elsewhere("Use `gimlet config get|set|list|explain` in a shell.")),
+    row("doctor", &["checkup"], "", "Diagnose", Action::Elsewhere("Use `gimlet doctor` in a shell.")),
+    row("login", &[], "", "Sign in", Action::Elsewhere("Use `gimlet auth login` in a shell.")),
+    row("logout", &[], "", "Sign out", Action::Elsewhere("Use `gimlet auth logout` in a shell.")),
+    row("output-style", &[], "", "Output style", Action::Elsewhere("Set it with `gimlet config set outputStyle <name>`; it holds from the next conversation on (/clear).")),
+    row("pr-comments", &[], "", "Comments of a pull request", Action::Elsewhere("Ask for them in your own words: the gh command can fetch them.")),
+    row("release-notes", &[], "", "Change log", Action::Elsewhere("See CHANGELOG.md of gimlet.")),
+    row("rewind", &["checkpoint", "undo"], "", "Restore code or conversation", Action::Elsewhere("Files: `gimlet undo` in a shell. Conversations: `gimlet --resume <id> --resume-session-at <message>`.")),
+    row("sandbox", &[], "", "Sandbox", Action::Elsewhere("Use `gimlet sandbox status` in a shell; settings below `sandbox` switch it on.")),
+    row("ultraplan", &[], "", "Planning", Action::Elsewhere("Use /plan.")),
+    row("vim", &[], "", "Vim keys", Action::Elsewhere("Set it with `gimlet config set editorMode vim`.")),
+    // Not there.
+    row("advisor", &[], "", "", HOSTED),
+    row("artifacts", &[], "", "", HOSTED),
+    row("auto-mode-setup", &[], "", "", Action::Elsewhere("There is no auto mode: it would need a classifier.")),
+    row("autofix-pr", &[], "", "", HOSTED),
+    row("background", &["bg"], "", "", LATER),
+    row("batch", &[], "", "", LATER),
+    row("branch", &[], "", "", Action::Elsewhere("Use `gimlet --continue --fork-session` in a shell.")),
+    row("bug", &["share", "feedback"], "", "", Action::Elsewhere("gimlet sends no reports; open an issue in its repository.")),
+    row("chrome", &[], "", "", LATER),
+    row("claude-api", &[], "", "", LATER),
+    row("dataviz", &[], "", "", LATER),
+    row("debug", &[], "", "", Action::Elsewhere("Start gimlet with --debug to write a log.")),
+    row("deep-research", &[], "", "", LATER),
+    row("design-login", &["design-sync"], "", "", HOSTED),
+    row("desktop", &["app"], "", "", HOSTED),
+    row("fast", &[], "", "", LATER),
+    row("fewer-permission-prompts", &[], "", "", Action::Elsewhere("Use `gimlet permissions lint` in a shell.")),
+    row("fork", &[], "", "", LATER),
+    row("goal", &[], "", "", LATER),
+    row("heapdump", &[], "", "", LATER),
+    row("ide", &[], "", "", LATER),
+    row("import", &[], "", "", LATER),
+    row("insights", &[], "", "", LATER),
+    row("install-github-app", &["install-slack-app"], "", "", HOSTED),
+    row("list-agents", &["peers"], "", "", Action::Elsewhere("Use /tasks for agents that run here, `gimlet agents` in a shell for others.")),
+    row("loop", &["proactive"], "", "", LATER),
+    row("mobile", &[], "", "", HOSTED),
+    row("passes", &[], "", "", HOSTED),
+    row("plugin", &[], "", "", PLUGINS),
+    row("powerup", &[], "", "", LATER),
+    row("privacy-settings", &[], "", "", HOSTED),
+    row("radio", &[], "", "", LATER),
+    row("recap", &[], "", "", LATER),
+    row("reload-plugins", &[], "", "", PLUGINS),
+    row("reload-skills", &[], "", "", Action::Elsewhere("Skills are looked for again by themselves, before every request.")),
+    row("remote-control", &["rc", "remote-env"], "", "", HOSTED),
+    row("run", &["run-skill-generator", "verify"], "", "", LATER),
+    row("schedule", &["routines"], "", "", HOSTED),
+    row("setup-bedrock", &["setup-vertex"], "", "", Action::Elsewhere("Cloud providers are not there yet.")),
+    row("simplify", &[], "", "", LATER),
+    row("stickers", &[], "", "", LATER),
+    row("stop", &[], "", "", LATER),
+    row("subtask", &[], "", "", LATER),
+    row("team-onboarding", &[], "", "", LATER),
+    row("teleport", &["tp", "web-setup"], "", "", HOSTED),
+    row("ultrareview", &[], "", "", HOSTED),
+    row("upgrade", &[], "", "", HOSTED),
+    row("usage-credits", &["extra-usage"], "", "", HOSTED),
+    row("workflows", &[], "", "", LATER),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_every_row_says_something() {
+        let mut names = BTreeSet::new();
+        for row in ROWS {
+            for name in std::iter::once(&row.name).chain(row.aliases) {
+                assert!(names.insert(*name), "{name} twice");
+            }
+            assert!(!row.is_listed() || !row.help.is_empty(), "{}", row.name);
+            assert!(row.help.len() <= 66, "{}", row.name);
+        }
+    }
+
+    /// The commands of the specification that a person may type.
+    #[test]
+    fn every_documented_command_is_known() {
+        // [CLI-213]
+        let documented = "add-dir advisor agents artifacts auto-mode-setup autocompact autofix-pr background bg batch branch btw \
+            bug share feedback cd chrome claude-api clear reset new code-review review color compact config settings context \
+            copy cost stats usage dataviz debug deep-research design-login design-sync desktop app diff doctor checkup effort \
+            exit quit export fast fewer-permission-prompts focus fork goal heapdump help hooks ide keybindings memory mobile \
+            passes powerup privacy-settings radio stickers upgrade import init insights install-github-app install-slack-app \
+            list-agents peers login logout loop proactive mcp model permissions allowed-tools plan plugin recap release-notes \
+            reload-plugins reload-skills remote-control rc remote-env rename resume continue rewind checkpoint undo run \
+            run-skill-generator verify sandbox schedule routines scroll-speed security-review setup-bedrock setup-vertex \
+            simplify skills status statusline stop subtask tasks bashes team-onboarding teleport tp web-setup terminal-setup \
+            theme tui ultrareview usage-credits voice workflows extra-usage vim output-style pr-comments ultraplan";
+        for name in documented.split_whitespace() {
+            assert!(find(name).is_some(), "/{name}");
+        }
+    }
+
+    #[test]
+    fn the_page_lists_what_works() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for row in ROWS.iter().filter(|row| row.is_listed()) {
+            let aliases: Vec<String> = row.aliases.iter().map(|alias| format!(", `/{alias}`")).collect();
+            let aliases = aliases.concat();
+            let hint = if row.hint.is_empty() { String::new() } else { format!(" {}", row.hint.replace('|', "\\|")) };
+            let line = format!("| `/{}{hint}`{aliases} | {} |", row.name, row.help);
+            assert!(page.contains(&line), "docs/commands.md lacks the line:\n{line}");
+        }
+    }
+}

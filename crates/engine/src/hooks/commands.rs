@@ -1,0 +1,101 @@
+//! Hooks around commands: what a typed command expands to, and switches of the model.
+
+use super::session::contexts;
+use super::{PromptSays, Scope};
+use crate::session::Session;
+use hooks::{Merged, Permission};
+use tokio_util::sync::CancellationToken;
+use wire::hooks::{EventName, ModelSwitch, Nullable, PostModelSwitch, PreModelSwitch, UserPromptExpansion};
+
+/// A typed command that stands for a prompt.
+pub(crate) struct Expansion<'a> {
+    pub name: &'a str,
+    pub arguments: &'a str,
+    pub source: &'static str,
+    pub prompt: &'a str,
+}
+
+impl Session {
+    /// UserPromptExpansion. Refused, the command never happened.
+    pub(crate) async fn expansion_hooks(&mut self, expansion: Expansion<'_>, token: &CancellationToken) -> PromptSays {
+        if !self.io.hooks.listens(EventName::UserPromptExpansion) {
+            return PromptSays::GoOn(Vec::new());
+        }
+        let event = UserPromptExpansion {
+            expansion_type: "slash_command".into(),
+            command_name: expansion.name.to_owned(),
+            command_args: expansion.arguments.to_owned(),
+            command_source: Some(expansion.source.to_owned()),
+            prompt: expansion.prompt.to_owned(),
+        };
+        let Self { control, io, .. } = self;
+        let Some(merged) = control.during(io.fire(&event, Scope::new(token))).await else {
+            return PromptSays::GoOn(Vec::new());
+        };
+        let stop = self.io.hooks.stop.take();
+        match merged.blocked().or(stop) {
+            Some(reason) => PromptSays::Blocked(format!("UserPromptExpansion operation blocked by hook:\n{reason}")),
+            None => PromptSays::GoOn(contexts(&merged, EventName::UserPromptExpansion)),
+        }
+    }
+
+    pub(crate) fn describe_switch(&mut self, to: &str, requested: &str, source: &'static str) -> ModelSwitch {
+        let tokens = self.context.tokens();
+        let (ttl, cost) = self.context.cache_cost_of(to, tokens);
+        ModelSwitch {
+            canonical: model::catalog::canonical(to),
+            from_model: self.context.model().to_owned(),
+            to_model: to.to_owned(),
+            requested_model: Nullable(Some(requested.to_owned())),
+            source: source.to_owned(),
+            context_tokens: tokens,
+            prompt_cache_warm: self.context.history().has_answers(),
+            cache_ttl: ttl.to_owned(),
+            estimated_cache_write_usd: cost.unwrap_or(0.0),
+            pricing: if cost.is_some() { "catalog" } else { "default" }.to_owned(),
+        }
+    }
+
+    /// PreModelSwitch: the reason not to switch. A hook that does not answer in time is one. `None` when the process must stop.
+    pub(crate) async fn before_switch(
+        &mut self,
+        switch: &ModelSwitch,
+        token: &CancellationToken,
+    ) -> Option<Result<(), String>> {
+        if !self.io.hooks.listens(EventName::PreModelSwitch) {
+            return Some(Ok(()));
+        }
+        let Self { control, io, .. } = self;
+        let merged = control.during(io.fire(&PreModelSwitch(switch.clone()), Scope::new(token))).await?;
+        Some(match refused_switch(&merged) {
+            Some(why) => Err(format!("The model stays {}: {why}", switch.from_model)),
+            None => Ok(()),
+        })
+    }
+
+    /// PostModelSwitch: what it says goes with the next request, and only what the last switch brought.
+    pub(crate) async fn after_switch(&mut self, switch: ModelSwitch, token: &CancellationToken) -> Option<()> {
+        if !self.io.hooks.listens(EventName::PostModelSwitch) {
+            return Some(());
+        }
+        let Self { control, io, .. } = self;
+        let merged = control.during(io.fire(&PostModelSwitch(switch), Scope::new(token))).await?;
+        self.io.hooks.stop = None;
+        let later = &mut self.io.hooks.later;
+        later.retain(|beside| beside.event != EventName::PostModelSwitch);
+        later.extend(contexts(&merged, EventName::PostModelSwitch));
+        Some(())
+    }
+}
+
+/// A question has nobody to answer it here, so it refuses like a denial.
+fn refused_switch(merged: &Merged) -> Option<String> {
+    if let Some(verdict) = &merged.verdict
+        && verdict.permission != Permission::Allow
+    {
+        let reason = verdict.reason.clone().unwrap_or_else(|| "no reason given".into());
+        return Some(format!("{} hook: {reason}", verdict.hook));
+    }
+    let silent = merged.reports.iter().find(|report| report.outcome.as_str() == "cancelled");
+    merged.blocked().or_else(|| silent.map(|report| format!("{} hook did not answer in time", report.name)))
+}

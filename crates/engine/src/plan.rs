@@ -1,0 +1,177 @@
+//! Plan mode as the session lives it: where the plan is kept, what the model is told about the mode and when, and which mode
+//! comes back afterwards. That nothing is changed meanwhile is the permission policy's guarantee, not this module's.
+
+mod name;
+mod words;
+
+use crate::prompts;
+use crate::session::{Attachment, Io, Session};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use store::StoreError;
+use wire::mode::PermissionMode;
+
+/// A plan larger than this is not told again after a summary.
+const PLAN_LIMIT: usize = 256 * 1024;
+
+/// What is known about planning in one conversation.
+#[derive(Clone, Debug)]
+pub(crate) struct Planning {
+    pub file: PathBuf,
+    /// The name stamped on transcript lines.
+    slug: String,
+    /// The model knows that the mode is on.
+    told: bool,
+    /// A prompt came since it was last reminded.
+    prompted: bool,
+    /// The mode that comes back when a plan is approved.
+    before: PermissionMode,
+}
+
+impl Planning {
+    /// The same conversation always has the same file.
+    pub(crate) fn new(dir: &Path, session_id: &str) -> Self {
+        let slug = name::of(session_id);
+        let file = sys::real::path(&dir.join(format!("{slug}.md")));
+        Self { file, slug, told: false, prompted: false, before: PermissionMode::Default }
+    }
+
+    /// An agent's own plan, beside the main thread's.
+    pub(crate) fn for_agent(&self, agent_id: &str) -> Self {
+        let file = self.file.with_file_name(format!("{}-agent-{agent_id}.md", self.slug));
+        Self { file, told: false, prompted: false, ..self.clone() }
+    }
+
+    pub(crate) fn note_prompt(&mut self) {
+        self.prompted = true;
+    }
+
+    /// The mode changes from `from` to `to`.
+    pub(crate) fn note_mode(&mut self, from: PermissionMode, to: PermissionMode) {
+        if to == PermissionMode::Plan && from != PermissionMode::Plan {
+            self.before = from;
+        }
+    }
+
+    /// What the approval of a plan goes back to.
+    pub(crate) fn mode_before(&self) -> PermissionMode {
+        self.before
+    }
+
+    /// A tool result said that the mode is over, or a summary took the place of what was told.
+    pub(crate) fn forget_telling(&mut self) {
+        self.told = false;
+    }
+
+    /// The plan as it stands; `None` while there is none.
+    pub(crate) fn text(&self) -> Option<String> {
+        let read = sys::fs::read_limited(&self.file, PLAN_LIMIT).ok()?;
+        let text = String::from_utf8_lossy(&read.bytes).into_owned();
+        (!text.trim().is_empty()).then_some(text)
+    }
+}
+
+/// `plansDirectory`, when it lies inside the project or the configuration home; else `plans` in the latter.
+pub(crate) fn directory(setting: Option<&str>, project: &Path, config_home: &Path) -> PathBuf {
+    let default = config_home.join("plans");
+    let Some(wanted) = setting.filter(|dir| !dir.trim().is_empty()) else { return default };
+    let wanted = sys::real::path(&project.join(wanted));
+    let inside = [project, config_home].iter().any(|root| wanted.starts_with(sys::real::path(root)));
+    if inside {
+        return wanted;
+    }
+    tracing::warn!(dir = %wanted.display(), "plansDirectory lies outside the project; plans are kept in the default place");
+    default
+}
+
+impl Session {
+    /// Before a request: that plan mode is on, that it still is, or that it no longer is.
+    pub(crate) fn tell_plan_mode(&mut self) -> Result<(), StoreError> {
+        let planning = self.io.mode == PermissionMode::Plan;
+        let plan = &mut self.io.plan;
+        let prompted = std::mem::take(&mut plan.prompted);
+        let due = match (planning, plan.told) {
+            (true, false) => Some(Reminder::Full),
+            (true, true) => prompted.then_some(Reminder::Brief),
+            (false, true) => Some(Reminder::Over),
+            (false, false) => None,
+        };
+        plan.told = planning;
+        let Some(due) = due else { return Ok(()) };
+        if planning {
+            self.io.scribe.set_slug(&self.io.plan.slug);
+        }
+        match attachment(due, &self.io) {
+            Some(attachment) => self.attach(attachment),
+            None => Ok(()),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reminder {
+    Full,
+    Brief,
+    Over,
+}
+
+fn attachment(due: Reminder, io: &Io) -> Option<Attachment> {
+    let file = io.plan.file.display().to_string();
+    let exists = io.plan.file.is_file();
+    let is_agent = io.host.agent_id().is_some();
+    let may_exit = io.registry.specs().any(|spec| spec.name == "ExitPlanMode");
+    let scene = words::Scene { file: &file, exists, is_agent, may_exit };
+    let (text, line) = match due {
+        Reminder::Full => (words::full(&scene), json!({"type": "plan_mode", "reminderType": "full"})),
+        Reminder::Brief => (words::brief(&scene), json!({"type": "plan_mode", "reminderType": "sparse"})),
+        Reminder::Over => (words::over(&scene), json!({"type": "plan_mode_exit"})),
+    };
+    let text = prompts::reminder(&text);
+    let mut line = line;
+    if due != Reminder::Over {
+        line["isSubAgent"] = is_agent.into();
+    }
+    line["planFilePath"] = file.into();
+    line["planExists"] = exists.into();
+    line["content"] = text.clone().into();
+    Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
+}
+
+/// After a summary: the plan as it stands.
+pub(crate) fn told_again(io: &mut Io) -> Option<Attachment> {
+    io.plan.forget_telling();
+    let plan = io.plan.text()?;
+    let file = io.plan.file.display().to_string();
+    let text = prompts::reminder(&words::kept(&file, &plan));
+    let line = json!({"type": "plan_file_reference", "planFilePath": file, "planContent": plan, "content": text});
+    Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_stay_inside_the_project_or_the_configuration() {
+        let temp = tempfile::tempdir().unwrap();
+        let (project, home) = (temp.path().join("p"), temp.path().join("home"));
+        std::fs::create_dir_all(&project).unwrap();
+        std::fs::create_dir_all(&home).unwrap();
+        let at = |setting| directory(setting, &project, &home);
+        assert_eq!(at(None), home.join("plans"));
+        assert_eq!(at(Some("docs/plans")), sys::real::path(&project).join("docs/plans"));
+        for outside in ["../elsewhere", "/etc", " "] {
+            assert_eq!(at(Some(outside)), home.join("plans"), "{outside}");
+        }
+    }
+
+    #[test]
+    fn a_conversation_keeps_its_file() {
+        let dir = Path::new("/nowhere/plans");
+        let plan = Planning::new(dir, "5f2f1c1e-0000-4000-8000-0000000000aa");
+        assert_eq!(plan.file, Planning::new(dir, "5f2f1c1e-0000-4000-8000-0000000000aa").file);
+        assert_ne!(plan.file, Planning::new(dir, "5f2f1c1e-0000-4000-8000-0000000000ab").file);
+        assert_eq!(plan.slug.split('-').count(), 3);
+        assert!(plan.for_agent("a1").file.to_string_lossy().ends_with("-agent-a1.md"));
+    }
+}

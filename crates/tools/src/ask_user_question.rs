@@ -1,0 +1,230 @@
+//! AskUserQuestion: the answers are put into the input by whoever could ask the person. The tool itself only checks the
+//! questions and words the result; it never makes an answer up.
+
+use crate::contract::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use crate::input::Input;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use permission::Access;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+static SPEC: Spec =
+    Spec::of("AskUserQuestion", include_str!("ask_user_question.md"), include_str!("ask_user_question.schema.json"));
+
+pub struct AskUserQuestion;
+
+/// What only the person, or whoever stands in for them, may fill in.
+pub const ANSWER_FIELDS: [&str; 4] = ["answers", "annotations", "response", "afkTimeoutMs"];
+
+impl Tool for AskUserQuestion {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
+        let input = Input::of("AskUserQuestion", input)?;
+        let questions = input.objects("questions")?;
+        if !(1..=4).contains(&questions.len()) {
+            return Err(input.refuse("questions", "must have 1 to 4 entries"));
+        }
+        let mut texts = BTreeSet::new();
+        let mut asked = Vec::new();
+        for question in &questions {
+            let text = check(question)?;
+            if !texts.insert(text.clone()) {
+                return Err(question.refuse("question", "is asked twice: answers are told apart by it"));
+            }
+            asked.push(text);
+        }
+        let raw = |name| input.raw(name).map(RawValue::to_owned);
+        Ok(Box::new(Asked {
+            asked,
+            questions: input.raw("questions").map(RawValue::to_owned).ok_or_else(|| input.missing("questions"))?,
+            answers: answers(&input)?,
+            response: input.opt_string("response")?.filter(|text| !text.trim().is_empty()),
+            annotations: raw("annotations"),
+            afk_timeout_ms: input.opt_number("afkTimeoutMs")?,
+        }))
+    }
+}
+
+fn check(question: &Input<'_>) -> Result<String, InputError> {
+    let text = question.string("question")?;
+    if text.trim().is_empty() {
+        return Err(question.refuse("question", "must not be empty"));
+    }
+    question.opt_string("header")?;
+    question.opt_bool("multiSelect")?;
+    let options = question.objects("options")?;
+    if !(2..=4).contains(&options.len()) {
+        return Err(question.refuse("options", "must have 2 to 4 entries"));
+    }
+    for option in &options {
+        option.string("label")?;
+    }
+    Ok(text)
+}
+
+/// By question. Several choices are one text.
+fn answers(input: &Input<'_>) -> Result<Map<String, Value>, InputError> {
+    let Some(raw) = input.raw("answers") else { return Ok(Map::new()) };
+    let given: Map<String, Value> =
+        serde_json::from_str(raw.get()).map_err(|_| input.refuse("answers", "must be an object"))?;
+    let text = |value: Value| match value {
+        Value::Array(parts) => {
+            let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
+            Value::String(parts.join(", "))
+        }
+        other => other,
+    };
+    Ok(given.into_iter().map(|(question, answer)| (question, text(answer))).collect())
+}
+
+struct Asked {
+    /// The questions' texts, in order.
+    asked: Vec<String>,
+    questions: Box<RawValue>,
+    answers: Map<String, Value>,
+    /// The person answered in words instead of choosing.
+    response: Option<String>,
+    annotations: Option<Box<RawValue>>,
+    afk_timeout_ms: Option<u64>,
+}
+
+impl Call for Asked {
+    fn access(&self, _: &Workspace) -> Vec<Access> {
+        vec![Access::Interact]
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Shared
+    }
+
+    fn run(self: Box<Self>, _: CallCx) -> BoxFuture<'static, Outcome> {
+        async move { self.outcome() }.boxed()
+    }
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    questions: &'a RawValue,
+    answers: &'a Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<&'a RawValue>,
+    #[serde(rename = "afkTimeoutMs", skip_serializing_if = "Option::is_none")]
+    afk_timeout_ms: Option<u64>,
+}
+
+impl Asked {
+    fn outcome(&self) -> Outcome {
+        let output = Output {
+            questions: &self.questions,
+            answers: &self.answers,
+            response: self.response.as_deref(),
+            annotations: self.annotations.as_deref(),
+            afk_timeout_ms: self.afk_timeout_ms,
+        };
+        Outcome::text(self.text(), wire::raw::to_raw(&output).ok())
+    }
+
+    fn text(&self) -> String {
+        if let Some(response) = &self.response {
+            return format!("The user responded: {response}");
+        }
+        let pairs = self.pairs();
+        if pairs.is_empty() {
+            return "The user skipped the questions and chose nothing. Go on with your own best judgement, and say what \
+                    you assumed."
+                .into();
+        }
+        let mut text = format!("The user answered your questions: {}.", pairs.join(", "));
+        if pairs.len() < self.asked.len() {
+            text.push_str(" The other questions were left open.");
+        }
+        text.push_str(" Go on with these answers in mind.");
+        text
+    }
+
+    /// In the order of the questions; answers to questions nobody asked come last.
+    fn pairs(&self) -> Vec<String> {
+        let others = self.answers.keys().filter(|question| !self.asked.contains(question));
+        let answered = self.asked.iter().chain(others).filter_map(|question| {
+            let answer = self.answers.get(question)?.as_str().filter(|answer| !answer.is_empty())?;
+            let mut pair = format!("\"{question}\"=\"{answer}\"");
+            if let Some(notes) = self.note(question) {
+                write!(pair, " (note of the user: {notes})").ok();
+            }
+            Some(pair)
+        });
+        answered.collect()
+    }
+
+    fn note(&self, question: &str) -> Option<String> {
+        let all: Value = serde_json::from_str(self.annotations.as_ref()?.get()).ok()?;
+        let notes = all.get(question)?.get("notes")?.as_str()?;
+        (!notes.trim().is_empty()).then(|| notes.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn text(more: &Value) -> Result<String, String> {
+        let question = |text: &str| {
+            json!({"question": text, "header": "H", "multiSelect": false,
+            "options": [{"label": "a", "description": ""}, {"label": "b", "description": ""}]})
+        };
+        let mut input = json!({"questions": [question("One?"), question("Two?")]});
+        for (key, value) in more.as_object().unwrap() {
+            input[key] = value.clone();
+        }
+        let raw = RawValue::from_string(input.to_string()).unwrap();
+        let call = AskUserQuestion.parse(&raw).map_err(|e| e.to_string())?;
+        assert_eq!(
+            call.access(&Workspace { cwd: "/".into(), project: "/".into(), additional: Vec::new(), home: None }),
+            [Access::Interact]
+        );
+        let parsed = Input::of("AskUserQuestion", &raw).unwrap();
+        let asked = Asked {
+            asked: vec!["One?".into(), "Two?".into()],
+            questions: RawValue::NULL.to_owned(),
+            answers: answers(&parsed).unwrap(),
+            response: parsed.opt_string("response").unwrap(),
+            annotations: parsed.raw("annotations").map(RawValue::to_owned),
+            afk_timeout_ms: None,
+        };
+        Ok(asked.text())
+    }
+
+    #[test]
+    fn answers_are_told_in_the_order_of_the_questions() {
+        // [TST-84] [TST-85]
+        let said = text(&json!({"answers": {"Two?": ["a", "b"], "One?": "my \"own\" words"}})).unwrap();
+        assert!(said.contains(r#""One?"="my "own" words", "Two?"="a, b"."#), "{said}");
+        let noted = json!({"answers": {"One?": "a"}, "annotations": {"One?": {"notes": "not sure"}}});
+        let said = text(&noted).unwrap();
+        assert!(said.contains(r#""One?"="a" (note of the user: not sure). The other questions"#), "{said}");
+        assert_eq!(text(&json!({"response": "neither, wait"})).unwrap(), "The user responded: neither, wait");
+        assert!(text(&json!({"answers": {}})).unwrap().contains("skipped"));
+    }
+
+    #[test]
+    fn questions_that_cannot_be_shown_are_refused() {
+        for broken in [
+            json!({"questions": []}),
+            json!({"questions": [{"question": "Q?", "header": "H", "options": [{"label": "a"}], "multiSelect": false}]}),
+            json!({"questions": [{"question": " ", "header": "H", "options": [{"label": "a"}, {"label": "b"}]}]}),
+            json!({"answers": 7}),
+        ] {
+            assert!(text(&broken).is_err(), "{broken}");
+        }
+    }
+}
