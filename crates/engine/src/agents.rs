@@ -322,7 +322,7 @@ impl Spawner {
         if let Some(declared) = self.agents.declared().find(builtin::FORK) {
             return Ok(declared.clone());
         }
-        match (builtin::has_forks(&self.agents.kit.env), self.is_fork) {
+        match (builtin::has_forks(&self.agents.kit().env), self.is_fork) {
             (true, false) if self.depth < self.agents.limits.depth => Ok(builtin::fork()),
             (true, false) => Err("Agents cannot be nested deeper than this one.".into()),
             (true, true) => {
