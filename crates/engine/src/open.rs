@@ -370,8 +370,11 @@ impl Opening {
         let reach = self.reach(&io, host_hooks, Arc::clone(&registry));
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
+        let is_new = self.conversation.loaded.is_none();
+        let initial = self.agent.as_ref().filter(|_| is_new).and_then(|agent| agent.initial_prompt.clone());
         let conversation = self.conversation.start(self.options.name, self.mode);
-        let start = Start { setup, only_hooks, agent, owed, deferred, place: self.placed.take(), ..conversation };
+        let start =
+            Start { setup, only_hooks, agent, owed, deferred, initial, place: self.placed.take(), ..conversation };
         let front = Front { replies: out.replies, desk, reach };
         let mut control = Control::new(commands, Some(front), modes);
         control.board.spares_agents = self.asked.per_task_stop_affordance == Some(true);
