@@ -22,6 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tools", &["wire", "sys", "http", "permission"]),
     ("engine", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "mcp", "tools"]),
     ("headless", &["engine", "wire", "sys"]),
+    ("tui", &["engine", "wire", "sys"]),
     (
         "cli",
         &[
@@ -37,6 +38,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tools",
             "engine",
             "headless",
+            "tui",
         ],
     ),
     ("testkit", &["wire"]),

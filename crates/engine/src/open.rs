@@ -9,6 +9,7 @@ mod conversation;
 mod lore;
 mod mcp;
 mod prompt;
+mod replay;
 pub(crate) mod toolbox;
 
 use crate::agents::recover::{self, Owed};
@@ -278,7 +279,7 @@ impl Opening {
     fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: Out) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
         let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
-        let host = Host::new(out.stream, session_id.clone());
+        let host = Host::new(out.stream.clone(), session_id.clone());
         self.mirror = self.options.session_mirror.then(|| crate::mirror::tap(host.stream()));
         let desk = Desk::new(host.clone(), self.host_flags().session_state);
         let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.asked.hooks.take().unwrap_or_default()));
@@ -295,6 +296,9 @@ impl Opening {
         let owed = self.owed();
         let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
         let restored = self.conversation.loaded.as_mut().map(resume::restore);
+        if let Some(restored) = restored.as_ref().filter(|_| self.options.tell_history) {
+            replay::tell(restored, &out.stream, &session_id);
+        }
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
@@ -489,7 +493,12 @@ impl Opening {
             since: std::time::Instant::now(),
             default_model: self.model.clone(),
             account: Account {
-                token_source: None,
+                token_source: match &self.credential {
+                    Ok(Credential::AuthToken(_)) => Some("ANTHROPIC_AUTH_TOKEN".into()),
+                    Ok(Credential::OauthToken(_)) => Some("CLAUDE_CODE_OAUTH_TOKEN".into()),
+                    Ok(Credential::Login { .. }) => Some("stored login".into()),
+                    Ok(Credential::ApiKey(_) | Credential::StoredKey(_) | Credential::Helper { .. }) | Err(_) => None,
+                },
                 api_key_source: (key_source != "none").then(|| key_source.to_owned()),
                 api_provider: match self.served() {
                     Served::FirstParty => "firstParty",
