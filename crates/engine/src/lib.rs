@@ -29,6 +29,7 @@ pub mod options;
 mod plan;
 mod pressure;
 mod prompts;
+pub mod query;
 pub mod recall;
 mod reload;
 mod result;

@@ -295,10 +295,7 @@ impl Opening {
         let structured = self.structured()?;
         let owed = self.owed();
         let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
-        let restored = self.conversation.loaded.as_mut().map(resume::restore);
-        if let Some(restored) = restored.as_ref().filter(|_| self.options.tell_history) {
-            replay::tell(restored, &out.stream, &session_id);
-        }
+        let restored = self.restored(&out, &session_id);
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
@@ -372,18 +369,33 @@ impl Opening {
         let system = recipe.system(&self.loaded, &self.model);
         let context = self.context(identity, Told { restored, files, tools, system });
         let reach = self.reach(&io, host_hooks, Arc::clone(&registry));
+        let dialogs = self.asked.supported_dialog_kinds.take().unwrap_or_default();
+        let spares_agents = self.asked.per_task_stop_affordance == Some(true);
+        let start = Start { owed, deferred, ..self.begin() };
+        let front = Front { replies: out.replies, desk, reach };
+        let mut control = Control::new(commands, Some(front), modes);
+        control.board.spares_agents = spares_agents;
+        control.board.dialogs = dialogs;
+        Ok(Session { control, context, io, start, again: Some(recipe) })
+    }
+
+    /// The conversation that is continued; hosts that show conversations are told its end.
+    fn restored(&mut self, out: &Out, session_id: &str) -> Option<resume::Restored> {
+        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+        if let Some(restored) = restored.as_ref().filter(|_| self.options.tell_history) {
+            replay::tell(restored, &out.stream, session_id);
+        }
+        restored
+    }
+
+    /// What the first turn begins with.
+    fn begin(self) -> Start {
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
         let (setup, only_hooks) = (self.options.setup, self.options.init_only);
         let is_new = self.conversation.loaded.is_none();
         let initial = self.agent.as_ref().filter(|_| is_new).and_then(|agent| agent.initial_prompt.clone());
         let conversation = self.conversation.start(self.options.name, self.mode);
-        let start =
-            Start { setup, only_hooks, agent, owed, deferred, initial, place: self.placed.take(), ..conversation };
-        let front = Front { replies: out.replies, desk, reach };
-        let mut control = Control::new(commands, Some(front), modes);
-        control.board.spares_agents = self.asked.per_task_stop_affordance == Some(true);
-        control.board.dialogs = self.asked.supported_dialog_kinds.take().unwrap_or_default();
-        Ok(Session { control, context, io, start, again: Some(recipe) })
+        Start { setup, only_hooks, agent, initial, place: self.placed, ..conversation }
     }
 
     /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.

@@ -443,7 +443,7 @@ impl Session {
         self.io.tell_state(state).await;
     }
 
-    fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
+    pub(crate) fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
         self.record_prompt_as(prompt, &prompt.content)
     }
 

@@ -146,13 +146,7 @@ pub(super) fn build(
         None => Spawner::new(Arc::clone(agents), Some(sheet.id.clone()), sheet.depth, scope.clone()),
     };
     let shape = toolset::Shape { background: sheet.background, may_nest: spawner.may_nest(), mode: sheet.mode };
-    let names = if forked.is_some() {
-        // It is offered what its session is offered, byte for byte.
-        kit.tools.iter().cloned().collect()
-    } else {
-        let base = crate::mcp::with_server_tools(&kit.tools, &kit.servers, &sheet.definition);
-        toolset::choose(&base, &sheet.definition, shape)?
-    };
+    let names = names(kit, sheet, shape, forked.is_some())?;
     let mut watch = live.watch;
     if sheet.worktree.is_some() {
         watch.move_to(&sheet.place);
@@ -237,6 +231,15 @@ pub(super) fn build(
     let modes = ModeChoice { chosen: watch::channel(None).0, bypass: Bypass::Closed };
     let control = Control::new(receiver, None, modes).within(scope);
     Ok(Child { session: Session { control, context, io, start, again: None }, commands, voice })
+}
+
+/// The tools it may use. A fork is offered what its session is offered, byte for byte.
+fn names(kit: &Kit, sheet: &Sheet, shape: toolset::Shape, is_fork: bool) -> Result<BTreeSet<String>, Refused> {
+    if is_fork {
+        return Ok(kit.tools.iter().cloned().collect());
+    }
+    let base = crate::mcp::with_server_tools(&kit.tools, &kit.servers, &sheet.definition);
+    toolset::choose(&base, &sheet.definition, shape)
 }
 
 /// The session's hooks and those of the definition, whose Stop is the agent's.

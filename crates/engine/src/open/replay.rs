@@ -45,6 +45,7 @@ fn message(turn: &Turn, uuid: &str, session_id: &str) -> Option<Message> {
             api_error_status: None,
             aborted: false,
             user_message_uuid: None,
+            context_usage: None,
             agent: None,
         })),
         Role::User => Message::User(Box::new(User {
