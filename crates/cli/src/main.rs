@@ -73,6 +73,7 @@ fn dispatch(argv: &[OsString]) -> u8 {
 fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
     match what {
         Subcommand::Demo => demo::run(&Env::snapshot()),
+        Subcommand::Acp => editor(rest),
         Subcommand::Help => print(&subcommand::help()),
         Subcommand::Auth => answer(auth::run(rest, &Env::snapshot())),
         Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
@@ -95,6 +96,32 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Missing => fail(&format!("Error: `gimlet {name}` is not available yet")),
     }
 }
+
+/// `acp`: an editor drives gimlet. The flags of a session hold for every session the editor opens.
+fn editor(rest: &[OsString]) -> u8 {
+    let mut args = match parse::parse(rest) {
+        Ok(args) => args,
+        Err(Parsed::Help) => return print(EDITOR),
+        Err(Parsed::Version) => return print(&format!("{}\n", wire::version::line())),
+        Err(Parsed::Usage(message)) => return fail(&message),
+    };
+    args.print = true;
+    let env = Env::snapshot();
+    let is_sandboxed = engine::options::is_sandboxed(&env);
+    let around = Surroundings { env, stdout_is_terminal: false, is_root: sys::is_root(), is_sandboxed };
+    match launch::job(args, &around) {
+        Ok(job) => run_plan(Plan::Editor(job.boot)),
+        Err(Refusal::Usage(message) | Refusal::Startup { message, .. }) => fail(&message),
+        Err(Refusal::Interactive) => fail("Error: standard output is not a terminal"),
+    }
+}
+
+const EDITOR: &str = "Usage: gimlet acp [options]
+
+Serves the Agent Client Protocol on stdin and stdout, for editors. Options are those of
+a session (--model, --permission-mode, --settings, --add-dir, ...) and hold for every
+session the editor opens.
+";
 
 /// Prints what a subcommand has to say.
 fn answer(outcome: Result<(String, u8), String>) -> u8 {
@@ -142,6 +169,7 @@ fn session(mut args: Args) -> u8 {
 enum Plan {
     Headless(headless::Job),
     Terminal(tui::Start),
+    Editor(engine::Boot),
 }
 
 impl Plan {
@@ -149,6 +177,7 @@ impl Plan {
         match self {
             Self::Headless(job) => &mut job.boot.options.session,
             Self::Terminal(start) => &mut start.boot.options.session,
+            Self::Editor(boot) => &mut boot.options.session,
         }
     }
 }
@@ -163,6 +192,7 @@ fn run_plan(plan: Plan) -> u8 {
     let code = match plan {
         Plan::Headless(job) => runtime.block_on(headless::run(job)),
         Plan::Terminal(start) => runtime.block_on(Box::pin(tui::run(start))),
+        Plan::Editor(boot) => runtime.block_on(acp::serve(boot)),
     };
     // Whatever a handle still holds must not outlive us, and a stuck write must not keep us.
     sys::process::kill_all();

@@ -86,6 +86,8 @@ pub enum Event {
     Control(String),
     /// A finished line that repeats what was written to the transcript.
     Mirror(String),
+    /// So many prompts were taken back before their turn: no result comes for them.
+    Dropped(usize),
     /// A warning for the person who started us; headless prints it on stderr.
     Notice(String),
     /// The session as a whole failed, although its turns did not.
@@ -100,7 +102,7 @@ pub type Commands = mpsc::Sender<Command>;
 /// reads slowly does not wait for them behind its stream.
 #[derive(Debug)]
 pub struct Events {
-    replies: mpsc::Receiver<String>,
+    replies: mpsc::Receiver<Event>,
     stream: mpsc::Receiver<Event>,
 }
 
@@ -109,14 +111,14 @@ impl Events {
     pub async fn recv(&mut self) -> Option<Event> {
         tokio::select! {
             biased;
-            Some(line) = self.replies.recv() => Some(Event::Control(line)),
-            event = self.stream.recv() => event.or_else(|| self.replies.try_recv().ok().map(Event::Control)),
+            Some(event) = self.replies.recv() => Some(event),
+            event = self.stream.recv() => event.or_else(|| self.replies.try_recv().ok()),
         }
     }
 
     /// What is there now.
     pub fn try_recv(&mut self) -> Option<Event> {
-        self.replies.try_recv().map(Event::Control).or_else(|_| self.stream.try_recv()).ok()
+        self.replies.try_recv().or_else(|_| self.stream.try_recv()).ok()
     }
 
     /// The session is over; what it said may still be here.
@@ -128,7 +130,7 @@ impl Events {
 /// The session's ends of the two lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct Out {
-    pub replies: mpsc::Sender<String>,
+    pub replies: mpsc::Sender<Event>,
     pub stream: mpsc::Sender<Event>,
 }
 

@@ -46,6 +46,8 @@ pub struct Options {
     pub allow_bypass: bool,
     /// `--permission-prompt-tool`.
     pub permission_prompt_tool: Option<String>,
+    /// `--permission-prompts none`: whatever would be asked is refused.
+    pub no_prompts: bool,
     pub add_dirs: Vec<PathBuf>,
     /// `--settings`: JSON text or a path.
     pub settings: Option<String>,
@@ -119,6 +121,7 @@ impl Default for Options {
             permission_mode: None,
             allow_bypass: false,
             permission_prompt_tool: None,
+            no_prompts: false,
             add_dirs: Vec::new(),
             settings: None,
             setting_sources: None,

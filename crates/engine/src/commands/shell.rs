@@ -28,7 +28,7 @@ pub(super) async fn run(session: &mut Session, prompt: Prompt, then: Shell) {
     let prompt = Prompt { content, verbatim: true, shell: None, ..prompt };
     // Who stops a command does not want an answer to it.
     if then == Shell::Answered && !session.control.is_interrupted() {
-        turn::run(session, Opener::Prompt(prompt)).await;
+        Box::pin(turn::run(session, Opener::Prompt(prompt))).await;
         return;
     }
     if let Err(error) = session.record_prompt(&prompt) {

@@ -12,18 +12,7 @@ use wire::sdk::{Assistant, Message, User};
 /// Turns of the model and of the user that are told.
 const TURNS: usize = 60;
 
-impl super::Opening {
-    /// What a resumed session starts with; its end is told to a host that shows it.
-    pub(super) fn restore(&mut self, stream: &mpsc::Sender<Event>) -> Option<Restored> {
-        let restored = crate::resume::restore(self.conversation.loaded.as_mut()?);
-        if self.options.tell_history {
-            tell(&restored, stream, &self.conversation.session_id);
-        }
-        Some(restored)
-    }
-}
-
-fn tell(restored: &Restored, stream: &mpsc::Sender<Event>, session_id: &str) {
+pub(super) fn tell(restored: &Restored, stream: &mpsc::Sender<Event>, session_id: &str) {
     let from = restored.history.len().saturating_sub(TURNS);
     for (turn, uuid) in &restored.history[from..] {
         if let Some(message) = message(turn, uuid, session_id) {

@@ -165,7 +165,7 @@ impl App {
                 self.note(&error.message, Token::Error);
                 self.effects.push(super::Effect::Exit);
             }
-            Event::Mirror(_) => {}
+            Event::Mirror(_) | Event::Dropped(_) => {}
         }
     }
 
