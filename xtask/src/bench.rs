@@ -6,6 +6,7 @@ mod corpus;
 mod crowd;
 mod extensions;
 mod hooks;
+mod mcp;
 mod permission;
 mod place;
 mod reply;
@@ -30,7 +31,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, turns, hooks, stream, output, resume, crowd, agents, search, permission.";
+start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, permission.";
 
 struct Options {
     quick: bool,
@@ -49,11 +50,12 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 11] = [
+const GROUPS: [Group; 12] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("turns", turns::rows),
     ("hooks", hooks::rows),
+    ("mcp", mcp::rows),
     ("stream", turns::stream),
     ("output", turns::output),
     ("resume", resume::rows),
