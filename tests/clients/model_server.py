@@ -92,6 +92,7 @@ class ModelServer:
         self.requests = []
         self.held = threading.Semaphore(0)
         self._script = deque()
+        self._after_calls = deque()
         self._release = threading.Event()
         handler = type("Bound", (Handler,), {"script": self})
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -103,8 +104,12 @@ class ModelServer:
     def push(self, *replies):
         self._script.extend(replies)
 
+    def answer_calls_with(self, replies):
+        """What requests get whose last message holds results of calls: for many conversations at once."""
+        self._after_calls.extend(replies)
+
     def unused(self):
-        return len(self._script)
+        return len(self._script) + len(self._after_calls)
 
     def wait_until_held(self):
         """Returns when a reply with `hold_after_deltas` has been sent up to there."""
@@ -122,6 +127,9 @@ class ModelServer:
 
     def answer(self, body):
         self.requests.append(body)
+        last = body["messages"][-1]["content"]
+        if self._after_calls and any(isinstance(b, dict) and b["type"] == "tool_result" for b in last):
+            return len(self.requests), self._after_calls.popleft()
         if self._script:
             return len(self.requests), self._script.popleft()
         return len(self.requests), Failure(400, "invalid_request_error", "the script has no reply left")

@@ -2,6 +2,7 @@
 //! same run. Prints one table of medians. A figure over its budget is reported, never an error: machines differ.
 
 mod agents;
+mod control;
 mod corpus;
 mod crowd;
 mod extensions;
@@ -31,7 +32,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, permission.";
+start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, permission, control.";
 
 struct Options {
     quick: bool,
@@ -50,7 +51,7 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 12] = [
+const GROUPS: [Group; 13] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("turns", turns::rows),
@@ -63,6 +64,7 @@ const GROUPS: [Group; 12] = [
     ("agents", agents::rows),
     ("search", search::rows),
     ("permission", permission::rows),
+    ("control", control::rows),
 ];
 
 pub(crate) fn run(args: &[&str]) -> Result<()> {

@@ -199,13 +199,13 @@ pub(crate) const FLAGS: &[Flag] = &[
     ignored("exclude-dynamic-system-prompt-sections", Switch),
     ignored("ide", Switch),
     ignored("no-chrome", Switch),
-    ignored("permission-prompts", One),
+    row("permission-prompts", One, "who", Hidden, "", Check(permission_prompts)),
     ignored("plugin-dir", Repeat),
     ignored("plugin-dir-no-mcp", Repeat),
     ignored("plugin-url", Repeat),
     ignored("prompt-suggestions", Switch),
     ignored("remote-control-session-name-prefix", One),
-    ignored("session-mirror", Switch),
+    row("session-mirror", Switch, "", Hidden, "", Set(|a, _| a.options.session_mirror = true)),
     ignored("teammate-mode", One),
 
     refused("managed-settings", One, "this build cannot apply the policy it carries, and will not run without it"),
@@ -220,6 +220,16 @@ pub(crate) const FLAGS: &[Flag] = &[
     refused("from-pr", Optional, "use --resume with a session id"),
     refused("enable-auto-mode", Switch, "it was replaced by --permission-mode auto"),
 ];
+
+/// `none`: nobody answers, so nothing is asked.
+fn permission_prompts(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    match last(values).as_deref() {
+        Some("none") => args.options.no_prompts = true,
+        Some("default" | "host" | "") | None => {}
+        Some(other) => return Err(format!("'{other}' is invalid. Allowed choices are none, default.")),
+    }
+    Ok(())
+}
 
 fn last(mut values: Vec<String>) -> Option<String> {
     values.pop()

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply, Running, Sandbox};
+use testkit::{Block, Gate, ModelServer, Reply, Running, Sandbox};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
 const HOST: [&str; 5] = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
@@ -147,4 +147,386 @@ fn a_second_initialize_is_answered_and_tells_the_running_tasks() {
     );
     running.close_stdin();
     running.finish().expect_clean();
+}
+
+#[test]
+fn an_interrupt_is_receipted_before_the_result_and_spares_what_waits() {
+    // [SDK-70] [SDK-71] [SDK-72] [SDK-73] [SDK-89]
+    let server = ModelServer::script([
+        Reply::text("one two three").cut_after_events(4).cut_by_stall(),
+        Reply::text("second"),
+        Reply::text("fourth"),
+    ]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = start(&sandbox, &["--include-partial-messages"]);
+    assert_eq!(ask(&mut running, "n1", &json!({"subtype": "interrupt"}))["response"], json!({"still_queued": []}));
+    let user = |text: &str, uuid: &str| json!({"type": "user", "uuid": uuid, "message": {"role": "user", "content": text}, "origin": {"kind": "human"}});
+    let id = |n: u32| format!("00000000-0000-4000-8000-00000000000{n}");
+    running.send_json(&user("first", &id(1)));
+    running.wait_for("stream_event");
+    running.send_json(&user("second", &id(2)));
+    running.send_json(&user("third", &id(3)));
+    let dropped = ask(&mut running, "c1", &json!({"subtype": "cancel_async_message", "message_uuid": id(3)}));
+    assert_eq!(dropped["response"], json!({"cancelled": true}));
+    let unknown = ask(&mut running, "c2", &json!({"subtype": "cancel_async_message", "message_uuid": id(9)}));
+    assert_eq!(unknown["response"], json!({"cancelled": false}));
+    let receipt = ask(&mut running, "n2", &json!({"subtype": "interrupt"}));
+    assert_eq!(receipt["response"], json!({"still_queued": [id(2)]}));
+    let first = running.wait_for("result");
+    assert_eq!((&first["terminal_reason"], &first["user_message_uuid"]), (&json!("aborted_streaming"), &json!(id(1))));
+    assert_eq!(first["origin"], json!({"kind": "human"}), "[SDK-64]");
+    assert_eq!(running.wait_for("result")["result"], "second");
+    running.send_json(&user("fourth", &id(4)));
+    assert_eq!(running.wait_for("result")["result"], "fourth");
+    let nothing = ask(&mut running, "n3", &json!({"subtype": "interrupt", "cancel_queued": true}));
+    assert_eq!(nothing["response"], json!({"still_queued": [], "cancelled": []}));
+    running.close_stdin();
+    running.finish().expect_clean();
+}
+
+#[test]
+fn models_thinking_and_settings_change_the_next_request() {
+    // [SDK-78] [SDK-79] [SDK-80] [SDK-81]
+    let server = ModelServer::script((0..4).map(|n| Reply::text(n.to_string())));
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    sandbox
+        .write(".claude/agents/pirate.md", "---\nname: pirate\ndescription: talks\ntools: Read\n---\nPIRATE-PROMPT\n");
+    let mut running = start(&sandbox, &["--model", "claude-opus-5", "--trust-workspace"]);
+    let turn = |running: &mut Running| {
+        running.send_user("go");
+        let init = running.wait_for("system");
+        running.wait_for("result");
+        init["model"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(turn(&mut running), "claude-opus-5");
+    let done = |said: Value| assert_eq!(said["subtype"], "success", "{said}");
+    done(ask(&mut running, "m1", &json!({"subtype": "set_model", "model": "sonnet"})));
+    done(ask(&mut running, "e1", &json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": "max"}})));
+    done(ask(&mut running, "t1", &json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": 0})));
+    assert_eq!(turn(&mut running), "claude-sonnet-5");
+    assert_eq!(server.request(1).json["output_config"]["effort"], "max");
+    assert_eq!(server.request(1).json["thinking"]["type"], "disabled");
+    done(ask(&mut running, "t2", &json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": null})));
+    done(ask(&mut running, "m2", &json!({"subtype": "set_model", "model": null})));
+    done(ask(
+        &mut running,
+        "g1",
+        &json!({"subtype": "apply_flag_settings", "settings": {"agent": "pirate", "effortLevel": null}}),
+    ));
+    assert_eq!(turn(&mut running), "claude-opus-5");
+    assert_ne!(server.request(2).json["thinking"]["type"], "disabled");
+    assert!(server.request(2).json["system"].to_string().contains("PIRATE-PROMPT"));
+    let tools = server.request(2).json["tools"].as_array().unwrap().clone();
+    assert_eq!(tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>(), ["Read"]);
+    for wrong in
+        [json!({"effortLevel": "enormous"}), json!({"agent": "nobody"}), json!({"model": 7, "effortLevel": "low"})]
+    {
+        let said = ask(&mut running, "w", &json!({"subtype": "apply_flag_settings", "settings": wrong}));
+        assert_eq!(said["subtype"], "error", "{said}");
+    }
+    done(ask(&mut running, "m3", &json!({"subtype": "set_model", "model": "novel-model-9"})));
+    assert_eq!(turn(&mut running), "novel-model-9");
+    assert_ne!(server.request(3).json["output_config"]["effort"], "low", "nothing of a refused call is applied");
+    running.close_stdin();
+    running.finish().expect_code(0);
+}
+
+#[test]
+fn settings_of_the_host_grant_and_refuse_at_once() {
+    // [SDK-80]
+    let bash = |command: &str| Reply::tool("Bash", json!({"command": command}));
+    let server = ModelServer::script([bash("touch a"), Reply::text("no"), bash("touch b"), Reply::text("yes")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = start(&sandbox, &[]);
+    running.send_user("go");
+    assert_eq!(running.wait_for("result")["permission_denials"].as_array().unwrap().len(), 1);
+    let rules = json!({"permissions": {"allow": ["Bash(touch *)"]}});
+    let said = ask(&mut running, "g1", &json!({"subtype": "apply_flag_settings", "settings": rules}));
+    assert_eq!(said["subtype"], "success", "{said}");
+    let listed = ask(&mut running, "l1", &json!({"subtype": "list_permission_rules"}));
+    assert!(listed["response"]["state"]["rules"].to_string().contains("Bash(touch *)"), "{listed}");
+    running.send_user("go");
+    assert_eq!(running.wait_for("result")["permission_denials"], json!([]));
+    assert!(sandbox.project().join("b").exists() && !sandbox.project().join("a").exists());
+    running.close_stdin();
+    running.finish().expect_clean();
+}
+
+#[test]
+fn what_only_looks_is_answered_with_its_shape() {
+    // [SDK-82] [SDK-83] [SDK-86] [SDK-90] [SDK-93] [SDK-94]
+    let server = ModelServer::script([Reply::text("hello")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    sandbox.write("CLAUDE.md", "remember\n");
+    let mut running = start(&sandbox, &[]);
+    running.send_user("go");
+    running.wait_for("result");
+    let mut number = 0;
+    let mut look = |running: &mut Running, asked: Value| {
+        number += 1;
+        let said = ask(running, &format!("r{number}"), &asked);
+        assert_eq!(said["subtype"], "success", "{asked}: {said}");
+        said["response"].clone()
+    };
+    let usage = look(&mut running, json!({"subtype": "get_context_usage", "detail": "summary"}));
+    for key in ["totalTokens", "maxTokens", "rawMaxTokens", "percentage"] {
+        assert!(usage[key].is_u64(), "{key}: {usage}");
+    }
+    assert!(usage["memoryFiles"][0]["path"].as_str().unwrap().ends_with("CLAUDE.md"), "{usage}");
+    assert!(
+        usage["gridRows"].as_array().unwrap().len() <= 10 && usage["agents"].is_array() && usage["mcpTools"].is_array()
+    );
+    assert!(look(&mut running, json!({"subtype": "get_settings"}))["effective"].is_object());
+    assert!(look(&mut running, json!({"subtype": "list_models"}))["models"].is_array());
+    assert!(
+        look(&mut running, json!({"subtype": "get_hooks_listing"}))["eventCatalog"].as_array().unwrap().len() >= 30
+    );
+    assert!(look(&mut running, json!({"subtype": "get_usage"}))["session"]["total_cost_usd"].is_number());
+    assert!(look(&mut running, json!({"subtype": "get_session_cost"}))["text"].as_str().unwrap().contains('$'));
+    assert!(look(&mut running, json!({"subtype": "reload_skills"}))["skills"].is_array());
+    assert!(look(&mut running, json!({"subtype": "reload_plugins"}))["commands"].is_array());
+    assert!(look(&mut running, json!({"subtype": "reload_output_styles"}))["available_output_styles"].is_array());
+    assert!(look(&mut running, json!({"subtype": "mcp_status"}))["mcpServers"].is_array());
+    let rewind = look(&mut running, json!({"subtype": "rewind_files", "user_message_id": "u"}));
+    assert_eq!(rewind["canRewind"], false);
+    look(&mut running, json!({"subtype": "rename_session", "title": "A better name"}));
+    for refused in [
+        json!({"subtype": "rename_session", "title": "x", "session_id": "another"}),
+        json!({"subtype": "mcp_reconnect", "serverName": "none"}),
+        json!({"subtype": "mcp_toggle", "serverName": "none", "enabled": true}),
+        json!({"subtype": "stop_task", "task_id": "none"}),
+        json!({"subtype": "set_permission_mode", "mode": "novel"}),
+        json!({"subtype": "set_model", "model": 7}),
+    ] {
+        assert_eq!(ask(&mut running, "no", &refused)["subtype"], "error", "{refused}");
+    }
+    running.close_stdin();
+    running.finish().expect_clean();
+    assert!(sandbox.transcript().iter().any(|line| line["customTitle"] == "A better name"));
+    assert_eq!(server.requests().len(), 1, "looking costs no request");
+}
+
+#[test]
+fn a_host_reads_what_the_model_could_read_unasked() {
+    // [SDK-91] [SDK-92]
+    let edit = json!({"file_path": "seen.txt", "old_string": "old", "new_string": "new"});
+    let server = ModelServer::script([Reply::tool("Edit", edit), Reply::text("done")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    sandbox.write("open.txt", "0123456789");
+    sandbox.write("secret.txt", "hidden");
+    let seen = sandbox.write("seen.txt", "old\n");
+    let outside = sandbox.root().join("outside.txt");
+    std::fs::write(&outside, "outside").unwrap();
+    let more =
+        ["--disallowedTools", "Read(secret.txt)", "--permission-mode", "acceptEdits", "--model", "claude-sonnet-4-5"];
+    let mut running = start(&sandbox, &more);
+    let said = ask(&mut running, "r1", &json!({"subtype": "read_file", "path": "open.txt", "max_bytes": 4}));
+    assert_eq!((&said["response"]["contents"], &said["response"]["truncated"]), (&json!("0123"), &json!(true)));
+    let said = ask(&mut running, "r2", &json!({"subtype": "read_file", "path": "open.txt", "encoding": "base64"}));
+    assert_eq!(said["response"]["contents"], "MDEyMzQ1Njc4OQ==");
+    for path in ["secret.txt", outside.to_str().unwrap(), "missing.txt"] {
+        let said = ask(&mut running, "r3", &json!({"subtype": "read_file", "path": path}));
+        assert_eq!(said["subtype"], "error", "{path}: {said}");
+    }
+    let modified = std::fs::metadata(&seen).unwrap().modified().unwrap();
+    let mtime = modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let said =
+        ask(&mut running, "s1", &json!({"subtype": "seed_read_state", "path": "seen.txt", "mtime": mtime as u64}));
+    assert_eq!(said["subtype"], "success", "{said}");
+    running.send_user("edit it");
+    running.wait_for("result");
+    assert_eq!(sandbox.read("seen.txt"), "new\n", "the model need not read what the host has shown");
+    running.close_stdin();
+    running.finish().expect_code(0);
+}
+
+#[test]
+fn a_command_goes_on_in_the_background_when_the_host_says_so() {
+    // [SDK-88] [SDK-87]
+    let sleep = Reply::tool("Bash", json!({"command": "echo begun; sleep 30", "timeout": 60_000}));
+    let server = ModelServer::script([sleep, Reply::text("meanwhile")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = start(&sandbox, &["--allowedTools", "Bash"]);
+    let said = ask(&mut running, "b0", &json!({"subtype": "background_tasks"}));
+    assert_eq!(said["response"], json!({"backgrounded": false}), "nothing runs");
+    running.send_user("go");
+    running.wait_for("assistant");
+    // The call may not have begun yet: asked until it is let go.
+    while ask(&mut running, "b1", &json!({"subtype": "background_tasks"}))["response"]["backgrounded"] == false {}
+    assert_eq!(running.wait_for("result")["result"], "meanwhile");
+    let result = server.request(1).tool_results()[0]["content"].to_string();
+    assert!(result.contains("background"), "{result}");
+    running.close_stdin();
+    running.finish().expect_clean();
+}
+
+#[test]
+fn five_hundred_requests_at_once_are_answered_once_each_while_a_turn_runs() {
+    // [SDK-69]
+    let gate = Gate::new();
+    let server = ModelServer::script([Reply::text("one two three").gate(&gate)]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = start(&sandbox, &[]);
+    running.send_user("go");
+    running.wait_for("system");
+    let kinds = ["get_binary_version", "get_settings", "list_models", "novel", "get_context_usage"];
+    for n in 0..500 {
+        request(&mut running, &format!("r{n}"), &json!({"subtype": kinds[n % kinds.len()]}));
+    }
+    let mut answered = std::collections::BTreeMap::new();
+    for _ in 0..500 {
+        let line = running.wait_for("control_response");
+        *answered.entry(line["response"]["request_id"].as_str().unwrap().to_owned()).or_insert(0) += 1;
+    }
+    assert!(answered.len() == 500 && answered.values().all(|count| *count == 1));
+    gate.open_all();
+    running.wait_for("result");
+    running.close_stdin();
+    running.finish().expect_clean();
+}
+
+#[test]
+fn transcripts_are_mirrored_before_the_result() {
+    // [SDK-180]
+    let server = ModelServer::script([Reply::text("hello"), Reply::text("again")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = start(&sandbox, &["--session-mirror"]);
+    running.send_user("go");
+    running.wait_for("result");
+    running.send_user("and again");
+    running.wait_for("result");
+    running.close_stdin();
+    let run = running.finish().expect_clean();
+    let lines = run.lines();
+    let mirrored: Vec<Value> = lines
+        .iter()
+        .filter(|line| line["type"] == "transcript_mirror")
+        .flat_map(|line| line["entries"].as_array().unwrap().clone())
+        .collect();
+    assert_eq!(mirrored, sandbox.transcript(), "the frames are the file");
+    let path =
+        lines.iter().find(|line| line["type"] == "transcript_mirror").unwrap()["filePath"].as_str().unwrap().to_owned();
+    assert!(path.starts_with(sandbox.config_dir().to_str().unwrap()), "{path}");
+    let answer =
+        lines.iter().position(|line| line.to_string().contains("\"again\"") && line["type"] == "transcript_mirror");
+    let result = lines.iter().rposition(|line| line["type"] == "result");
+    assert!(answer.unwrap() < result.unwrap());
+}
+
+#[test]
+fn a_host_that_does_not_read_loses_nothing_and_is_still_obeyed() {
+    let gate = Gate::new();
+    let blocks: Vec<String> = (0..100).map(|n| format!("{n} {}", "x".repeat(2_000))).collect();
+    let long = Reply::message(blocks.iter().map(Block::text).collect());
+    let server = ModelServer::script([long, Reply::text("after").gate(&gate)]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let args = [&HOST[..], &["--include-partial-messages"]].concat();
+    let mut running = sandbox.gimlet(&args).stdin_open().reader_waits().spawn();
+    running.send_user("go");
+    server.wait_for_requests(1);
+    // Far more than the pipe takes is on its way by now; requests reach the session all the same.
+    request(&mut running, "m1", &json!({"subtype": "set_model", "model": "claude-haiku-4-5"}));
+    running.send_user("next");
+    running.start_reading();
+    let mut said = Vec::new();
+    loop {
+        let line: Value = serde_json::from_str(&running.next_line().unwrap()).unwrap();
+        said.extend(line["message"]["content"][0]["text"].as_str().map(str::to_owned));
+        if line["type"] == "result" {
+            break;
+        }
+    }
+    assert_eq!(said, blocks, "every block arrives, in order");
+    gate.open_all();
+    running.wait_for("result");
+    assert_eq!(server.request(1).json["model"], "claude-haiku-4-5");
+    running.close_stdin();
+    running.finish().expect_clean();
+}
+
+#[test]
+fn prompts_keep_their_form_and_only_plain_ones_are_interpreted() {
+    // [SDK-57] [SDK-58] [SDK-59] [SDK-60] [SDK-61] [SDK-62] [SDK-53]
+    let server = ModelServer::script((0..4).map(|n| Reply::text(n.to_string())));
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    sandbox.write(".claude/commands/shout.md", "SHOUT $ARGUMENTS\n");
+    sandbox.write(".claude/skills/quiet/SKILL.md", "---\nname: quiet\ndescription: QUIET-SKILL\n---\nbody\n");
+    sandbox.write(".claude/skills/loud/SKILL.md", "---\nname: loud\ndescription: LOUD-SKILL\n---\nbody\n");
+    let mut running = start(&sandbox, &["--replay-user-messages", "--trust-workspace"]);
+    let said = ask(&mut running, "i", &json!({"subtype": "initialize", "skills": ["loud"]}));
+    assert_eq!(said["subtype"], "success");
+    let user = |content: Value, more: Value| {
+        let mut frame =
+            json!({"type": "user", "message": {"role": "user", "content": content}, "session_id": "default"});
+        frame.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        frame
+    };
+    let id = "00000000-0000-4000-8000-0000000000aa";
+    running.send_json(&user(json!("noted"), json!({"shouldQuery": false})));
+    running.send_json(&user(json!("/shout one"), json!({"client_composed": true, "uuid": id})));
+    let echo = running.wait_for("user");
+    assert_eq!(
+        (&echo["uuid"], &echo["isReplay"], &echo["message"]["content"]),
+        (&json!(id), &json!(true), &json!("/shout one"))
+    );
+    running.wait_for("result");
+    running.send_json(&user(json!("/shout two"), json!({"session_id": ""})));
+    running.wait_for("result");
+    let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let image = json!([{"type": "text", "text": "see"}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": pixel}}]);
+    running.send_json(&user(image.clone(), json!({})));
+    running.wait_for("result");
+    running.close_stdin();
+    running.finish().expect_clean();
+    let first = server.request(0).json["messages"].to_string();
+    assert!(first.contains("noted") && first.contains("/shout one") && !first.contains("SHOUT one"), "{first}");
+    assert!(first.contains("LOUD-SKILL") && !first.contains("QUIET-SKILL"), "{first}");
+    assert!(server.request(1).json["messages"].to_string().contains("SHOUT two"));
+    assert!(server.request(2).json["messages"].to_string().contains(pixel));
+    let stored: Vec<Value> = sandbox
+        .transcript()
+        .into_iter()
+        .filter(|line| line["promptSource"] == "sdk")
+        .map(|line| line["message"]["content"].clone())
+        .collect();
+    assert!(
+        stored.contains(&json!("noted")) && stored.contains(&json!("/shout one")) && stored.contains(&image),
+        "{stored:?}"
+    );
+    assert!(sandbox.transcript().iter().any(|line| line["uuid"] == id));
+}
+
+#[test]
+fn an_urgent_prompt_ends_the_running_turn_and_every_call_is_answered() {
+    // [SDK-63] [SDK-74] [SDK-75]
+    let sleep = Reply::tool("Bash", json!({"command": "sleep 60"}));
+    let server = ModelServer::script([sleep, Reply::text("urgent"), Reply::text("later")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = start(&sandbox, &["--allowedTools", "Bash"]);
+    running.send_user("go");
+    running.wait_for("assistant");
+    let frame = |text: &str, priority: &str| json!({"type": "user", "message": {"role": "user", "content": text}, "priority": priority});
+    running.send_json(&frame("LATER", "later"));
+    running.send_json(&frame("URGENT", "now"));
+    let result = running.wait_for("result");
+    assert_eq!(result["terminal_reason"], "aborted_tools");
+    assert_eq!(running.wait_for("result")["result"], "urgent");
+    assert_eq!(running.wait_for("result")["result"], "later");
+    running.close_stdin();
+    running.finish().expect_clean();
+    assert_eq!(server.request(1).tool_results().len(), 1);
+    assert!(server.request(1).json["messages"].to_string().contains("URGENT"));
+}
+
+#[test]
+fn with_nobody_to_answer_nothing_is_asked() {
+    // [SDK-112]
+    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch a"})), Reply::text("no")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = start(&sandbox, &["--permission-prompt-tool", "stdio", "--permission-prompts", "none"]);
+    running.send_user("go");
+    assert_eq!(running.wait_for("result")["permission_denials"].as_array().unwrap().len(), 1);
+    running.close_stdin();
+    let run = running.finish().expect_clean();
+    assert!(run.lines().iter().all(|line| line["type"] != "control_request"));
 }

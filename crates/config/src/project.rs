@@ -212,6 +212,27 @@ impl Project {
     }
 }
 
+impl Project {
+    /// The layer of the command line is another one, by the host's own wish: what it grants counts. Everything else is held
+    /// to what `previous` granted.
+    pub fn reopen(previous: &Loaded, (cwd, env, selection): (&Path, &Env, &Selection)) -> Result<Loaded, ConfigError> {
+        let now = Self::open(cwd, env, selection)?;
+        let of_host = |rule: &&RuleText| rule.source == Source::Flag && rule.behaviour == Behaviour::Allow;
+        let granted: Vec<RuleText> = now.rules.iter().filter(of_host).cloned().collect();
+        // Rules of the old layer are no longer anybody's.
+        let mut before = previous.clone();
+        before.rules.retain(|rule| rule.source != Source::Flag);
+        let mut now = hooks_of(restrain(now, &before, Author::Session), previous, Author::Session);
+        now.pending.retain(|waiting| !granted.iter().any(|rule| *waiting == format!("allow rule {}", rule.text)));
+        for rule in granted {
+            if !now.rules.contains(&rule) {
+                now.rules.push(rule);
+            }
+        }
+        Ok(now)
+    }
+}
+
 /// Keeps `now` from granting more than `previous` did.
 fn restrain(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
     let mut pending = Vec::new();

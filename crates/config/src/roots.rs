@@ -26,6 +26,18 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// As listings for hosts name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Managed => "policySettings",
+            Self::CommandLine => "flagSettings",
+            Self::User => "userSettings",
+            Self::Project | Self::Added | Self::Nested => "projectSettings",
+        }
+    }
+}
+
+impl Scope {
     /// The word shown to people.
     pub fn label(self) -> &'static str {
         match self {

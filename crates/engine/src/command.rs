@@ -39,12 +39,31 @@ pub struct Prompt {
     pub verbatim: bool,
     /// The host says that a person wrote it.
     pub by_human: bool,
+    /// A command to run, not a prompt. Only a host whose person typed it may say so: nobody is asked.
+    pub shell: Option<Shell>,
+}
+
+/// What becomes of the output of a command that a person typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shell {
+    /// The model answers to it.
+    Answered,
+    /// It goes along with the next prompt.
+    Recorded,
 }
 
 impl Prompt {
     /// A prompt like any other.
     pub fn new(content: Box<RawValue>) -> Self {
-        Self { content, uuid: None, query: true, priority: Priority::Next, verbatim: false, by_human: false }
+        Self {
+            content,
+            uuid: None,
+            query: true,
+            priority: Priority::Next,
+            verbatim: false,
+            by_human: false,
+            shell: None,
+        }
     }
 }
 
@@ -67,6 +86,8 @@ pub enum Event {
     Control(String),
     /// A finished line that repeats what was written to the transcript.
     Mirror(String),
+    /// So many prompts were taken back before their turn: no result comes for them.
+    Dropped(usize),
     /// A warning for the person who started us; headless prints it on stderr.
     Notice(String),
     /// The session as a whole failed, although its turns did not.
@@ -81,7 +102,7 @@ pub type Commands = mpsc::Sender<Command>;
 /// reads slowly does not wait for them behind its stream.
 #[derive(Debug)]
 pub struct Events {
-    replies: mpsc::Receiver<String>,
+    replies: mpsc::Receiver<Event>,
     stream: mpsc::Receiver<Event>,
 }
 
@@ -90,14 +111,14 @@ impl Events {
     pub async fn recv(&mut self) -> Option<Event> {
         tokio::select! {
             biased;
-            Some(line) = self.replies.recv() => Some(Event::Control(line)),
-            event = self.stream.recv() => event.or_else(|| self.replies.try_recv().ok().map(Event::Control)),
+            Some(event) = self.replies.recv() => Some(event),
+            event = self.stream.recv() => event.or_else(|| self.replies.try_recv().ok()),
         }
     }
 
     /// What is there now.
     pub fn try_recv(&mut self) -> Option<Event> {
-        self.replies.try_recv().map(Event::Control).or_else(|_| self.stream.try_recv()).ok()
+        self.replies.try_recv().or_else(|_| self.stream.try_recv()).ok()
     }
 
     /// The session is over; what it said may still be here.
@@ -109,7 +130,7 @@ impl Events {
 /// The session's ends of the two lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct Out {
-    pub replies: mpsc::Sender<String>,
+    pub replies: mpsc::Sender<Event>,
     pub stream: mpsc::Sender<Event>,
 }
 

@@ -7,6 +7,7 @@ mod compact;
 mod context_usage;
 mod near;
 mod places;
+mod shell;
 mod show;
 mod switch;
 pub(crate) mod table;
@@ -107,31 +108,39 @@ pub(crate) fn listing(io: &Io) -> Vec<SlashCommand> {
         if all.iter().any(|known| known.name == skill.name) {
             continue;
         }
-        all.push(SlashCommand {
-            name: skill.name.clone(),
-            description: show::described(skill),
-            argument_hint: skill.argument_hint.clone().unwrap_or_default(),
-            aliases: skill.aliases.clone(),
-            builtin: false,
-        });
+        all.push(of_skill(skill));
     }
     all
 }
 
+/// A skill as hosts list it.
+pub(crate) fn of_skill(skill: &config::skills::Skill) -> SlashCommand {
+    SlashCommand {
+        name: skill.name.clone(),
+        description: show::described(skill),
+        argument_hint: skill.argument_hint.clone().unwrap_or_default(),
+        aliases: skill.aliases.clone(),
+        builtin: false,
+    }
+}
+
 /// Carries a prompt out as a command, or opens a turn with it.
 pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
+    if let Some(then) = prompt.shell {
+        return shell::run(session, prompt, then).await;
+    }
     let typed = if prompt.verbatim { None } else { typed(&plain_text(&prompt.content), &session.io) };
     let Some(typed) = typed else {
-        turn::run(session, Opener::Prompt(prompt)).await;
+        Box::pin(turn::run(session, Opener::Prompt(prompt))).await;
         return;
     };
     match typed.row.action {
         Action::Compact => compact::run(session, Some(typed.arguments).filter(|a| !a.is_empty()), prompt).await,
         Action::Expand(_) => {
-            turn::run(session, Opener::Prompt(prompt)).await;
+            Box::pin(turn::run(session, Opener::Prompt(prompt))).await;
         }
         Action::Clear => clear::run(session, typed, prompt).await,
-        Action::Plan => changes::plan(session, typed, prompt).await,
+        Action::Plan => Box::pin(changes::plan(session, typed, prompt)).await,
         _ => local(session, typed, prompt).await,
     }
 }

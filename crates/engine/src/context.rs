@@ -1,6 +1,8 @@
 //! What the model is sent: the history since the session began, the prompt parts that never change, and the choices
 //! that may. History is appended to, never edited; repairs are a view made for one request.
 
+use crate::agents::Mind;
+use crate::control::context_usage::ContextUsage;
 use crate::decide::Relief;
 use crate::history::History;
 use crate::pressure::Pressure;
@@ -79,6 +81,8 @@ impl Models {
 pub(crate) struct RequestSettings {
     pub env: Env,
     pub effort: Option<String>,
+    /// What the session began with.
+    pub default_effort: Option<String>,
     pub thinking: Choice,
     /// What the session began with.
     pub default_thinking: Choice,
@@ -152,6 +156,16 @@ impl Context {
         }
     }
 
+    /// Everything a copy of this session would know.
+    pub(crate) fn mind(&self) -> Mind {
+        Mind {
+            system: Arc::clone(&self.system),
+            tools: Arc::clone(&self.tools),
+            turns: self.history.turns().to_vec(),
+            told_date: self.reminders.told_date.clone(),
+        }
+    }
+
     /// The host's choice of the main model; fallbacks stay what they were.
     pub(crate) fn choose_model(&mut self, wanted: &Change<String>) {
         let id = match wanted {
@@ -175,6 +189,49 @@ impl Context {
             Change::Keep => {}
             Change::Reset => self.settings.thinking_display = None,
             Change::Set(display) => self.settings.thinking_display = Some(display.clone()),
+        }
+    }
+
+    /// The host's choice of effort; `Reset` is what the session began with.
+    pub(crate) fn choose_effort(&mut self, wanted: &Change<String>) {
+        match wanted {
+            Change::Keep => {}
+            Change::Reset => self.settings.effort.clone_from(&self.settings.default_effort),
+            Change::Set(level) => self.settings.effort = Some(level.clone()),
+        }
+    }
+
+    /// Other prompt parts from now on; caches begin anew.
+    pub(crate) fn dress(&mut self, system: Vec<Fragment>, tools: Vec<Fragment>) {
+        self.system = system.into();
+        self.tools = tools.into();
+        self.marks = CacheMarks::default();
+    }
+
+    /// What fills the window, as far as it is known here.
+    pub(crate) fn usage(&mut self) -> ContextUsage {
+        let (window, compact_at) = self.window();
+        let weigh = |parts: &[Fragment]| model::estimate::text(parts.iter().map(Fragment::len).sum());
+        let (system, tools) = (weigh(&self.system), weigh(&self.tools));
+        let kind = |scope| match scope {
+            config::MemoryScope::Managed => "Managed",
+            config::MemoryScope::User => "User",
+            config::MemoryScope::Auto => "AutoMem",
+            config::MemoryScope::Project => "Project",
+            config::MemoryScope::Local => "Local",
+        };
+        let files = self.reminders.files.iter().filter(|_| self.reminders.context_told);
+        let memory =
+            files.map(|file| (file.path.clone(), kind(file.scope), model::estimate::text(file.text.len()))).collect();
+        ContextUsage {
+            model: self.model().to_owned(),
+            window,
+            compact_at,
+            system,
+            tools,
+            messages: self.tokens().saturating_sub(system + tools),
+            memory,
+            ..ContextUsage::default()
         }
     }
 

@@ -3,15 +3,19 @@
 //! host is answered exactly once, also while a turn runs or a question is open; nothing here waits for the host's stream.
 
 pub(crate) mod board;
+pub(crate) mod context_usage;
 mod dispatch;
+mod files;
 mod greeting;
+mod inspect;
 mod jobs;
+mod layer;
 pub(crate) mod mcp;
 mod queue;
 pub(crate) mod reach;
 pub(crate) mod wishes;
 
-use crate::command::{Command, Priority, Prompt};
+use crate::command::{Command, Event, Priority, Prompt};
 use crate::desk::Desk;
 use crate::grants::Bypass;
 use board::Board;
@@ -25,6 +29,7 @@ use std::sync::Arc;
 use store::Transcript;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tools::Registry;
 use tools::state::ToolState;
 use wire::mode::PermissionMode;
 use wishes::Wishes;
@@ -71,7 +76,7 @@ pub(crate) struct ModeChoice {
 
 /// The ways to the host and what its requests are about.
 pub(crate) struct Front {
-    pub replies: mpsc::Sender<String>,
+    pub replies: mpsc::Sender<Event>,
     pub desk: Desk,
     pub reach: Reach,
 }
@@ -169,6 +174,16 @@ impl Control {
     /// What the host wants changed since the last look.
     pub(crate) fn take_wishes(&mut self) -> Wishes {
         std::mem::take(&mut self.wishes)
+    }
+
+    /// Somebody may ask how the session stands.
+    pub(crate) fn serves_host(&self) -> bool {
+        self.front.as_ref().is_some_and(|front| front.reach.asks)
+    }
+
+    /// Every tool the session began with; agents have none here.
+    pub(crate) fn tools(&self) -> Option<Arc<Registry>> {
+        self.front.as_ref().map(|front| Arc::clone(&front.reach.tools))
     }
 
     /// An interrupt leaves background agents alone: the host stops them one by one.
@@ -279,8 +294,13 @@ impl Control {
     }
 
     pub(crate) async fn send(&self, line: String) {
+        self.tell(Event::Control(line)).await;
+    }
+
+    /// Overtakes the stream.
+    async fn tell(&self, event: Event) {
         if let Some(front) = &self.front
-            && front.replies.send(line).await.is_err()
+            && front.replies.send(event).await.is_err()
         {
             tracing::debug!("the host is gone; its answer was dropped");
         }

@@ -63,6 +63,11 @@ impl Host {
         }
     }
 
+    /// For threads outside the runtime.
+    pub(crate) fn stream(&self) -> mpsc::Sender<Event> {
+        self.events.clone()
+    }
+
     /// Without waiting: an event that does not fit is lost.
     pub(crate) fn try_event(&self, event: Event) {
         self.events.try_send(event).ok();

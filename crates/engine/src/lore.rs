@@ -14,7 +14,7 @@ use config::memory::MemoryFile;
 use config::nested::Lazy;
 use config::roots::Roots;
 use config::rules::Patterns;
-use config::skills::{Budget, Listing, Skill, Skills};
+use config::skills::{Budget, Listing, Shown, Skill, Skills};
 use invoke::Invocation;
 use permission::Policy;
 use serde_json::value::RawValue;
@@ -62,6 +62,8 @@ pub(crate) struct Lore {
     /// `None` where skills are switched off.
     roots: Option<Roots>,
     overrides: BTreeMap<String, String>,
+    /// The only skills the model is offered, when the host says so.
+    only: Option<Vec<String>>,
     shared: Shared,
     /// The first listing, made beside everything else that happens at start.
     first: Option<JoinHandle<Skills>>,
@@ -89,6 +91,8 @@ pub(crate) struct Parts {
     pub fixed: Fixed,
     pub roots: Option<Roots>,
     pub overrides: BTreeMap<String, String>,
+    /// The only skills the model is offered.
+    pub only: Option<Vec<String>>,
     pub lazy: Lazy,
     /// Lines of the listing that a resumed conversation already holds.
     pub told: Vec<String>,
@@ -116,6 +120,7 @@ impl Lore {
             fixed: Arc::new(parts.fixed),
             roots: parts.roots,
             overrides: parts.overrides,
+            only: parts.only,
             shared: Shared::default(),
             first,
             is_fresh: false,
@@ -177,7 +182,13 @@ impl Lore {
         }
     }
 
-    fn take_in(&mut self, skills: Skills) {
+    fn take_in(&mut self, mut skills: Skills) {
+        if let Some(only) = &self.only {
+            let named = |name: &str| only.iter().any(|wanted| wanted == name || name.ends_with(&format!(":{wanted}")));
+            for skill in skills.all.iter_mut().filter(|skill| !named(&skill.name) && skill.shown != Shown::Off) {
+                skill.shown = Shown::UserOnly;
+            }
+        }
         for finding in &skills.findings {
             tracing::warn!("{finding}");
         }
@@ -229,6 +240,14 @@ impl Lore {
         config::skills::list(skills.all.iter().filter(visible), self.fixed.budget, |name| {
             uses.get(name).copied().unwrap_or(0)
         })
+    }
+
+    /// What the listing weighs, by skill.
+    pub(crate) fn weights(&self) -> Vec<(String, &'static str, u64)> {
+        let skills = self.skills();
+        let source = |name: &str| skills.find(name).map_or("project", |skill| skill.scope.name());
+        let row = |(name, line): (&String, &String)| (name.clone(), source(name), model::estimate::text(line.len()));
+        self.told.iter().map(row).collect()
     }
 
     /// Once: which skills are listed without their description.

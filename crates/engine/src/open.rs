@@ -9,7 +9,8 @@ mod conversation;
 mod lore;
 mod mcp;
 mod prompt;
-mod toolbox;
+mod replay;
+pub(crate) mod toolbox;
 
 use crate::agents::recover::{self, Owed};
 use crate::agents::{Agents, Spawner};
@@ -56,9 +57,9 @@ use store::{Layout, Persist, Transcript};
 use sys::Env;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tools::Workspace;
 use tools::masking::Masking;
 use tools::state::{SessionFacts, ToolState};
+use tools::{Registry, Workspace};
 use wire::control::{Account, Initialize};
 use wire::entry::Tail;
 use wire::hooks::EventName;
@@ -159,6 +160,8 @@ struct Opening {
     system_blocks: Option<Vec<String>>,
     /// What else the host said with `initialize`.
     asked: Initialize,
+    /// Hears of every line of every transcript.
+    mirror: Option<store::Tap>,
 }
 
 impl Opening {
@@ -217,6 +220,7 @@ impl Opening {
             missing_agent,
             system_blocks: None,
             asked: Initialize::default(),
+            mirror: None,
         };
         opening.confinement = opening.confine()?;
         Ok(opening)
@@ -275,7 +279,8 @@ impl Opening {
     fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: Out) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
         let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
-        let host = Host::new(out.stream, session_id.clone());
+        let host = Host::new(out.stream.clone(), session_id.clone());
+        self.mirror = self.options.session_mirror.then(|| crate::mirror::tap(host.stream()));
         let desk = Desk::new(host.clone(), self.host_flags().session_state);
         let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.asked.hooks.take().unwrap_or_default()));
         let own_hooks = Own { host: host_hooks.layer(), ..self.own_hooks() };
@@ -290,7 +295,7 @@ impl Opening {
         let structured = self.structured()?;
         let owed = self.owed();
         let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
-        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+        let restored = self.restored(&out, &session_id);
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
@@ -363,16 +368,34 @@ impl Opening {
         let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
         let system = recipe.system(&self.loaded, &self.model);
         let context = self.context(identity, Told { restored, files, tools, system });
-        let reach = self.reach(&io, host_hooks);
-        let agent = self.agent.as_ref().map(|agent| agent.name.clone());
-        let (setup, only_hooks) = (self.options.setup, self.options.init_only);
-        let conversation = self.conversation.start(self.options.name, self.mode);
-        let start = Start { setup, only_hooks, agent, owed, deferred, place: self.placed.take(), ..conversation };
+        let reach = self.reach(&io, host_hooks, Arc::clone(&registry));
+        let dialogs = self.asked.supported_dialog_kinds.take().unwrap_or_default();
+        let spares_agents = self.asked.per_task_stop_affordance == Some(true);
+        let start = Start { owed, deferred, ..self.begin() };
         let front = Front { replies: out.replies, desk, reach };
         let mut control = Control::new(commands, Some(front), modes);
-        control.board.spares_agents = self.asked.per_task_stop_affordance == Some(true);
-        control.board.dialogs = self.asked.supported_dialog_kinds.take().unwrap_or_default();
+        control.board.spares_agents = spares_agents;
+        control.board.dialogs = dialogs;
         Ok(Session { control, context, io, start, again: Some(recipe) })
+    }
+
+    /// The conversation that is continued; hosts that show conversations are told its end.
+    fn restored(&mut self, out: &Out, session_id: &str) -> Option<resume::Restored> {
+        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+        if let Some(restored) = restored.as_ref().filter(|_| self.options.tell_history) {
+            replay::tell(restored, &out.stream, session_id);
+        }
+        restored
+    }
+
+    /// What the first turn begins with.
+    fn begin(self) -> Start {
+        let agent = self.agent.as_ref().map(|agent| agent.name.clone());
+        let (setup, only_hooks) = (self.options.setup, self.options.init_only);
+        let is_new = self.conversation.loaded.is_none();
+        let initial = self.agent.as_ref().filter(|_| is_new).and_then(|agent| agent.initial_prompt.clone());
+        let conversation = self.conversation.start(self.options.name, self.mode);
+        Start { setup, only_hooks, agent, initial, place: self.placed, ..conversation }
     }
 
     /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.
@@ -464,9 +487,10 @@ impl Opening {
     }
 
     /// What requests of the host act on.
-    fn reach(&self, io: &Io, host_hooks: Arc<HostHooks>) -> Reach {
+    fn reach(&self, io: &Io, host_hooks: Arc<HostHooks>, tools: Arc<Registry>) -> Reach {
         let key_source = self.credential.as_ref().map_or("none", |credential| credential.api_key_source());
         Reach {
+            asks: self.options.multi_turn,
             session_id: self.conversation.session_id.clone(),
             cwd: self.cwd.clone(),
             base_env: self.base_env.clone(),
@@ -474,10 +498,19 @@ impl Opening {
             selection: self.selection.clone(),
             roots: self.roots.clone(),
             catalog: Arc::clone(&self.catalog),
-            allowed_models: self.loaded.settings.available_models.clone(),
+            settings: self.loaded.settings.clone(),
+            skill_overrides: self.loaded.settings.skill_overrides.clone(),
+            reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
+            ledger: io.ledger.for_agent(),
+            since: std::time::Instant::now(),
             default_model: self.model.clone(),
             account: Account {
-                token_source: None,
+                token_source: match &self.credential {
+                    Ok(Credential::AuthToken(_)) => Some("ANTHROPIC_AUTH_TOKEN".into()),
+                    Ok(Credential::OauthToken(_)) => Some("CLAUDE_CODE_OAUTH_TOKEN".into()),
+                    Ok(Credential::Login { .. }) => Some("stored login".into()),
+                    Ok(Credential::ApiKey(_) | Credential::StoredKey(_) | Credential::Helper { .. }) | Err(_) => None,
+                },
                 api_key_source: (key_source != "none").then(|| key_source.to_owned()),
                 api_provider: match self.served() {
                     Served::FirstParty => "firstParty",
@@ -489,12 +522,14 @@ impl Opening {
             transcript: io.scribe.transcript().clone(),
             mcp: Arc::new(ServerControl(Arc::clone(io.mcp.servers()))),
             host_hooks,
+            tools,
         }
     }
 
     /// A host can be asked only when it both reads our lines and can write its own.
     fn asker(&self, desk: &Desk) -> Asker {
         match self.options.permission_prompt_tool.as_deref() {
+            _ if self.options.no_prompts => Asker::Nobody,
             Some("stdio") if self.options.multi_turn => Asker::Host(desk.clone()),
             Some("stdio") | None => Asker::Nobody,
             Some(tool) => Asker::Tool(tool.to_owned()),
@@ -611,11 +646,11 @@ impl Opening {
 
     fn scribe(&self) -> Scribe {
         let persist = self.persist();
-        let transcript = Transcript::open(self.transcript_path(), persist);
+        let transcript = Transcript::open(self.transcript_path(), persist).tapped(self.mirror.clone());
         if let Some(loaded) = &self.conversation.loaded {
             transcript.remember(&loaded.sticky);
         }
-        Scribe::new(transcript, persist, self.tail(), self.conversation.leaf())
+        Scribe::new(transcript, persist, self.tail(), self.conversation.leaf()).mirrored(self.mirror.clone())
     }
 
     fn transcript_path(&self) -> PathBuf {
@@ -663,9 +698,11 @@ impl Opening {
     fn request_settings(&self, identity: Arc<Identity>) -> RequestSettings {
         let of_agent = self.agent.as_ref().and_then(|agent| agent.effort.clone());
         let effort = self.options.effort.clone().or(of_agent);
+        let effort = effort.or_else(|| self.loaded.settings.effort_level.clone());
         RequestSettings {
             env: self.env.clone(),
-            effort: effort.or_else(|| self.loaded.settings.effort_level.clone()),
+            default_effort: effort.clone(),
+            effort,
             thinking: thinking(self.options.thinking),
             default_thinking: thinking(self.options.thinking),
             thinking_display: self.options.thinking_display.clone(),
@@ -805,6 +842,14 @@ fn selection(options: &Options) -> Selection {
         managed_dir: None,
         trust: options.trust,
         external_imports: options.external_imports,
+    }
+}
+
+impl Reach {
+    /// Whether settings leave this model to choose.
+    pub(crate) fn permits_model(&self, name: &str) -> bool {
+        let id = self.catalog.resolve(name, &self.env);
+        Allowed::of(&self.settings, &self.catalog).is_none_or(|allowed| allowed.permits(&id))
     }
 }
 

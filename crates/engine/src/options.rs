@@ -46,6 +46,8 @@ pub struct Options {
     pub allow_bypass: bool,
     /// `--permission-prompt-tool`.
     pub permission_prompt_tool: Option<String>,
+    /// `--permission-prompts none`: whatever would be asked is refused.
+    pub no_prompts: bool,
     pub add_dirs: Vec<PathBuf>,
     /// `--settings`: JSON text or a path.
     pub settings: Option<String>,
@@ -73,6 +75,8 @@ pub struct Options {
     pub partial_messages: bool,
     /// Echo prompts with `isReplay`.
     pub replay_user_messages: bool,
+    /// The end of a resumed conversation is told again, for hosts that show it.
+    pub tell_history: bool,
     /// `--include-hook-events`: tell every run of a hook.
     pub hook_events: bool,
     /// `--init`, `--maintenance`: which Setup hooks run first.
@@ -117,6 +121,7 @@ impl Default for Options {
             permission_mode: None,
             allow_bypass: false,
             permission_prompt_tool: None,
+            no_prompts: false,
             add_dirs: Vec::new(),
             settings: None,
             setting_sources: None,
@@ -137,6 +142,7 @@ impl Default for Options {
             replay: None,
             partial_messages: false,
             replay_user_messages: false,
+            tell_history: false,
             hook_events: false,
             setup: None,
             init_only: false,

@@ -155,12 +155,14 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
     let result = build(session, turn, reason);
     session.io.results += 1;
     session.io.host.send(Message::Result(Box::new(result))).await;
+    session.control.board.api_ms += session.io.ledger.api_ms;
     session.context.end_turn();
     session.control.end_turn();
-    // While an agent works, a turn is still owed.
-    if !session.io.state.tasks.owes_agents(None) {
+    // While an agent works or a prompt waits, a turn is still owed.
+    if !session.io.state.tasks.owes_agents(None) && session.control.backlog() == 0 {
         session.set_state("idle", LiveStatus::Idle).await;
     }
+    session.post().await;
 }
 
 /// An agent's turn has no result: whoever started it reads its end.

@@ -19,6 +19,8 @@ pub(crate) struct Scribe {
     announced: bool,
     /// The failure the user was last told of.
     told: Option<Failure>,
+    /// Hears of what is written.
+    mirror: Option<store::Tap>,
 }
 
 /// A line that was appended: what the host's twin of it needs.
@@ -103,18 +105,35 @@ impl Scribe {
     }
 
     pub(crate) fn new(transcript: Transcript, persist: Persist, tail: Tail, leaf: Option<String>) -> Self {
-        Self { transcript, persist, tail, agent_id: None, leaf, prompt_id: None, announced: false, told: None }
+        Self {
+            transcript,
+            persist,
+            tail,
+            agent_id: None,
+            leaf,
+            prompt_id: None,
+            announced: false,
+            told: None,
+            mirror: None,
+        }
     }
 
     /// The lines of another conversation go to a file of their own.
     pub(crate) fn begin_session(&mut self, path: &std::path::Path, session_id: &str) {
         let tail = Tail { session_id: session_id.to_owned(), slug: None, ..self.tail.clone() };
-        *self = Self::new(Transcript::open(path.to_path_buf(), self.persist), self.persist, tail, None);
+        let mirror = self.mirror.take();
+        let transcript = Transcript::open(path.to_path_buf(), self.persist).tapped(mirror.clone());
+        *self = Self::new(transcript, self.persist, tail, None).mirrored(mirror);
     }
 
     /// Every line is a side chain of the session, marked with the agent that wrote it.
     pub(crate) fn for_agent(self, agent_id: &str) -> Self {
         Self { agent_id: Some(agent_id.to_owned()), ..self }
+    }
+
+    /// `tap` also hears of the history of a fork, which is not written line by line.
+    pub(crate) fn mirrored(self, tap: Option<store::Tap>) -> Self {
+        Self { mirror: tap, ..self }
     }
 
     /// The name of the conversation's plan stands on every line from now on.
@@ -140,9 +159,15 @@ impl Scribe {
     /// Starts this session's file with the history of another.
     pub(crate) fn fork(&mut self, source: &store::Loaded, session_id: &str) -> Result<(), StoreError> {
         match self.persist {
-            Persist::Yes => store::fork::fork(source, session_id, self.transcript.path()),
-            Persist::No => Ok(()),
+            Persist::Yes => store::fork::fork(source, session_id, self.transcript.path())?,
+            Persist::No => return Ok(()),
         }
+        if let Some(tap) = self.mirror.clone() {
+            // A tap may wait for the host, and this is the runtime.
+            let path = self.transcript.path().to_path_buf();
+            std::thread::spawn(move || crate::mirror::tell_file(&tap, &path)).join().ok();
+        }
+        Ok(())
     }
 
     pub(crate) fn transcript(&self) -> &Transcript {

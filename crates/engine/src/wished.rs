@@ -1,9 +1,15 @@
 //! Carries out what the host wished for, between two phases, and tells `control` how the session stands.
 
+use crate::control::context_usage::ContextUsage;
 use crate::control::wishes::Wishes;
+use crate::open::toolbox;
 use crate::session::Session;
 use crate::tasks;
-use wire::control::{AgentInfo, SlashCommand};
+use config::Project;
+use model::Fragment;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use wire::control::{AgentInfo, Change, SlashCommand};
 
 impl Session {
     /// The next request to the model follows what the host wished for.
@@ -12,10 +18,16 @@ impl Session {
         if wishes.is_empty() {
             return;
         }
-        let Wishes { model, thinking_tokens, thinking_display, flag_settings: _, mode, agents, tasks } = wishes;
+        let Wishes { model, thinking_tokens, thinking_display, effort, agent, flag_settings, mode, agents, tasks } =
+            wishes;
         if mode {
             self.io.adopt_mode().await;
         }
+        if let Some(settings) = flag_settings {
+            self.adopt_flag_settings(settings);
+        }
+        self.become_agent(&agent);
+        self.context.choose_effort(&effort);
         self.context.choose_model(&model);
         self.context.choose_thinking(&thinking_tokens, &thinking_display);
         if let Some(agents) = agents {
@@ -27,9 +39,42 @@ impl Session {
         self.post().await;
     }
 
+    /// The flag layer is another one. What files say meanwhile is held back as on every look.
+    fn adopt_flag_settings(&mut self, settings: Map<String, Value>) {
+        let watch = &mut self.io.watch;
+        watch.selection.settings = Some(Value::Object(settings).to_string());
+        let place = (watch.cwd.as_path(), &watch.env, &watch.selection);
+        match Project::reopen(&watch.loaded, place) {
+            Ok(loaded) => {
+                watch.adopt(loaded);
+                self.io.renew_policy();
+            }
+            Err(error) => tracing::warn!(%error, "the host's settings could not be read"),
+        }
+    }
+
+    /// The main thread runs as this agent from now on: its prompt, its tools, its model.
+    fn become_agent(&mut self, wanted: &Change<String>) {
+        let definition = match wanted {
+            Change::Keep => return,
+            Change::Reset => None,
+            Change::Set(name) => self.io.spawner.agents.find(name),
+        };
+        let (Some(tools), Some(again)) = (self.control.tools(), &mut self.again) else { return };
+        again.set_agent(definition.as_ref());
+        let system = again.system(&self.io.watch.loaded, self.context.model());
+        let policy = &self.io.policy;
+        let registry = tools.only(|name| toolbox::of_agent(definition.as_ref(), name) && !policy.removes(name));
+        self.context.dress(system, registry.tool_fragments().into_iter().map(Fragment::new).collect());
+        self.io.registry = Arc::new(registry);
+        if let Some(model) = definition.and_then(|definition| definition.model).filter(|model| model != "inherit") {
+            self.context.choose_model(&Change::Set(model));
+        }
+    }
+
     /// What requests are answered from, as it is now.
     pub(crate) async fn post(&mut self) {
-        if self.io.host.agent_id().is_some() {
+        if !self.control.serves_host() {
             return;
         }
         self.io.lore.refresh().await;
@@ -51,6 +96,24 @@ impl Session {
         board.output_styles.clone_from(&self.io.facts.output_styles);
         board.mode = self.io.mode.as_str();
         self.context.model().clone_into(&mut board.model);
-        board.policy = Some(std::sync::Arc::clone(&self.io.policy));
+        board.policy = Some(Arc::clone(&self.io.policy));
+        board.effort = self.context.effort();
+        board.rules = self.io.watch.rules();
+        board.directories = self.io.watch.additional();
+        board.managed_only = self.io.watch.loaded.managed_rules_only;
+        self.post_usage();
+    }
+
+    /// What fills the window after a step.
+    pub(crate) fn post_usage(&mut self) {
+        if !self.control.serves_host() {
+            return;
+        }
+        let usage = ContextUsage {
+            skills: self.io.lore.weights(),
+            agents: self.io.spawner.agents.weights(),
+            ..self.context.usage()
+        };
+        self.control.board.usage = usage;
     }
 }

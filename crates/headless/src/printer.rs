@@ -110,6 +110,10 @@ impl Printer {
                 }
                 return;
             }
+            Event::Dropped(prompts) => {
+                self.turns.withdraw(prompts);
+                return;
+            }
             Event::Notice(text) => {
                 complain(&text);
                 return;

@@ -59,6 +59,9 @@ pub async fn run(job: Job) -> u8 {
         Ok(session) => session,
         Err(error) => {
             startup::report(job.output, &session_id, &error.message, error.reason);
+            if matches!(job.input, Input::StreamJson { .. }) {
+                startup::hear_host().await;
+            }
             return 1;
         }
     };

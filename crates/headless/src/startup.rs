@@ -3,9 +3,13 @@
 
 use crate::run::Output;
 use crate::stdio::complain;
-use std::io::Write;
+use std::io::{BufRead, Write};
+use std::time::Duration;
 use wire::sdk::{Message, TurnResult};
 use wire::usage::Usage;
+
+/// How long a host may take to write its first line to a session that failed.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Reports `message`; `reason` is the protocol's `startup_failure_reason`.
 pub fn report(output: Output, session_id: &str, message: &str, reason: Option<&'static str>) {
@@ -16,6 +20,17 @@ pub fn report(output: Output, session_id: &str, message: &str, reason: Option<&'
     if let Some(line) = line(session_id, message, reason) {
         std::io::stdout().lock().write_all(format!("{line}\n").as_bytes()).ok();
     }
+}
+
+/// Hosts write their first line before they read: one that finds nobody to write to never sees why. Waits for that line, the
+/// end of input, or a moment.
+pub(crate) async fn hear_host() {
+    let (heard, hearing) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        std::io::stdin().lock().read_until(b'\n', &mut Vec::new()).ok();
+        heard.send(()).ok();
+    });
+    tokio::time::timeout(PATIENCE, hearing).await.ok();
 }
 
 /// The result of a session that never began.

@@ -16,6 +16,11 @@ impl Turns {
         self.submitted.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Prompts that no turn will be opened for.
+    pub(crate) fn withdraw(&self, prompts: usize) {
+        self.finished.fetch_add(prompts as u64, Ordering::Relaxed);
+    }
+
     /// `system/init` was seen: a turn runs, whoever asked for it.
     pub(crate) fn open(&self) {
         self.opened.store(true, Ordering::Relaxed);

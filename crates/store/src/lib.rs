@@ -20,4 +20,4 @@ pub use error::{Failure, StoreError};
 pub use layout::Layout;
 pub use resume::{Loaded, LoadedEntry};
 pub use snapshots::Snapshots;
-pub use transcript::{Persist, Transcript};
+pub use transcript::{Persist, Tap, Transcript};

@@ -29,6 +29,9 @@ pub enum Persist {
     No,
 }
 
+/// Hears of every line that is in the file, in order, on the writer's thread: whole lines with their newlines.
+pub type Tap = Arc<dyn Fn(&Path, &[u8]) + Send + Sync>;
+
 /// A handle on the writer of one transcript. Clones share it; when the last one goes, the queue is still written.
 #[derive(Clone)]
 pub struct Transcript {
@@ -133,6 +136,17 @@ impl Transcript {
             })
         });
         Self { _last: Arc::new(CloseWithLast(shared.clone())), shared, path }
+    }
+
+    /// `tap` hears of what is written from now on. A flush returns only after it heard.
+    #[must_use]
+    pub fn tapped(self, tap: Option<Tap>) -> Self {
+        if let (Some(shared), Some(tap)) = (&self.shared, tap)
+            && let Some(writer) = &mut shared.lock().writer
+        {
+            writer.tap = Some(tap);
+        }
+        self
     }
 
     pub fn path(&self) -> &Path {

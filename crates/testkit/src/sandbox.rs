@@ -97,6 +97,7 @@ impl Sandbox {
             env: self.env.clone(),
             cwd: self.project(),
             stdin: Input::Closed,
+            reader_waits: false,
             timeout: PATIENCE,
         }
     }
@@ -160,6 +161,7 @@ pub struct Run {
     env: Vec<(OsString, OsString)>,
     cwd: PathBuf,
     stdin: Input,
+    reader_waits: bool,
     timeout: Duration,
 }
 
@@ -200,6 +202,13 @@ impl Run {
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = Input::Bytes(bytes.into());
+        self
+    }
+
+    /// Nobody reads stdout before `Running::start_reading`.
+    #[must_use]
+    pub fn reader_waits(mut self) -> Self {
+        self.reader_waits = true;
         self
     }
 
@@ -249,14 +258,18 @@ impl Run {
             // A thread of its own: the child may write before it has read everything. It may also exit early.
             std::thread::spawn(move || pipe.write_all(&bytes).ok());
         }
-        let stdout = lines_of(child.stdout.take().unwrap());
+        let (begin, may_begin) = mpsc::channel();
+        let stdout = lines_of(child.stdout.take().unwrap(), may_begin);
+        if !self.reader_waits {
+            begin.send(()).ok();
+        }
         let mut stderr_pipe = child.stderr.take().unwrap();
         let stderr = std::thread::spawn(move || {
             let mut text = Vec::new();
             stderr_pipe.read_to_end(&mut text).ok();
             String::from_utf8_lossy(&text).into_owned()
         });
-        Running { child, stdin, stdout, seen: String::new(), stderr: Some(stderr) }
+        Running { child, stdin, stdout, begin, seen: String::new(), stderr: Some(stderr) }
     }
 }
 
@@ -269,9 +282,10 @@ fn interrupts_are_ignored() -> bool {
 }
 
 /// Stdout in lines, each with its newline if it had one.
-fn lines_of(stdout: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+fn lines_of(stdout: impl Read + Send + 'static, may_begin: mpsc::Receiver<()>) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
+        may_begin.recv().ok();
         let mut reader = BufReader::new(stdout);
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
@@ -290,6 +304,8 @@ pub struct Running {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: mpsc::Receiver<String>,
+    /// Lets the reader of stdout begin.
+    begin: mpsc::Sender<()>,
     seen: String,
     stderr: Option<std::thread::JoinHandle<String>>,
 }
@@ -297,6 +313,11 @@ pub struct Running {
 impl Running {
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// After `reader_waits`: reads stdout from now on.
+    pub fn start_reading(&self) {
+        self.begin.send(()).ok();
     }
 
     /// Writes one line to stdin.

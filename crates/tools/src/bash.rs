@@ -6,7 +6,7 @@ mod capture;
 mod directory;
 mod git;
 pub(crate) mod launch;
-mod meaning;
+pub(crate) mod meaning;
 mod report;
 pub(crate) mod running;
 pub mod shell;
@@ -92,7 +92,13 @@ impl BashCall {
             return Ok(self.in_background(cx, running, limit).await);
         }
         let timeout = foreground_timeout(env, self.timeout_ms);
-        let pause = running.until(&cx.cancel, Instant::now() + timeout).await?;
+        let place_in_front = cx.state.tasks.foreground.enter(&cx.id);
+        let pause = tokio::select! {
+            biased;
+            pause = running.until(&cx.cancel, Instant::now() + timeout) => pause?,
+            () = place_in_front.released() => return Ok(self.let_go(cx, running).await),
+        };
+        drop(place_in_front);
         Ok(match pause {
             Pause::Exited(exit) => {
                 running.drain().await;
@@ -215,6 +221,27 @@ impl BashCall {
             background_task_id: Some(task.id),
             timed_out_after_ms: Some(millis(timeout)),
             background_cwd_hint: hint,
+            dangerously_disable_sandbox: self.left_out(cx),
+            ..Structured::default()
+        }
+        .outcome(Content::Text(text), false)
+    }
+
+    /// A person wants it in the background.
+    async fn let_go(&self, cx: &CallCx, running: Running) -> Outcome {
+        let stdout = report::excerpt(&running.capture);
+        let task = self.adopt(cx, running, background_timeout(None)).await;
+        let moved = format!(
+            "The user moved the command to the background as task {}. Its output continues in {}; you will be told when \
+             it ends.",
+            task.id,
+            task.output.display()
+        );
+        let text = report::join(&[&stdout, &moved]);
+        Structured {
+            stdout,
+            background_task_id: Some(task.id),
+            backgrounded_by_user: true,
             dangerously_disable_sandbox: self.left_out(cx),
             ..Structured::default()
         }

@@ -9,6 +9,7 @@ pub mod contract;
 pub mod edit;
 mod file_change;
 mod file_work;
+pub mod foreground;
 pub mod glob;
 pub mod grep;
 pub mod input;

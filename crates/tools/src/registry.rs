@@ -29,6 +29,13 @@ impl Registry {
         free
     }
 
+    /// The same tools without those that `keep` does not name.
+    #[must_use]
+    pub fn only(&self, keep: impl Fn(&str) -> bool) -> Self {
+        let kept = self.rows.iter().filter(|row| keep(&row.tool.spec().name));
+        Self { rows: kept.map(|row| Builtin { tool: Arc::clone(&row.tool), offered: row.offered }).collect() }
+    }
+
     /// A copy with further tools behind the others. Names that are taken are left out.
     #[must_use]
     pub fn with(&self, further: Vec<Builtin>) -> Self {

@@ -16,6 +16,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wire::sdk::TaskUsage;
 
+/// Whether anything may go on in the background.
+pub fn may_background(env: &sys::Env) -> bool {
+    crate::bash::meaning::background_allowed(env)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskStatus {
     Running,
@@ -128,6 +133,8 @@ pub(crate) struct NewTask {
 
 #[derive(Debug, Default)]
 pub struct Tasks {
+    /// Calls that are waited for and could go on here.
+    pub foreground: crate::foreground::Foreground,
     shared: Arc<Shared>,
     /// Supervisors of running tasks, and readers of pipes that outlived their command.
     work: Mutex<JoinSet<()>>,

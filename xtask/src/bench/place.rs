@@ -62,6 +62,13 @@ impl Place {
         command.stdout(Stdio::null()).spawn().with_context(|| format!("{} does not start", self.gimlet.display()))
     }
 
+    /// With its standard input and output held by us.
+    pub(super) fn spawn_piped(&self, args: &[&str]) -> Result<Child> {
+        let mut command = self.command(&self.gimlet, args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.spawn().with_context(|| format!("{} does not start", self.gimlet.display()))
+    }
+
     pub(super) fn spawn_bare(&self) -> Result<Child> {
         self.command(Path::new("true"), &[]).stdout(Stdio::null()).spawn().context("true does not start")
     }

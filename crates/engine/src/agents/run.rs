@@ -242,7 +242,11 @@ pub(super) async fn write_sidecar(agents: &Agents, id: &str, sidecar: Sidecar) {
     if agents.kit().persist == store::Persist::No {
         return;
     }
-    let (dir, id) = (agents.kit().session_dir.clone(), id.to_owned());
+    let kit = agents.kit();
+    if let Some(tap) = kit.mirror.clone() {
+        crate::mirror::tell_sidecar(tap, store::agents::transcript_path(&kit.session_dir, id), &sidecar).await;
+    }
+    let (dir, id) = (kit.session_dir.clone(), id.to_owned());
     let written = tokio::task::spawn_blocking(move || sidecar.write(&dir, &id)).await;
     if let Ok(Err(error)) = written {
         tracing::warn!(%error, "an agent's sidecar could not be written");

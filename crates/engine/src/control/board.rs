@@ -1,8 +1,11 @@
 //! What the session last said about itself: requests are answered from it while phases own the real things.
 
+use super::context_usage::ContextUsage;
 use permission::Policy;
+use std::path::PathBuf;
 use std::sync::Arc;
 use wire::control::{AgentInfo, SlashCommand};
+use wire::settings::RuleText;
 
 #[derive(Default)]
 pub(crate) struct Board {
@@ -12,7 +15,16 @@ pub(crate) struct Board {
     pub output_styles: Vec<String>,
     pub mode: &'static str,
     pub model: String,
+    pub effort: Option<&'static str>,
     pub policy: Option<Arc<Policy>>,
+    /// All rules in force.
+    pub rules: Vec<RuleText>,
+    /// Besides the starting one.
+    pub directories: Vec<PathBuf>,
+    pub managed_only: bool,
+    pub usage: ContextUsage,
+    /// Spent waiting for the model, in all turns that are over.
+    pub api_ms: u64,
     /// `perTaskStopAffordance` of the first `initialize`.
     pub spares_agents: bool,
     /// `supportedDialogKinds` of the first `initialize`.

@@ -1,12 +1,14 @@
 //! Requests of the host, one row each.
 
-use super::Control;
 use super::greeting::models;
+use super::{Control, Front};
+use crate::command::Event;
 use crate::grants::wanted_mode;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use wire::control::{Change, ControlResponse, HostRequest, Interrupt};
+use wire::control::{Change, ControlResponse, HostRequest, Interrupt, RenameSession};
+use wire::entry::{Entry, MetaEntry};
 
 /// What `system/init` and the reply to `initialize` promise.
 pub(crate) const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
@@ -34,6 +36,22 @@ pub(super) enum Said {
     Refused(Refusal),
 }
 
+impl Said {
+    pub(super) fn refused(error: impl Into<String>) -> Self {
+        Self::Refused(Refusal::new(error))
+    }
+
+    /// Work that reads files, off the runtime.
+    pub(super) fn later(work: impl FnOnce() -> Result<Value, Refusal> + Send + 'static) -> Self {
+        Self::Later(Box::pin(async move {
+            match tokio::task::spawn_blocking(work).await {
+                Ok(said) => said,
+                Err(error) => Err(Refusal::new(format!("The request failed: {error}"))),
+            }
+        }))
+    }
+}
+
 impl Control {
     pub(super) async fn serve(&mut self, request_id: String, request: &RawValue) {
         let request = match HostRequest::read(request.get()) {
@@ -43,7 +61,10 @@ impl Control {
         if let HostRequest::Interrupt(asked) = request {
             return self.interrupt_for(&request_id, asked).await;
         }
-        match self.dispatch(&request_id, request) {
+        let before = self.queue.backlog();
+        let said = self.dispatch(&request_id, request);
+        self.tell_dropped(before).await;
+        match said {
             Said::Now(response) => self.send(success(&request_id, response)).await,
             Said::Line(line) => self.send(line).await,
             Said::Refused(refusal) => self.send(refused(&request_id, refusal)).await,
@@ -59,9 +80,18 @@ impl Control {
         }
     }
 
+    async fn tell_dropped(&self, before: usize) {
+        let dropped = before - self.queue.backlog();
+        if dropped > 0 {
+            self.tell(Event::Dropped(dropped)).await;
+        }
+    }
+
     /// The receipt goes out before anything of the turn's end.
     async fn interrupt_for(&mut self, request_id: &str, asked: Interrupt) {
+        let before = self.queue.backlog();
         let cancelled = (asked.cancel_queued == Some(true)).then(|| self.queue.clear());
+        self.tell_dropped(before).await;
         let mut response = json!({"still_queued": self.queue.ids()});
         if let Some(cancelled) = cancelled {
             response["cancelled"] = json!(cancelled);
@@ -85,27 +115,88 @@ impl Control {
                 }
                 Err(why) => Said::Refused(Refusal::new(why)),
             },
-            HostRequest::SetModel(asked) => {
-                let named = asked.model.filter(|name| name != "default");
-                self.wishes.model = named.map_or(Change::Reset, Change::Set);
+            HostRequest::SetModel(asked) => self.set_model(asked.model),
+            HostRequest::SetMaxThinkingTokens(asked) => {
+                self.wishes.thinking_tokens = asked.max_thinking_tokens;
+                self.wishes.thinking_display = asked.thinking_display;
                 Said::Now(json!({}))
             }
+            HostRequest::ApplyFlagSettings(asked) => self.apply_flag_settings(&asked.settings),
+            HostRequest::UpdateSettings(asked) => Self::update_settings(front, &asked),
+            HostRequest::GetSettings => self.settings(front),
+            HostRequest::Mcp(asked) => Said::Later(front.reach.mcp.handle(asked)),
+            HostRequest::RewindFiles(asked) => Said::Now(json!({
+                "canRewind": false,
+                "error": format!("There is no checkpoint for message {}: this build keeps none", asked.user_message_id),
+            })),
+            HostRequest::GetContextUsage(_) => Said::Now(self.board.usage.reply()),
+            HostRequest::GetUsage => self.usage(front),
+            HostRequest::GetSessionCost => Self::cost(front),
+            HostRequest::ListModels => Said::Now(json!({"models": models(front)})),
+            HostRequest::GetBinaryVersion => Said::Now(json!({"version": wire::version::COMPAT})),
             HostRequest::StopTask(asked) => {
                 if front.reach.agents.stop_for_user(&asked.task_id) {
                     return Said::Now(json!({}));
                 }
-                Said::Refused(Refusal::new(format!("No task with the id {} is running", asked.task_id)))
+                Said::refused(format!("No task with the id {} is running", asked.task_id))
             }
+            HostRequest::BackgroundTasks(asked) => {
+                if !tools::tasks::may_background(&front.reach.env) {
+                    return Said::refused("Background tasks are switched off");
+                }
+                let moved = front.reach.state.tasks.foreground.release(asked.tool_use_id.as_deref());
+                Said::Now(json!({ "backgrounded": moved }))
+            }
+            HostRequest::GetTaskOutput(asked) => Self::task_output(front, &asked.task_id),
             HostRequest::CancelAsyncMessage(asked) => {
                 Said::Now(json!({"cancelled": self.queue.remove(&asked.message_uuid)}))
             }
-            HostRequest::Mcp(asked) => Said::Later(front.reach.mcp.handle(asked)),
-            HostRequest::ListModels => Said::Now(json!({"models": models(front)})),
-            HostRequest::GetBinaryVersion => Said::Now(json!({"version": wire::version::COMPAT})),
+            HostRequest::ReadFile(asked) => self.read_file(front, asked),
+            HostRequest::SeedReadState(asked) => Self::seed_read(front, asked),
+            HostRequest::ReloadPlugins(asked) => self.reload_plugins(front, asked.refuse_if_busy == Some(true)),
+            HostRequest::ReloadSkills => Self::reload_skills(front),
+            HostRequest::ReloadOutputStyles => Self::reload_styles(front),
+            HostRequest::RenameSession(asked) => rename(front, asked),
+            HostRequest::ListPermissionRules => self.rules(front),
+            HostRequest::GetHooksListing => Self::hooks_listing(front),
             HostRequest::SetColor | HostRequest::SetHasSubscribers => Said::Now(json!({})),
+            HostRequest::FileSuggestions(_) => Said::Line(unsupported(request_id, "file_suggestions")),
+            HostRequest::RegisterRepoRoot(_) => Said::Line(unsupported(request_id, "register_repo_root")),
+            HostRequest::Interrupt(_) => Said::Line(unsupported(request_id, "interrupt")),
             HostRequest::Unknown(subtype) => Said::Line(unsupported(request_id, &subtype)),
-            other => Said::Line(unsupported(request_id, &format!("{other:?}"))),
         }
+    }
+}
+
+impl Control {
+    fn set_model(&mut self, named: Option<String>) -> Said {
+        let named = named.filter(|name| name != "default");
+        if let (Some(name), Some(front)) = (&named, &self.front)
+            && !front.reach.permits_model(name)
+        {
+            return Said::refused(format!("The model {name} is not among availableModels"));
+        }
+        self.wishes.model = named.map_or(Change::Reset, Change::Set);
+        Said::Now(json!({}))
+    }
+}
+
+fn rename(front: &Front, asked: RenameSession) -> Said {
+    let session_id = front.reach.session_id.clone();
+    if asked.session_id.is_some_and(|id| id != session_id) {
+        return Said::refused("That is not the session that runs here");
+    }
+    if asked.title.trim().is_empty() {
+        return Said::refused("A title must not be empty");
+    }
+    let entry = Entry::Meta(MetaEntry::CustomTitle { custom_title: asked.title, session_id });
+    let line = match entry.to_line() {
+        Ok(line) => line,
+        Err(error) => return Said::refused(error.to_string()),
+    };
+    match front.reach.transcript.append(vec![line]) {
+        Ok(()) => Said::Now(json!({})),
+        Err(error) => Said::refused(error.to_string()),
     }
 }
 

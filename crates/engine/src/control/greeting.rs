@@ -96,9 +96,12 @@ pub(super) fn models(front: &Front) -> Vec<ModelInfo> {
         ("haiku", "The fastest, for small tasks"),
         ("fable", "The most capable"),
     ];
-    let listed = |value: &str| reach.allowed_models.as_ref().is_none_or(|list| list.iter().any(|entry| entry == value));
+    let listed = |value: &str| {
+        reach.settings.available_models.as_ref().is_none_or(|list| list.iter().any(|entry| entry == value))
+    };
     all.extend(known.iter().filter(|(value, _)| listed(value)).map(|(value, described)| row(value, described)));
-    let named = reach.allowed_models.iter().flatten().filter(|entry| !known.iter().any(|(value, _)| value == entry));
+    let named =
+        reach.settings.available_models.iter().flatten().filter(|entry| !known.iter().any(|(value, _)| value == entry));
     all.extend(named.map(|entry| row(entry, "Allowed by settings")));
     all
 }

@@ -47,3 +47,20 @@ impl Jobs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_the_host_takes_back_is_not_answered() {
+        // [SDK-95]
+        let mut jobs = Jobs::default();
+        jobs.start("a".into(), std::future::pending());
+        jobs.start("b".into(), async { "first".to_owned() });
+        jobs.start("b".into(), async { "second".to_owned() });
+        jobs.abort("a");
+        assert_eq!(jobs.next().await.as_deref(), Some("second"), "asked again, answered once");
+        assert_eq!((jobs.next().await, jobs.is_empty()), (None, true));
+    }
+}

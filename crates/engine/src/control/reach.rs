@@ -2,19 +2,25 @@
 
 use super::mcp::McpControl;
 use crate::agents::Agents;
-use crate::hooks::HostHooks;
+use crate::hooks::{HostHooks, Reduced};
+use crate::ledger::Ledger;
 use config::Selection;
 use config::roots::Roots;
 use model::Catalog;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 use store::Transcript;
 use sys::Env;
+use tools::Registry;
 use tools::state::ToolState;
 use wire::control::Account;
+use wire::settings::Settings;
 
-#[allow(dead_code, reason = "requests are added one by one")]
 pub(crate) struct Reach {
+    /// Requests may come: the host writes more than one prompt.
+    pub asks: bool,
     pub session_id: String,
     pub cwd: PathBuf,
     /// Without the settings' own variables.
@@ -23,8 +29,14 @@ pub(crate) struct Reach {
     pub selection: Selection,
     pub roots: Option<Roots>,
     pub catalog: Arc<Catalog>,
-    /// `availableModels`
-    pub allowed_models: Option<Vec<String>>,
+    /// As the session began with.
+    pub settings: Settings,
+    pub skill_overrides: BTreeMap<String, String>,
+    pub reduced: Reduced,
+    /// Shares its totals with the session's.
+    pub ledger: Ledger,
+    /// When the session was put together.
+    pub since: Instant,
     /// The model the session falls back to when the host unsets its own.
     pub default_model: String,
     pub account: Account,
@@ -33,4 +45,6 @@ pub(crate) struct Reach {
     pub transcript: Transcript,
     pub mcp: Arc<dyn McpControl>,
     pub host_hooks: Arc<HostHooks>,
+    /// Every tool the session began with.
+    pub tools: Arc<Registry>,
 }

@@ -11,6 +11,9 @@ pub(crate) struct Wishes {
     /// 0 is off.
     pub thinking_tokens: Change<u32>,
     pub thinking_display: Change<String>,
+    pub effort: Change<String>,
+    /// The definition the main thread runs as.
+    pub agent: Change<String>,
     /// The flag layer as it is from now on.
     pub flag_settings: Option<Map<String, Value>>,
     /// The mode may be another one.
@@ -26,9 +29,16 @@ impl Wishes {
         self.model == Change::Keep
             && self.thinking_tokens == Change::Keep
             && self.thinking_display == Change::Keep
+            && self.effort == Change::Keep
+            && self.agent == Change::Keep
             && self.flag_settings.is_none()
             && !self.mode
             && self.agents.is_none()
             && !self.tasks
     }
+}
+
+/// A value of the flag layer that also changes the running session.
+pub(super) fn wished(value: &Value) -> Change<String> {
+    value.as_str().filter(|name| *name != "default").map_or(Change::Reset, |name| Change::Set(name.to_owned()))
 }

@@ -38,7 +38,7 @@ impl HostHooks {
     }
 
     /// What is registered now.
-    pub(super) fn declared(&self) -> Arc<Declared> {
+    pub(crate) fn declared(&self) -> Arc<Declared> {
         Arc::clone(&self.declared.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

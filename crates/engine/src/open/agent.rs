@@ -120,5 +120,6 @@ pub(super) fn kit(opening: &Opening, registry: &Registry, shared: Shared<'_>) ->
         append_prompt: options.append_subagent_prompt.clone(),
         max_budget_usd: options.max_budget_usd,
         facts: opening.init_facts(),
+        mirror: opening.mirror.clone(),
     }
 }

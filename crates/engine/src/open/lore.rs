@@ -33,6 +33,7 @@ impl Opening {
             },
             roots: self.has_skills().then_some(roots),
             overrides: settings.skill_overrides.clone(),
+            only: self.asked.skills.clone(),
             lazy,
             told: Vec::new(),
         })

@@ -4,6 +4,7 @@
 use super::{DEFAULT_STYLE, Opening};
 use crate::prompts::{self, Environment};
 use config::Loaded;
+use config::agents::Definition;
 use config::roots::Roots;
 use config::styles::{Guidance, Style};
 use model::Fragment;
@@ -25,13 +26,10 @@ pub(crate) struct Recipe {
 impl Recipe {
     pub(super) fn new(opening: &Opening, roots: Roots) -> Self {
         let options = &opening.options;
-        let agent = opening.agent.as_ref().and_then(|agent| {
-            agent.prompt.read().inspect_err(|error| tracing::warn!(error, "the agent's prompt cannot be read")).ok()
-        });
         let shell = opening.env.non_empty("SHELL").unwrap_or("bash");
         Self {
             own: opening.system_blocks.clone().or_else(|| options.system_prompt.clone().map(|own| vec![own])),
-            agent,
+            agent: opening.agent.as_ref().and_then(prompt_of),
             append: options.append_system_prompt.clone(),
             cwd: opening.cwd.display().to_string(),
             additional: opening.additional().iter().map(|d| d.display().to_string()).collect(),
@@ -39,6 +37,11 @@ impl Recipe {
             shell: shell.rsplit('/').next().unwrap_or(shell).to_owned(),
             roots,
         }
+    }
+
+    /// The session runs as another agent from now on, or as none.
+    pub(crate) fn set_agent(&mut self, agent: Option<&Definition>) {
+        self.agent = agent.and_then(prompt_of);
     }
 
     /// With the style that settings choose now.
@@ -87,4 +90,8 @@ impl Recipe {
 /// The name of the output style, as `system/init` tells it.
 pub(crate) fn style_name(loaded: &Loaded) -> String {
     loaded.settings.output_style.clone().unwrap_or_else(|| DEFAULT_STYLE.into())
+}
+
+fn prompt_of(agent: &Definition) -> Option<String> {
+    agent.prompt.read().inspect_err(|error| tracing::warn!(error, "the agent's prompt cannot be read")).ok()
 }

@@ -1,11 +1,12 @@
 //! Which tools a session offers.
 
 use super::Opening;
-use crate::agents::{AgentTool, SendMessage, Spawner};
+use crate::agents::{AgentTool, AgentTypes, SendMessage, Spawner};
 use crate::calls::interact;
 use crate::lore::{Lore, tool as skill_tool};
 use crate::structured::StructuredOutput;
 use crate::worktree::{EnterWorktree, ExitWorktree};
+use config::agents::Definition;
 use permission::Policy;
 use std::sync::Arc;
 use tools::Registry;
@@ -32,7 +33,8 @@ pub(super) fn registry(
     lore: &Lore,
 ) -> Registry {
     let lists = lists(opening);
-    let wanted = |name: &str| is_wanted(name, opening, lists) && of_agent(opening, name) && !policy.removes(name);
+    let wanted =
+        |name: &str| is_wanted(name, opening, lists) && of_agent(opening.agent.as_ref(), name) && !policy.removes(name);
     let mut registry = Registry::new(wanted);
     if opening.has_skills() && wanted(skill_tool::NAME) {
         registry.add(lore.tool());
@@ -52,7 +54,7 @@ pub(super) fn registry(
 pub(super) fn add_agents(registry: &mut Registry, opening: &Opening, policy: &Policy, spawner: &Arc<Spawner>) {
     let wanted = |name: &str| is_wanted_beside(opening, name, policy);
     if wanted("Agent") {
-        registry.add(Arc::new(AgentTool::new(Arc::clone(spawner), policy)));
+        registry.add(Arc::new(AgentTool::new(Arc::clone(spawner), policy, AgentTypes::of(opening.agent.as_ref()))));
     }
     if wanted("SendMessage") && registry.find("Agent").is_some() {
         registry.add(Arc::new(SendMessage::new(Arc::clone(spawner))));
@@ -76,12 +78,12 @@ fn is_wanted_beside(opening: &Opening, name: &str, policy: &Policy) -> bool {
         Some(list) => names(list, name),
         None => !opening.options.bare,
     };
-    listed && of_agent(opening, name) && !policy.removes(name)
+    listed && of_agent(opening.agent.as_ref(), name) && !policy.removes(name)
 }
 
 /// What the definition of the main thread leaves.
-fn of_agent(opening: &Opening, name: &str) -> bool {
-    let Some(agent) = &opening.agent else { return true };
+pub(crate) fn of_agent(agent: Option<&Definition>, name: &str) -> bool {
+    let Some(agent) = agent else { return true };
     let names = |list: &[String]| {
         let tool = |entry: &str| entry.split_once('(').map_or(entry.trim(), |(tool, _)| tool.trim()).to_owned();
         list.iter().any(|entry| matches!(wire::names::canonical(&tool(entry)), n if n == name || n == "*"))

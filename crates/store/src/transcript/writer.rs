@@ -3,7 +3,7 @@
 
 use super::disk::{Batch, Disk, OpenDisk};
 use super::sticky::Sticky;
-use super::{Shared, State};
+use super::{Shared, State, Tap};
 use crate::error::Failure;
 use std::io;
 use std::path::Path;
@@ -30,11 +30,13 @@ pub(super) struct Writer {
     /// The file is known up to here; beyond it we wrote `own` bytes.
     known: u64,
     own: u64,
+    pub(super) tap: Option<Tap>,
 }
 
 impl Writer {
     pub(super) fn new(path: Arc<Path>, open: OpenDisk) -> Self {
         Self {
+            tap: None,
             path,
             open,
             disk: None,
@@ -67,12 +69,23 @@ impl Writer {
     fn write_batch(&mut self) -> io::Result<()> {
         let mut batch = std::mem::take(&mut self.batch);
         let size = batch.bytes.len();
+        let written = self.tap.as_ref().map(|_| batch.bytes.clone());
         let result = self.disk().and_then(|disk| batch.write_to(disk));
         self.batch = batch;
         if result.is_ok() {
             self.own += size as u64;
+            if let Some(bytes) = written {
+                self.repeat(&bytes);
+            }
         }
         result
+    }
+
+    /// Tells whoever listens what is in the file now.
+    fn repeat(&self, bytes: &[u8]) {
+        if let Some(tap) = &self.tap {
+            tap(&self.path, bytes);
+        }
     }
 
     /// Puts fresh copies of metadata at the end, after adopting what others wrote there.
@@ -88,6 +101,7 @@ impl Writer {
         if result.is_ok() {
             self.own += bytes.len() as u64;
             self.sticky.saw(&bytes);
+            self.repeat(&bytes);
         }
         result
     }
@@ -180,7 +194,8 @@ fn finish(shared: &Shared, writer: &mut Writer) -> bool {
         return false;
     }
     let open: OpenDisk = Box::new(super::disk::open_file);
-    state.writer = Some(std::mem::replace(writer, Writer::new(Arc::clone(&shared.path), open)));
+    let next = Writer { tap: writer.tap.clone(), ..Writer::new(Arc::clone(&shared.path), open) };
+    state.writer = Some(std::mem::replace(writer, next));
     state.running = false;
     shared.progress.send_modify(|p| p.closed = true);
     shared.moved.notify_all();

@@ -26,6 +26,8 @@ pub(crate) struct Structured {
     pub(crate) no_output_expected: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) background_task_id: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) backgrounded_by_user: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timed_out_after_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

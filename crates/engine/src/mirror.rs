@@ -1,0 +1,100 @@
+//! `--session-mirror`: repeats to the host what is in the transcripts, so that it can keep them elsewhere. Only what is in
+//! the file is told, in order, and before the result of its turn.
+
+use crate::command::Event;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::Tap;
+use store::agents::Sidecar;
+use tokio::sync::mpsc;
+
+/// Hosts take lines of at most a million characters; entries are told together up to this.
+const FRAME_BYTES: usize = 400_000;
+
+#[derive(Serialize)]
+struct Frame<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(rename = "filePath")]
+    file_path: &'a str,
+    entries: &'a [&'a RawValue],
+}
+
+/// Sends to the host from the writer's thread. A host that does not read holds up the writer, and with it its own turn.
+pub(crate) fn tap(events: mpsc::Sender<Event>) -> Tap {
+    Arc::new(move |path, bytes| {
+        for line in frames(path, bytes) {
+            events.blocking_send(Event::Mirror(line)).ok();
+        }
+    })
+}
+
+/// The lines that tell of `bytes`, which are whole lines of the file at `path`.
+pub(crate) fn frames(path: &Path, bytes: &[u8]) -> Vec<String> {
+    let path = path.to_string_lossy();
+    let text = String::from_utf8_lossy(bytes);
+    let mut frames = Vec::new();
+    let mut entries: Vec<&RawValue> = Vec::new();
+    let mut size = 0;
+    let mut close = |entries: &mut Vec<&RawValue>| {
+        let frame = Frame { kind: "transcript_mirror", file_path: &path, entries };
+        frames.extend(wire::raw::to_line(&frame).ok());
+        entries.clear();
+    };
+    for line in text.lines() {
+        let Ok(entry) = serde_json::from_str::<&RawValue>(line) else { continue };
+        if size + line.len() > FRAME_BYTES && !entries.is_empty() {
+            close(&mut entries);
+            size = 0;
+        }
+        size += line.len();
+        entries.push(entry);
+    }
+    if !entries.is_empty() {
+        close(&mut entries);
+    }
+    frames
+}
+
+/// What stands beside an agent's transcript, as an entry that is in no file.
+pub(crate) async fn tell_sidecar(tap: Tap, transcript: PathBuf, sidecar: &Sidecar) {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(sidecar) else { return };
+    let mut entry = serde_json::Map::new();
+    entry.insert("type".into(), "agent_metadata".into());
+    entry.extend(fields);
+    let line = format!("{}\n", serde_json::Value::Object(entry));
+    tell(tap, transcript, line.into_bytes()).await;
+}
+
+/// A file that was not written line by line: the history of a fork.
+pub(crate) fn tell_file(tap: &Tap, path: &Path) {
+    match std::fs::read(path) {
+        Ok(bytes) => tap(path, &bytes),
+        Err(error) => tracing::warn!(%error, "the history of a fork could not be mirrored"),
+    }
+}
+
+/// A tap may wait for the host, so it is not called on the runtime.
+async fn tell(tap: Tap, path: PathBuf, bytes: Vec<u8>) {
+    let told = tokio::task::spawn_blocking(move || tap(&path, &bytes)).await;
+    if let Err(error) = told {
+        tracing::warn!(%error, "an agent's sidecar could not be mirrored");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_told_as_they_stand_in_frames_of_a_bounded_size() {
+        let long = format!(r#"{{"n":"{}"}}"#, "x".repeat(FRAME_BYTES / 2));
+        let text = format!("{long}\n{{\"b\": 2}}\n{long}\n");
+        let frames = frames(Path::new("/p/a.jsonl"), text.as_bytes());
+        assert_eq!(frames.len(), 2);
+        assert!(frames[0].starts_with(r#"{"type":"transcript_mirror","filePath":"/p/a.jsonl","entries":[{"n":"#));
+        assert!(frames[0].ends_with(r#",{"b": 2}]}"#) && frames[1].len() < FRAME_BYTES);
+    }
+}

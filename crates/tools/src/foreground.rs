@@ -1,0 +1,74 @@
+//! Calls that a person may want to let go on in the background. Whoever waits for one enters it here; letting go ends the
+//! waiting, not the call.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+type Waiting = Mutex<BTreeMap<String, CancellationToken>>;
+
+#[derive(Clone, Debug, Default)]
+pub struct Foreground(Arc<Waiting>);
+
+/// A call that is waited for, until this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    waiting: Arc<Waiting>,
+    id: String,
+    wish: CancellationToken,
+}
+
+fn lock(waiting: &Waiting) -> MutexGuard<'_, BTreeMap<String, CancellationToken>> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Foreground {
+    /// The call `id` can be let go from now on.
+    pub fn enter(&self, id: &str) -> Place {
+        let wish = CancellationToken::new();
+        lock(&self.0).insert(id.to_owned(), wish.clone());
+        Place { waiting: Arc::clone(&self.0), id: id.to_owned(), wish }
+    }
+
+    /// Lets go of one call, or of all; `false` when there was none.
+    pub fn release(&self, only: Option<&str>) -> bool {
+        let mut any = false;
+        for (id, wish) in lock(&self.0).iter() {
+            if only.is_none_or(|only| only == id) {
+                wish.cancel();
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+impl Place {
+    /// Ends when a person wants the call in the background.
+    pub async fn released(&self) {
+        self.wish.cancelled().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.waiting).remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_what_is_waited_for_can_be_let_go() {
+        let foreground = Foreground::default();
+        assert!(!foreground.release(None));
+        let (a, b) = (foreground.enter("a"), foreground.enter("b"));
+        assert!(!foreground.release(Some("c")) && foreground.release(Some("a")));
+        a.released().await;
+        assert!(!b.wish.is_cancelled());
+        drop((a, b));
+        assert!(!foreground.release(None));
+    }
+}
