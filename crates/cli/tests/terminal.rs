@@ -278,6 +278,59 @@ fn help_history_and_transcript_open_and_close() {
     assert!(screen.matches("> ask something").count() == 2, "{screen}");
 }
 
+/// Times all threads of the process went to sleep.
+fn sleeps(pid: u32) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let count = |path: std::path::PathBuf| -> u64 {
+        let status = std::fs::read_to_string(path.join("status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+    };
+    tasks.map(|task| count(task.unwrap().path())).sum()
+}
+
+#[test]
+fn nothing_wakes_up_while_nothing_happens() {
+    // [TST-226]
+    let server = ModelServer::script([Reply::text("Done.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("go\r");
+    terminal.wait_for("● Done.");
+    terminal.wait_gone("esc to interrupt");
+    // The turn's own threads and connections come to rest first; then two quiet looks must agree.
+    let quiet = (0..20).any(|_| {
+        let before = sleeps(terminal.pid());
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        sleeps(terminal.pid()) == before
+    });
+    assert!(quiet, "it never came to rest");
+    let before = sleeps(terminal.pid());
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(sleeps(terminal.pid()), before);
+}
+
+#[test]
+fn a_continued_conversation_is_shown_again() {
+    let server = ModelServer::script([
+        Reply::tool("Bash", json!({"command": "echo earlier-$((1+1))"})),
+        Reply::text("First answer."),
+        Reply::text("Second answer."),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.gimlet(&["-p", "first question", "--allowedTools", "Bash"]).run().expect_clean();
+    let mut terminal = sandbox.gimlet(&["-c", "second question"]).terminal(80, 24);
+    let screen = terminal.wait_for("● Second answer.");
+    let parts =
+        ["> first question", "● Bash(echo", "⎿ earlier-2", "● First answer.", "> second question", "● Second answer."];
+    let order: Vec<Option<usize>> = parts.iter().map(|part| screen.find(part)).collect();
+    assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{screen}");
+    terminal.send("\x04");
+    terminal.wait_for("again to exit");
+    terminal.send("\x04");
+    assert_eq!(terminal.finish().0, 0);
+}
+
 #[test]
 fn files_complete_and_titles_follow() {
     // [TST-237] [TST-252]
