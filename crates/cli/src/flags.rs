@@ -167,6 +167,8 @@ pub(crate) const FLAGS: &[Flag] = &[
 
     row("settings", One, "file or json", Config, "More settings, from a file or as JSON", Set(|a, v| a.options.settings = last(v))),
     row("setting-sources", One, "list", Config, "Comma list of user, project, local", Check(setting_sources)),
+    row("mcp-config", Greedy, "files", Config, "MCP servers, from files or as JSON", Set(|a, v| a.options.mcp_config = v)),
+    row("strict-mcp-config", Switch, "", Config, "No MCP servers but those of --mcp-config", Set(|a, _| a.options.strict_mcp_config = true)),
     row("trust-workspace", Switch, "", Config, "Trust this folder for this run only", Set(|a, _| a.options.trust = TrustChoice::Granted)),
     row("refuse-untrusted-code", Switch, "", Config, "Run nothing an untrusted folder brings along", Set(|a, _| a.options.trust = TrustChoice::StoredOrRefuse)),
     row("allow-external-imports", Switch, "", Config, "Instruction files may import from outside the project", Set(|a, _| a.options.external_imports = true)),
@@ -196,7 +198,6 @@ pub(crate) const FLAGS: &[Flag] = &[
     ignored("dangerously-load-development-channels", Greedy),
     ignored("exclude-dynamic-system-prompt-sections", Switch),
     ignored("ide", Switch),
-    ignored("mcp-config", Greedy),
     ignored("no-chrome", Switch),
     row("permission-prompts", One, "who", Hidden, "", Check(permission_prompts)),
     ignored("plugin-dir", Repeat),
@@ -205,7 +206,6 @@ pub(crate) const FLAGS: &[Flag] = &[
     ignored("prompt-suggestions", Switch),
     ignored("remote-control-session-name-prefix", One),
     row("session-mirror", Switch, "", Hidden, "", Set(|a, _| a.options.session_mirror = true)),
-    ignored("strict-mcp-config", Switch),
     ignored("teammate-mode", One),
 
     refused("managed-settings", One, "this build cannot apply the policy it carries, and will not run without it"),

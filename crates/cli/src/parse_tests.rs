@@ -84,7 +84,7 @@ fn the_command_lines_of_known_clients_parse() {
     assert_eq!(python.options.add_dirs.len(), 2); // [SDK-9]
     assert_eq!(python.options.setting_sources, Some(Vec::new())); // [SDK-11]
     assert_eq!(python.options.max_budget_usd, Some(0.5)); // [SDK-20]
-    assert_eq!(python.without_effect, ["mcp-config"]);
+    assert!(python.without_effect.is_empty());
     assert_eq!(python.prompt, None);
 
     let typescript = parsed(&[

@@ -159,7 +159,8 @@ fn the_main_agent_brings_its_hooks() {
         "hooks": {"Stop": [{"hooks": [command("cat >> stops.jsonl")]}]}}});
     stream(&sandbox, "go", &["--agents", &agents.to_string(), "--agent", "boss"]);
     let stop: Value = serde_json::from_str(&sandbox.read("stops.jsonl")).unwrap();
-    assert_eq!(stop["hook_event_name"], "Stop");
+    assert_eq!((&stop["hook_event_name"], &stop["agent_type"]), (&json!("Stop"), &json!("boss")));
+    assert!(stop.get("agent_id").is_none(), "the main thread is no subagent");
 }
 
 // [EXT-97] A skill that a SessionStart hook wrote can be typed in the first prompt; a title counts at the start only.

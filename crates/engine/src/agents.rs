@@ -18,6 +18,7 @@ pub(crate) use child::Kit;
 pub(crate) use judge::judge;
 pub(crate) use send_message::SendMessage;
 pub(crate) use tool::{AgentTool, Fork, fork};
+pub(crate) use toolset::covers;
 
 use crate::ask::Asker;
 use crate::command::Commands;

@@ -15,8 +15,8 @@ pub(crate) enum Asker {
     Nobody,
     /// The host on the other end of the protocol.
     Host(Desk),
-    /// `--permission-prompt-tool` named a tool that does not exist.
-    Missing(String),
+    /// A tool of an MCP server, by its full name (`--permission-prompt-tool`).
+    Tool(String),
 }
 
 #[derive(Debug)]
@@ -56,7 +56,8 @@ impl Reply {
         }
     }
 
-    fn verdict(verdict: &RawValue) -> Self {
+    /// Reads `{"behavior": …}`.
+    pub(crate) fn verdict(verdict: &RawValue) -> Self {
         let Ok(answer) = serde_json::from_str::<PermissionAnswer<'_>>(verdict.get()) else { return Self::unreadable() };
         match answer.behavior.as_str() {
             "allow" => Self::Allow {

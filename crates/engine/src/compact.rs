@@ -361,6 +361,7 @@ impl Session {
         let memory = self.io.watch.memory();
         self.context.set_instructions(memory.files);
         self.io.lore.begin_anew(memory.lazy);
+        self.io.mcp.begin_anew();
         self.add_session_context()?;
         for text in self.io.lore.said_again() {
             let Some(note) = Attachment::note("x_skill", text) else { continue };

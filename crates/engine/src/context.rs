@@ -27,6 +27,8 @@ pub(crate) struct Context {
     models: Models,
     settings: RequestSettings,
     tools: Arc<[Fragment]>,
+    /// Some of them are loaded by the API when a `tool_reference` names them.
+    uses_references: bool,
     system: Arc<[Fragment]>,
     marks: CacheMarks,
     disabled: Vec<Capability>,
@@ -139,6 +141,7 @@ impl Context {
             models: parts.models,
             settings: parts.settings,
             tools: parts.tools.into(),
+            uses_references: false,
             system: parts.system.into(),
             marks: CacheMarks::default(),
             disabled: Vec::new(),
@@ -374,6 +377,18 @@ impl Context {
         }
     }
 
+    /// What the next requests offer.
+    pub(crate) fn set_tools(&mut self, tools: Vec<Fragment>, uses_references: bool) {
+        self.tools = tools.into();
+        self.uses_references = uses_references;
+    }
+
+    fn betas(&self) -> Vec<String> {
+        const REFERENCES: &str = "advanced-tool-use-2025-11-20";
+        let own = self.uses_references.then(|| REFERENCES.to_owned());
+        self.settings.betas.iter().cloned().chain(own).collect()
+    }
+
     /// Takes back what was refused, up to the last answer.
     pub(crate) fn retract_prompt(&mut self) {
         self.history.retract_prompt();
@@ -528,7 +543,7 @@ impl Context {
             system: Arc::clone(&self.system),
             messages: repaired.turns,
             cache,
-            betas: self.settings.betas.clone(),
+            betas: self.betas(),
             experiments: model::betas::Experiments::from_env(env),
             extra_body: model::request::extra_body(env),
             ..Request::new(self.models.current(), max_tokens, Arc::clone(&self.settings.identity))

@@ -19,7 +19,7 @@ use crate::command::{Command, Event, Priority, Prompt};
 use crate::desk::Desk;
 use crate::grants::Bypass;
 use board::Board;
-pub(crate) use dispatch::CAPABILITIES;
+pub(crate) use dispatch::{CAPABILITIES, Refusal};
 use jobs::Jobs;
 use queue::Queue;
 use reach::Reach;

@@ -18,7 +18,6 @@ pub(crate) use commands::Expansion;
 pub(crate) use declared::{Own, with_own};
 pub use declared::{Reduced, catalogue};
 pub(crate) use host::HostHooks;
-#[allow(unused_imports, reason = "the servers of a session come with MCP")]
 pub(crate) use mcp_tool::{Patience, ServerTools, ToolCall};
 pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
 
@@ -51,6 +50,32 @@ const QUESTION_PATIENCE: Duration = Duration::from_secs(6);
 const SHOWN_OUTPUT: usize = 2_000;
 
 /// The hooks of one session.
+/// Fires events beside the turn.
+#[derive(Clone)]
+pub(crate) struct Bell {
+    hooks: Arc<Hooks>,
+    base: Base,
+    cwd: PathBuf,
+    listener: Listener,
+}
+
+impl Bell {
+    pub(crate) async fn ring<E: HookEvent>(&self, event: &E) -> Merged {
+        let occasion = Occasion {
+            base: &self.base,
+            cwd: &self.cwd,
+            env_file: None,
+            tool_use_id: None,
+            tool_input: None,
+            condition: &|_| true,
+            limit: None,
+            cancel: &CancellationToken::new(),
+            progress: &self.listener,
+        };
+        Box::pin(self.hooks.fire(event, &occasion)).await
+    }
+}
+
 pub(crate) struct Hooking {
     pub current: Arc<Hooks>,
     callers: Arc<Callers>,
@@ -506,6 +531,17 @@ impl Io {
         Some(self.hooks.observers.spawn(observing))
     }
 
+    /// For elicitations, which come while calls run: the hooks as they are now, when one listens.
+    pub(crate) fn bell(&self) -> Option<Bell> {
+        let listens = |event| self.hooks.listens(event);
+        (listens(EventName::Elicitation) || listens(EventName::ElicitationResult)).then(|| Bell {
+            hooks: Arc::clone(&self.hooks.current),
+            base: self.hook_base(EventName::Elicitation),
+            cwd: self.workspace().cwd,
+            listener: self.hooks.listener.clone(),
+        })
+    }
+
     async fn settle_hooks(&mut self, mut merged: Merged) -> Merged {
         self.hooks.adopt(std::mem::take(&mut merged.detached));
         for content in std::mem::take(&mut merged.messages) {
@@ -543,7 +579,7 @@ impl Io {
             permission_mode: (!quiet).then(|| self.mode.as_str()),
             effort: level.map(|level| Effort { level }),
             agent_id: agent.map(|agent| agent.id.clone()),
-            agent_type: agent.map(|agent| agent.kind.clone()),
+            agent_type: agent.map(|agent| agent.kind.clone()).or_else(|| self.hooks.own.runs_as.clone()),
         }
     }
 }

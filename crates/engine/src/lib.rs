@@ -21,6 +21,7 @@ mod housekeeping;
 mod ledger;
 mod link;
 mod lore;
+mod mcp;
 mod mirror;
 mod notes;
 mod open;

@@ -7,6 +7,7 @@ mod asked;
 mod cassette;
 mod conversation;
 mod lore;
+mod mcp;
 mod prompt;
 pub(crate) mod toolbox;
 
@@ -16,7 +17,6 @@ use crate::ask::Asker;
 use crate::cage::{Confinement, Grounds};
 use crate::command::{COMMAND_QUEUE, Commands, Event, Events, Out, lanes};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
-use crate::control::mcp::NoServers;
 use crate::control::reach::Reach;
 use crate::control::{Control, Front, ModeChoice};
 use crate::deferred;
@@ -26,6 +26,7 @@ use crate::hooks::{self, EnvFiles, HookCallers, Hooking, HostHooks, Own, Parts a
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
+use crate::mcp::{ServerControl, Shelf};
 use crate::options::{BYPASS_ROOT, Boot, Options, SessionChoice, SettingSource, StartError, Thinking, is_sandboxed};
 use crate::plan::{self, Planning};
 use crate::pressure::{Pressure, Wishes};
@@ -145,6 +146,8 @@ struct Opening {
     /// Said about it before anything else.
     agent_notice: Option<String>,
     confinement: Option<Arc<Confinement>>,
+    /// MCP servers of every scope.
+    declared: config::mcp::Servers,
     /// The worktree the session works in, and what the file has to be told of it.
     stay: Option<Arc<Stay>>,
     placed: Option<Placed>,
@@ -184,6 +187,7 @@ impl Opening {
         let wanted = mode(&options, &loaded, &conversation, main.definition.as_ref(), &env)?;
         // There is no classifier to decide in our place: people are asked.
         let mode = if wanted == PermissionMode::Auto { PermissionMode::Default } else { wanted };
+        let declared = mcp::declared(&options, (&cwd, &boot.env), &loaded, &selection)?;
         let catalog = Arc::new(Catalog::default());
         let (model, notice) = main_model(&options, &loaded, &conversation, main.definition.as_ref(), (&catalog, &env));
         loaded.notices.extend(notice);
@@ -208,6 +212,7 @@ impl Opening {
             agent: main.definition,
             agent_notice: main.notice,
             confinement: None,
+            declared,
             stay,
             placed,
             has_worktrees: false,
@@ -253,6 +258,8 @@ impl Opening {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
         all.extend(self.agent_notice.clone());
+        all.extend(self.declared.notices.iter().cloned());
+        all.extend(self.declared.diagnostics.iter().map(|d| format!("Warning: {d}")));
         if self.lacks_auto {
             all.push(
                 "Warning: permission mode auto is not available: there is no classifier. The mode is default".into(),
@@ -299,7 +306,9 @@ impl Opening {
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
         let side = Arc::new(Side::new(Arc::clone(&identity), self.small_model()));
-        let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits, Arc::clone(&host_hooks));
+        let servers = self.servers(&host, &desk, &watch);
+        let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits, Arc::clone(&host_hooks))
+            .over(Arc::clone(&servers) as Arc<dyn hooks::ServerTools>);
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         let ledger = Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served());
         let kit = agent::kit(
@@ -313,6 +322,7 @@ impl Opening {
                 files: &files,
                 teaching,
                 watch: &watch,
+                servers: &servers,
             },
         );
         let agents = Arc::new(Agents::new(kit, self.roots.clone(), self.options.agents.clone()));
@@ -345,6 +355,7 @@ impl Opening {
             flags: self.host_flags(),
             facts: self.init_facts(),
             lore,
+            mcp: Shelf::new(servers, Arc::clone(&registry), self.server_filter()),
             results: 0,
             env: self.env.clone(),
             host: host.clone(),
@@ -485,7 +496,7 @@ impl Opening {
             agents: Arc::clone(&io.spawner.agents),
             state: Arc::clone(&io.state),
             transcript: io.scribe.transcript().clone(),
-            mcp: Arc::new(NoServers),
+            mcp: Arc::new(ServerControl(Arc::clone(io.mcp.servers()))),
             host_hooks,
             tools,
         }
@@ -497,7 +508,7 @@ impl Opening {
             _ if self.options.no_prompts => Asker::Nobody,
             Some("stdio") if self.options.multi_turn => Asker::Host(desk.clone()),
             Some("stdio") | None => Asker::Nobody,
-            Some(tool) => Asker::Missing(tool.to_owned()),
+            Some(tool) => Asker::Tool(tool.to_owned()),
         }
     }
 
@@ -561,7 +572,8 @@ impl Opening {
             let hooks = agent.hooks.as_ref()?.as_object()?.clone();
             Some(::hooks::Layer { origin: ::hooks::Origin::Agent { name: agent.name.clone() }, hooks })
         };
-        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), ..Own::default() }
+        let runs_as = self.agent.as_ref().map(|agent| agent.name.clone());
+        Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), runs_as, ..Own::default() }
     }
 
     fn default_effort(&self) -> Option<String> {

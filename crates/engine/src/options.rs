@@ -81,6 +81,10 @@ pub struct Options {
     pub setup: Option<&'static str>,
     /// `--init-only`: run the hooks of a start, then end.
     pub init_only: bool,
+    /// `--mcp-config`: paths or JSON.
+    pub mcp_config: Vec<String>,
+    /// `--strict-mcp-config`: those servers only.
+    pub strict_mcp_config: bool,
     /// stream-json input: the process serves several turns.
     pub multi_turn: bool,
     /// `--await-initialize`: the first line must be one.
@@ -139,6 +143,8 @@ impl Default for Options {
             hook_events: false,
             setup: None,
             init_only: false,
+            mcp_config: Vec::new(),
+            strict_mcp_config: false,
             multi_turn: false,
             await_initialize: false,
             session_mirror: false,

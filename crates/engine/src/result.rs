@@ -18,14 +18,17 @@ const FAST_MODE: &str = "off";
 
 pub(crate) fn init(context: &Context, io: &Io) -> Init {
     let skills = io.lore.names();
-    let slash_commands = crate::commands::listing(io).into_iter().map(|command| command.name).collect();
+    let mut slash_commands: Vec<String> =
+        crate::commands::listing(io).into_iter().map(|command| command.name).collect();
+    slash_commands.extend(io.mcp.prompt_names());
     Init {
         kind: "system",
         subtype: "init",
         cwd: io.facts.cwd.clone(),
         session_id: io.host.session_id.clone(),
-        tools: io.registry.specs().map(|s| wire::names::listed(&s.name).to_owned()).collect(),
-        mcp_servers: Vec::new(),
+        tools: tools(io),
+        mcp_servers: io.mcp.servers().listed(),
+        mcp_server_errors: io.mcp.servers().errors.clone(),
         model: context.model().to_owned(),
         permission_mode: io.mode.as_str(),
         slash_commands,
@@ -40,6 +43,15 @@ pub(crate) fn init(context: &Context, io: &Io) -> Init {
         uuid: sys::id::uuid(),
         fast_mode_state: FAST_MODE,
     }
+}
+
+/// What is offered, and the tools of servers that can be loaded.
+fn tools(io: &Io) -> Vec<String> {
+    let offered = io.registry.specs().map(|spec| wire::names::listed(&spec.name).to_owned());
+    let mut names: Vec<String> = offered.collect();
+    let deferred = io.registry.names().filter(|name| name.starts_with("mcp__") && !io.registry.is_offered(name));
+    names.extend(deferred.map(str::to_owned));
+    names
 }
 
 /// An assistant message of our own that tells why the turn failed: in the transcript and to the host, never in the

@@ -133,6 +133,7 @@ pub(crate) struct Io {
     pub flags: HostFlags,
     pub facts: InitFacts,
     pub lore: crate::lore::Lore,
+    pub mcp: crate::mcp::Shelf,
     pub results: u64,
     /// Starts agents for this session.
     pub spawner: Arc<Spawner>,
@@ -262,6 +263,7 @@ impl Session {
         self.io.adopt_mode().await;
         self.adopt_wishes().await;
         self.look(Moment::Quiet, token).await;
+        self.ready_servers().await;
         self.publish_for_hooks();
         self.io.lore.refresh().await;
         let mut plan = None;
@@ -279,6 +281,7 @@ impl Session {
                     }
                 }
                 self.io.end_grants();
+                let mut stands = None;
                 self.io.plan.note_prompt();
                 if !prompt.verbatim {
                     let skills = self.io.lore.skills();
@@ -294,9 +297,13 @@ impl Session {
                         }
                     }
                 } else if !prompt.verbatim {
-                    hint = commands::hint(&plain_text(&prompt.content), &self.io);
+                    stands = self.io.mcp.note_typed(&plain_text(&prompt.content));
+                    if stands.is_none() {
+                        hint = commands::hint(&plain_text(&prompt.content), &self.io);
+                    }
                 }
-                let recorded = self.record_prompt_as(prompt, plan.as_ref().map_or(&prompt.content, |p| &p.content));
+                let stands = stands.as_ref().or(plan.as_ref().map(|plan| &plan.content)).unwrap_or(&prompt.content);
+                let recorded = self.record_prompt_as(prompt, stands);
                 self.announce().await;
                 let written = recorded?;
                 if self.io.flags.replay_user_messages {
@@ -512,6 +519,7 @@ impl Session {
         }
         self.end_hooks("other").await;
         self.io.hooks.end().await;
+        self.io.mcp.close().await;
         self.io.state.shutdown().await;
         self.leave_worktree().await;
         if let Some(files) = &self.io.hooks.env_files {

@@ -224,6 +224,9 @@ async fn call_model(session: &mut Session, turn: &mut Turn) {
     if let Err(error) = session.tell_plan_mode() {
         return turn.unrecorded(&error);
     }
+    if let Err(error) = session.tell_servers() {
+        return turn.unrecorded(&error);
+    }
     let Session { control, context, io, .. } = session;
     let phase = step::run(context, io, turn);
     match control.during(phase).await {
@@ -253,6 +256,7 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let uses = std::mem::take(&mut turn.calls);
     let token = turn.token.clone();
     let touching = lore::touching(&uses);
+    session.io.mcp.servers().owner.set_bell(session.io.bell());
     session.io.lore.share(&session.io.policy, &session.io.spawner);
     let Session { control, context, io, .. } = session;
     if io.hooks.ask_agents() || agents::are_concerned(uses.iter().map(|used| used.name.as_str())) {

@@ -9,7 +9,7 @@ use config::Project;
 use model::Fragment;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use wire::control::{AgentInfo, Change};
+use wire::control::{AgentInfo, Change, SlashCommand};
 
 impl Session {
     /// The next request to the model follows what the host wished for.
@@ -80,7 +80,10 @@ impl Session {
         self.io.lore.refresh().await;
         let commands = crate::commands::listing(&self.io);
         let board = &mut self.control.board;
-        board.commands = commands;
+        let prompts = self.io.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| {
+            SlashCommand { name, description, argument_hint, aliases: Vec::new(), builtin: false }
+        });
+        board.commands = commands.into_iter().chain(prompts).collect();
         board.agents = self
             .io
             .spawner

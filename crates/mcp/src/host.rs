@@ -47,6 +47,15 @@ pub struct Manifest {
     pub tools: Option<Value>,
 }
 
+impl Manifest {
+    /// `{"initializeResult": …, "toolsListResult": …}`; `None` when it is not that.
+    pub fn read(json: &str) -> Option<Self> {
+        let mut value: Value = serde_json::from_str(json).ok()?;
+        let initialize = value.get_mut("initializeResult").map(Value::take).filter(Value::is_object)?;
+        Some(Self { initialize, tools: value.get_mut("toolsListResult").map(Value::take).filter(Value::is_object) })
+    }
+}
+
 /// Cheap to clone; the last clone that goes ends every connection.
 #[derive(Clone)]
 pub struct Host {

@@ -433,3 +433,21 @@ proptest! {
         bash(&policy, &junk);
     }
 }
+
+#[test]
+fn notes_are_written_without_a_question_and_nothing_else_is() {
+    // [EXT-209]
+    let notes = "/home/u/.claude/projects/p/memory";
+    let write = |policy: &Policy, path: String| name(&decide(policy, "Write", Access::WritePath(path.into())));
+    let usual = policy(PermissionMode::Default, &[]);
+    assert_eq!(write(&usual, format!("{notes}/MEMORY.md")), "allow");
+    assert_eq!(read(&usual, &format!("{notes}/topic.md")), "allow");
+    for other in [format!("{notes}/run.sh"), format!("{notes}/../settings.md"), "/home/u/.claude/CLAUDE.md".to_owned()]
+    {
+        assert_eq!(write(&usual, other.clone()), "ask", "{other}");
+    }
+    let denied = policy(PermissionMode::Default, &[(Behaviour::Deny, "Edit(~/.claude/**)")]);
+    assert_eq!(write(&denied, format!("{notes}/MEMORY.md")), "deny");
+    let planning = policy(PermissionMode::Plan, &[]);
+    assert_eq!(write(&planning, format!("{notes}/MEMORY.md")), "deny");
+}

@@ -51,6 +51,10 @@ pub trait Call: Send + Sync {
     /// Pure: what this call would do.
     fn access(&self, at: &Workspace) -> Vec<Access>;
     fn sharing(&self) -> Sharing;
+    /// A person must agree, whatever rules and modes say.
+    fn insists(&self) -> bool {
+        false
+    }
     /// Runs to its end. Cancelled calls return a normal outcome that says so.
     fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome>;
 }

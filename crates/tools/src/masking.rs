@@ -119,7 +119,7 @@ fn hide(outcome: Outcome, mask: &Mask) -> Outcome {
                 .into_iter()
                 .map(|block| match block {
                     Block::Text { text } => Block::Text { text: hide_text(text, mask) },
-                    Block::Image { .. } | Block::Document { .. } => block,
+                    Block::Image { .. } | Block::Document { .. } | Block::ToolReference { .. } => block,
                 })
                 .collect(),
         ),

@@ -5,6 +5,7 @@ use crate::builtin::{self, Builtin};
 use crate::contract::{Spec, Tool};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 pub struct Registry {
@@ -35,6 +36,16 @@ impl Registry {
         Self { rows: kept.map(|row| Builtin { tool: Arc::clone(&row.tool), offered: row.offered }).collect() }
     }
 
+    /// A copy with further tools behind the others. Names that are taken are left out.
+    #[must_use]
+    pub fn with(&self, further: Vec<Builtin>) -> Self {
+        let mut taken: HashSet<String> = self.names().map(str::to_owned).collect();
+        let copy = |row: &Builtin| Builtin { tool: Arc::clone(&row.tool), offered: row.offered };
+        let mut rows: Vec<Builtin> = self.rows.iter().map(copy).collect();
+        rows.extend(further.into_iter().filter(|row| taken.insert(row.tool.spec().name.to_string())));
+        Self { rows }
+    }
+
     /// Offers a tool of the table that is only callable otherwise.
     pub fn offer(&mut self, name: &str) {
         for row in self.rows.iter_mut().filter(|row| row.tool.spec().name == name) {
@@ -51,6 +62,10 @@ impl Registry {
     /// Every name, offered or only callable.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().map(|row| &*row.tool.spec().name)
+    }
+
+    pub fn is_offered(&self, name: &str) -> bool {
+        self.rows.iter().any(|row| row.offered && row.tool.spec().name == name)
     }
 
     /// What the model is offered, in order.

@@ -38,6 +38,12 @@ pub fn create(session_dir: &Path) -> io::Result<(File, PathBuf)> {
     Ok((create_private(&path)?, path))
 }
 
+/// The same for contents of another kind than text.
+pub fn create_as(session_dir: &Path, extension: &str) -> io::Result<(File, PathBuf)> {
+    let path = new_path(session_dir).with_extension(extension);
+    Ok((create_private(&path)?, path))
+}
+
 /// Where the next spilled result may go.
 pub(crate) fn new_path(session_dir: &Path) -> PathBuf {
     session_dir.join("tool-results").join(format!("{}.txt", sys::id::base36(9)))

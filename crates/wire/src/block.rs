@@ -55,9 +55,19 @@ impl<'a> BlockHead<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
-    Text { text: String },
-    Image { source: Source },
-    Document { source: Source },
+    Text {
+        text: String,
+    },
+    Image {
+        source: Source,
+    },
+    Document {
+        source: Source,
+    },
+    /// A deferred tool that the API is to load.
+    ToolReference {
+        tool_name: String,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
@@ -97,7 +107,7 @@ impl Content {
                 .iter()
                 .filter_map(|b| match b {
                     Block::Text { text } => Some(text.as_str()),
-                    Block::Image { .. } | Block::Document { .. } => None,
+                    Block::Image { .. } | Block::Document { .. } | Block::ToolReference { .. } => None,
                 })
                 .collect::<Vec<_>>()
                 .join("\n")

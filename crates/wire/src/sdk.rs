@@ -45,6 +45,8 @@ pub struct Init {
     pub session_id: String,
     pub tools: Vec<String>,
     pub mcp_servers: Vec<serde_json::Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mcp_server_errors: Vec<crate::mcp::ConfigError>,
     pub model: String,
     #[serde(rename = "permissionMode")]
     pub permission_mode: &'static str,
@@ -293,6 +295,11 @@ pub enum SystemBody {
         state: &'static str,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         sdk_host_only: bool,
+    },
+    /// What an MCP server asked for by address is done.
+    ElicitationComplete {
+        mcp_server_name: String,
+        elicitation_id: String,
     },
     SessionWritesLost {
         error_code: String,

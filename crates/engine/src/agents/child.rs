@@ -72,6 +72,8 @@ pub(crate) struct Kit {
     pub memory: Vec<config::MemoryFile>,
     /// Names of the session's tools, those that start agents included.
     pub tools: Vec<String>,
+    /// The session's MCP servers.
+    pub servers: Arc<crate::mcp::Servers>,
     pub concurrency: usize,
     pub forward: Forward,
     /// `--append-subagent-system-prompt`
@@ -140,7 +142,8 @@ pub(super) fn build(
     let host = kit.host.for_agent(Arc::clone(&voice));
     let own = Spawner::new(Arc::clone(agents), Some(sheet.id.clone()), sheet.depth, scope.clone());
     let shape = toolset::Shape { background: sheet.background, may_nest: spawner.may_nest(), mode: sheet.mode };
-    let names = toolset::choose(&kit.tools, &sheet.definition, shape)?;
+    let base = crate::mcp::with_server_tools(&kit.tools, &kit.servers, &sheet.definition);
+    let names = toolset::choose(&base, &sheet.definition, shape)?;
     let mut watch = live.watch;
     if sheet.worktree.is_some() {
         watch.move_to(&sheet.place);
@@ -177,6 +180,9 @@ pub(super) fn build(
         ..(*kit.identity).clone()
     });
     let context = context(kit, sheet, &registry, Arc::clone(&identity), restored)?;
+    let mcp = crate::mcp::of_agent(&kit.servers, &registry, &sheet.definition, move |definition, name| {
+        toolset::choose(&[name.to_owned()], definition, shape).is_ok_and(|chosen| !chosen.is_empty())
+    });
     let (commands, receiver) = mpsc::channel(COMMAND_QUEUE);
     // A definition's own mode stays whatever the host chooses for the session, except for plan mode.
     let is_own = tool::is_own_mode(&sheet.definition, live.mode);
@@ -208,6 +214,7 @@ pub(super) fn build(
         results: 0,
         spawner: own,
         lore,
+        mcp,
         fence: sheet.worktree.as_ref().map(Worktree::fence).or(live.fence),
         stay: None,
         owed: Vec::new(),

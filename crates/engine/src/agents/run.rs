@@ -197,6 +197,7 @@ impl Running {
             tasks::tell(event, io).await;
         }
         io.hooks.end().await;
+        io.mcp.close().await;
         io.side.drain_usage(&mut io.ledger);
         if let Err(error) = io.scribe.transcript().close().await {
             tracing::warn!(%error, agent = id, "the agent's transcript could not be closed");

@@ -93,7 +93,7 @@ fn may_have(name: &str, shape: Shape) -> bool {
 }
 
 /// `Read`, `Task`, `Bash(git *)`, `mcp__server`, `mcp__server__*`, `*`.
-fn covers(entry: &str, name: &str) -> bool {
+pub(crate) fn covers(entry: &str, name: &str) -> bool {
     let entry = entry.trim();
     let entry = entry.split_once('(').map_or(entry, |(tool, _)| tool.trim_end());
     if entry == "*" || wire::names::canonical(entry) == name {

@@ -93,6 +93,7 @@ impl Voice {
                     | SystemBody::Informational { .. }
                     | SystemBody::HookStarted { .. }
                     | SystemBody::HookResponse { .. }
+                    | SystemBody::ElicitationComplete { .. }
                     | SystemBody::SessionWritesLost { .. } => true,
                     // A boundary is one of the main conversation for whoever reads the stream.
                     SystemBody::Status { .. }

@@ -83,7 +83,7 @@ fn clean(content: Content) -> Content {
                 .into_iter()
                 .map(|block| match block {
                     Block::Text { text } => Block::Text { text: strip(text) },
-                    Block::Image { .. } | Block::Document { .. } => block,
+                    Block::Image { .. } | Block::Document { .. } | Block::ToolReference { .. } => block,
                 })
                 .collect(),
         ),
@@ -96,7 +96,8 @@ const PAGES_ITSELF: &str = "Read";
 /// A text no context should carry whole goes to a file; the model gets its beginning and the way to the rest.
 fn bound(content: Content, used: &ToolUse, io: &Io) -> Content {
     let Content::Text(text) = content else { return content };
-    if wire::names::canonical(&used.name) == PAGES_ITSELF {
+    // Results of servers were bounded by what their tool may say at most.
+    if wire::names::canonical(&used.name) == PAGES_ITSELF || used.name.starts_with("mcp__") {
         return Content::Text(text);
     }
     match tools::spill::bound(&io.state.facts.session_dir, &text) {

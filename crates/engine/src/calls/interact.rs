@@ -51,7 +51,7 @@ pub(super) fn misplaced(used: &ToolUse, io: &Io) -> Option<Outcome> {
     let planning = io.mode == PermissionMode::Plan;
     let refusal = match name {
         ENTER if planning => "Plan mode is already on.".into(),
-        ENTER if matches!(io.asker, Asker::Nobody | Asker::Missing(_)) => {
+        ENTER if matches!(io.asker, Asker::Nobody | Asker::Tool(_)) => {
             "Plan mode cannot be entered here: nobody could approve the plan. Go on without it.".into()
         }
         EXIT if !planning => {

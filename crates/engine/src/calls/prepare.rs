@@ -107,6 +107,10 @@ pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io:
             refuse(used, by_hook(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await,
         ),
         (Decision::Allow(_), Some(Word::Ask(reason))) => ask(used, draft, by_hook(&reason), facts, io).await,
+        (Decision::Allow(_), _) if draft.call.insists() && io.mode == PermissionMode::DontAsk => {
+            Prepared::Settled(refuse(used, insisting(used), io).await)
+        }
+        (Decision::Allow(_), _) if draft.call.insists() => ask(used, draft, insisting(used), facts, io).await,
         (Decision::Allow(reason), _) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
             ready(used, draft, facts, io).await
@@ -118,6 +122,15 @@ pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io:
 
 fn by_hook(message: &str) -> Refusal {
     Refusal { message: message.to_owned(), reason: Reason::Hook(message.to_owned()), path: None }
+}
+
+/// The tool itself wants a person to agree.
+fn insisting(used: &ToolUse) -> Refusal {
+    Refusal {
+        message: format!("Claude requested permissions to use {}, but you haven't granted it yet.", used.name),
+        reason: Reason::SafetyCheck("the tool wants a person to agree to every call"),
+        path: None,
+    }
 }
 
 /// Whether a hook gave leave beforehand.
@@ -238,6 +251,9 @@ async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, i
             }
             // Rules that deny or ask, and safety checks, stay in force.
             match judge(used, &draft, Leave::Hook, io) {
+                (Decision::Allow(_), facts) if draft.call.insists() => {
+                    return ask_host(used, draft, insisting(used), facts, io).await;
+                }
                 (Decision::Allow(_), facts) => return ready(used, draft, facts, io).await,
                 (Decision::Deny(refusal), _) => return Prepared::Settled(refuse(used, refusal, io).await),
                 (Decision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
@@ -262,12 +278,9 @@ async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, 
     let host = match &io.asker {
         Asker::Host(host) => host,
         Asker::Nobody => return Prepared::Settled(refuse(used, refusal, io).await),
-        Asker::Missing(tool) => {
-            let text = format!(
-                "Error: MCP tool {tool} (passed via --permission-prompt-tool) not found. Available MCP tools: none"
-            );
-            io.host.event(Event::Fault(text)).await;
-            return Prepared::Settled(refuse(used, refusal, io).await);
+        Asker::Tool(tool) => {
+            let reply = ask_tool(tool.clone(), used, &draft, &refusal, io);
+            return Prepared::Asking(Box::new(Pending { draft, facts }), reply);
         }
     };
     let name = wire::names::canonical(&used.name);
@@ -293,6 +306,27 @@ async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, 
         reply
     };
     Prepared::Asking(Box::new(Pending { draft, facts }), Box::pin(reply))
+}
+
+/// The tool of a server that decides in place of a person.
+fn ask_tool(tool: String, used: &ToolUse, draft: &Draft, refusal: &Refusal, io: &Io) -> BoxFuture<'static, Reply> {
+    let asked = crate::mcp::Asked {
+        tool_name: used.name.clone(),
+        input: draft.input.clone(),
+        tool_use_id: used.id.clone(),
+        needs_person: draft.call.insists(),
+    };
+    let (servers, cancel) = (Arc::clone(io.mcp.servers()), draft.cancel.clone());
+    let (host, message) = (io.host.clone(), refusal.message.clone());
+    Box::pin(async move {
+        match crate::mcp::judge_by_tool(servers, tool, asked, cancel).await {
+            Ok(reply) => reply,
+            Err(missing) => {
+                host.event(Event::Fault(missing)).await;
+                Reply::Deny { message, then: Then::GoOn }
+            }
+        }
+    })
 }
 
 /// What the host's answer comes to. Its leave covers what it was asked about: a rule that denies still does, and a path

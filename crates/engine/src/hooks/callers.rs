@@ -41,7 +41,6 @@ impl Callers {
     }
 
     /// Lets handlers call the tools of these servers.
-    #[allow(dead_code, reason = "the servers of a session come with MCP")]
     pub(crate) fn over(self, servers: Arc<dyn ServerTools>) -> Self {
         self.servers.set(servers).ok();
         self

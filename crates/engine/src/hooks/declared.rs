@@ -28,6 +28,8 @@ pub fn catalogue(loaded: &Loaded, reduced: Reduced) -> (Catalogue, Limits) {
 pub(crate) struct Own {
     /// Of the definition it runs as, and of the skills that were invoked.
     pub layers: Vec<Layer>,
+    /// The definition the main thread runs as.
+    pub runs_as: Option<String>,
     /// Functions of the host.
     pub host: Option<Layer>,
     /// It is one that hooks asked: handlers that ask models are left out.

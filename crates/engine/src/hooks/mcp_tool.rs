@@ -13,7 +13,6 @@ pub(crate) trait ServerTools: Send + Sync {
 }
 
 /// One call of a tool.
-#[allow(dead_code, reason = "the servers of a session come with MCP")]
 pub(crate) struct ToolCall {
     pub server: String,
     pub tool: String,

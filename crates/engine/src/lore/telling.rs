@@ -17,7 +17,7 @@ impl Session {
         plan: Option<Plan>,
         token: &CancellationToken,
     ) -> Result<Result<(), String>, StoreError> {
-        let Some(plan) = plan else { return Ok(Ok(())) };
+        let Some(plan) = plan else { return self.load_prompt().await };
         let outcome = slash::load(self, plan, token).await?;
         if let Err(why) = &outcome {
             let text = format!("<local-command-stderr>{why}</local-command-stderr>");

@@ -85,6 +85,7 @@ pub(super) struct Shared<'a> {
     pub(super) files: &'a [MemoryFile],
     pub(super) teaching: Teaching,
     pub(super) watch: &'a Watch,
+    pub(super) servers: &'a Arc<crate::mcp::Servers>,
 }
 
 pub(super) fn kit(opening: &Opening, registry: &Registry, shared: Shared<'_>) -> Kit {
@@ -113,6 +114,7 @@ pub(super) fn kit(opening: &Opening, registry: &Registry, shared: Shared<'_>) ->
         roots: opening.roots.clone(),
         memory: shared.files.iter().filter(|file| file.scope != MemoryScope::Auto).cloned().collect(),
         tools: registry.names().map(str::to_owned).chain(own).collect(),
+        servers: Arc::clone(shared.servers),
         concurrency: opening.concurrency(),
         forward: if forward { Forward::Text } else { Forward::Calls },
         append_prompt: options.append_subagent_prompt.clone(),

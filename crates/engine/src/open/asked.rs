@@ -72,7 +72,7 @@ impl Opening {
         };
         let hooks_sent = asked.hooks.is_some();
         let manifests = asked.sdk_mcp_server_manifests.iter().flatten();
-        let manifests = manifests.map(|(name, _)| (name.clone(), "parked")).collect();
+        let manifests = manifests.map(|(name, given)| (name.clone(), parked(given.get()))).collect();
         self.adopt(asked)?;
         Ok(First::Greeting { request_id, hooks_sent, manifests })
     }
@@ -115,6 +115,15 @@ impl Opening {
         let place = (&*self.catalog, &self.env);
         (self.model, _) = main_model(&self.options, &self.loaded, &self.conversation, self.agent.as_ref(), place);
         Ok(())
+    }
+}
+
+/// What becomes of a captured handshake.
+fn parked(manifest: &str) -> &'static str {
+    match mcp::Manifest::read(manifest) {
+        None => "malformed",
+        Some(manifest) if manifest.fits() => "parked",
+        Some(_) => "protocol_version_mismatch",
     }
 }
 

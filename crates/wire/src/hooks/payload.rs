@@ -154,6 +154,22 @@ payloads! {
         task_subject: String,
         task_description: Option<String>,
     }
+    /// An MCP server asks the user.
+    Elicitation by mcp_server_name {
+        mcp_server_name: String,
+        message: String,
+        mode: Option<String>,
+        url: Option<String>,
+        elicitation_id: Option<String>,
+        requested_schema: Option<Box<RawValue>>,
+    }
+    ElicitationResult by mcp_server_name {
+        mcp_server_name: String,
+        action: String,
+        mode: Option<String>,
+        elicitation_id: Option<String>,
+        content: Option<Box<RawValue>>,
+    }
     ConfigChange by source {
         source: String,
         file_path: Option<String>,

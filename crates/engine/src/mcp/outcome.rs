@@ -1,0 +1,259 @@
+//! From what a server answered to what the model reads. Text is bounded, pictures the API takes stay pictures, everything
+//! else that is binary goes to a file of the session and is named.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use mcp::{CallResult, Part, RemoteTool, ResourceBody};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tools::{CallCx, Outcome};
+use wire::block::{Block, Content, Source};
+
+/// Pictures the API takes.
+const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Default of `MAX_MCP_OUTPUT_TOKENS`, and what a tool may ask for at most.
+const MAX_TOKENS: u64 = 25_000;
+const MAX_CHARS: u64 = 500_000;
+/// A rough measure: what dense text has.
+const CHARS_PER_TOKEN: u64 = 4;
+/// A picture larger than this, in base64, counts as more tokens than any result may have.
+const IMAGE_BYTES: usize = 5 << 20;
+
+pub(super) async fn of(result: CallResult, tool: &RemoteTool, cx: &CallCx) -> Outcome {
+    let limit = limit(tool, cx);
+    let session_dir = cx.state.facts.session_dir.clone();
+    let server = tool.server.clone();
+    let made = tokio::task::spawn_blocking(move || make(result, &server, limit, &session_dir)).await;
+    made.unwrap_or_else(|error| Outcome::failed(format!("The result could not be read: {error}")))
+}
+
+/// Characters of text that are shown.
+fn limit(tool: &RemoteTool, cx: &CallCx) -> usize {
+    if let Some(asked) = tool.meta.max_result_chars {
+        return asked.min(MAX_CHARS) as usize;
+    }
+    let tokens = cx.state.facts.env.number("MAX_MCP_OUTPUT_TOKENS").filter(|n| *n > 0).unwrap_or(MAX_TOKENS);
+    let chars = tokens.saturating_mul(CHARS_PER_TOKEN) as usize;
+    if tokens == MAX_TOKENS { chars.min(tools::spill::GENERIC_LIMIT) } else { chars }
+}
+
+fn make(result: CallResult, server: &str, limit: usize, session_dir: &Path) -> Outcome {
+    let CallResult { content, structured, is_error } = result;
+    let links = links(&content);
+    let repeats = structured.as_ref().is_none_or(|value| content.iter().any(|part| says(part, value)));
+    let mut blocks: Vec<Block> = content.into_iter().map(|part| block(part, server, session_dir)).collect();
+    if let Some(value) = structured.as_ref().filter(|_| !repeats || blocks.is_empty()) {
+        blocks.push(Block::text(value.to_string()));
+    }
+    let blocks = bound(join_texts(blocks), limit, session_dir);
+    let content = match <[Block; 1]>::try_from(blocks) {
+        Ok([Block::Text { text }]) => Content::Text(text),
+        Ok([other]) => Content::Blocks(vec![other]),
+        Err(blocks) if blocks.is_empty() => Content::Text("(no output)".into()),
+        Err(blocks) => Content::Blocks(blocks),
+    };
+    let structured = if is_error { None } else { wire::raw::to_raw(&twin(&content, structured, links)).ok() };
+    Outcome { content, is_error, structured }
+}
+
+/// What hosts and transcripts get beside the text.
+fn twin(content: &Content, structured: Option<Value>, links: Vec<Value>) -> Value {
+    let shown = serde_json::to_value(content).unwrap_or_default();
+    if structured.is_none() && links.is_empty() {
+        return shown;
+    }
+    let mut twin = json!({"content": shown});
+    if let Some(value) = structured {
+        twin["structuredContent"] = value;
+    }
+    if !links.is_empty() {
+        twin["resourceLinks"] = Value::Array(links);
+    }
+    twin
+}
+
+fn links(content: &[Part]) -> Vec<Value> {
+    let link = |part: &Part| match part {
+        Part::Link { uri, name, mime, description } => {
+            let mut link = json!({"uri": uri, "name": name});
+            if let Some(mime) = mime {
+                link["mimeType"] = json!(mime);
+            }
+            if let Some(description) = description {
+                link["description"] = json!(description);
+            }
+            Some(link)
+        }
+        Part::Text(_) | Part::Image { .. } | Part::Audio { .. } | Part::Resource { .. } | Part::Other(_) => None,
+    };
+    content.iter().filter_map(link).collect()
+}
+
+/// Servers that know older clients repeat structured content as text.
+fn says(part: &Part, value: &Value) -> bool {
+    matches!(part, Part::Text(text) if serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value))
+}
+
+fn block(part: Part, server: &str, session_dir: &Path) -> Block {
+    match part {
+        Part::Text(text) => Block::text(text),
+        Part::Image { mime, data } if IMAGES.contains(&mime.as_str()) && data.len() <= IMAGE_BYTES => {
+            Block::Image { source: Source::base64(&mime, data) }
+        }
+        Part::Image { mime, data } => saved("Image", &mime, &data, session_dir),
+        Part::Audio { mime, data } => saved("Audio", &mime, &data, session_dir),
+        Part::Resource { uri, body: ResourceBody::Text(text), .. } => {
+            Block::text(format!("[Resource from {server} at {uri}] {text}"))
+        }
+        Part::Resource { mime, body: ResourceBody::Blob(data), .. } => {
+            let mime = mime.unwrap_or_else(|| "application/octet-stream".into());
+            if IMAGES.contains(&mime.as_str()) && data.len() <= IMAGE_BYTES {
+                return Block::Image { source: Source::base64(&mime, data) };
+            }
+            saved("Resource", &mime, &data, session_dir)
+        }
+        Part::Link { uri, name, mime, description } => {
+            let mime = mime.map(|mime| format!(" ({mime})")).unwrap_or_default();
+            let about = description.map(|text| format!(": {text}")).unwrap_or_default();
+            Block::text(format!("[Resource link: {name}] {uri}{mime}{about}"))
+        }
+        Part::Other(value) => Block::text(value.to_string()),
+    }
+}
+
+fn saved(what: &str, mime: &str, data: &str, session_dir: &Path) -> Block {
+    match save(mime, data, session_dir) {
+        Ok((path, size)) => Block::text(format!("[{what} ({mime}, {size} bytes) saved to: {}]", path.display())),
+        Err(error) => Block::text(format!("[{what} ({mime}) could not be saved: {error}]")),
+    }
+}
+
+/// Decodes into a private file of the session.
+pub(super) fn save(mime: &str, data: &str, session_dir: &Path) -> std::io::Result<(PathBuf, usize)> {
+    let bytes = STANDARD.decode(data.trim()).map_err(std::io::Error::other)?;
+    let (mut file, path) = tools::spill::create_as(session_dir, extension(mime))?;
+    file.write_all(&bytes)?;
+    Ok((path, bytes.len()))
+}
+
+fn extension(mime: &str) -> &'static str {
+    let plain = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match plain.as_str() {
+        "image/png" => "png",
+        "image/jpeg" | "image/jpg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        "image/svg+xml" => "svg",
+        "image/bmp" => "bmp",
+        "image/tiff" => "tiff",
+        "audio/wav" | "audio/x-wav" => "wav",
+        "audio/mpeg" => "mp3",
+        "audio/ogg" => "ogg",
+        "video/mp4" => "mp4",
+        "application/pdf" => "pdf",
+        "application/json" => "json",
+        "application/zip" => "zip",
+        "application/gzip" => "gz",
+        "text/csv" => "csv",
+        "text/html" => "html",
+        text if text.starts_with("text/") => "txt",
+        _ => "bin",
+    }
+}
+
+/// Neighbouring texts become one; the order of everything stays.
+fn join_texts(blocks: Vec<Block>) -> Vec<Block> {
+    let mut joined: Vec<Block> = Vec::new();
+    for block in blocks {
+        match (joined.last_mut(), block) {
+            (Some(Block::Text { text: before }), Block::Text { text }) => {
+                before.push('\n');
+                before.push_str(&text);
+            }
+            (_, block) => joined.push(block),
+        }
+    }
+    joined
+}
+
+/// Text beyond the limit goes to a file; the model gets its beginning and how to read the rest.
+fn bound(blocks: Vec<Block>, limit: usize, session_dir: &Path) -> Vec<Block> {
+    let shorten = |block| match block {
+        Block::Text { text } if text.len() > limit && text.chars().nth(limit).is_some() => {
+            Block::text(spilled(&text, limit, session_dir))
+        }
+        other => other,
+    };
+    blocks.into_iter().map(shorten).collect()
+}
+
+fn spilled(text: &str, limit: usize, session_dir: &Path) -> String {
+    let is_json = matches!(text.trim_start().as_bytes().first(), Some(b'{' | b'['))
+        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let written = tools::spill::create_as(session_dir, if is_json { "json" } else { "txt" })
+        .and_then(|(mut file, path)| file.write_all(text.as_bytes()).map(|()| path));
+    match written {
+        Ok(path) => {
+            let hint = if is_json {
+                "It is JSON: use jq on the file to get what you need."
+            } else {
+                "Search it with Grep, or read it in parts with Read (offset and limit)."
+            };
+            format!("{}\n{hint}", tools::spill::wrapper(&path, text.len() as u64, text))
+        }
+        Err(error) => {
+            let cut: String = text.chars().take(limit).collect();
+            format!("{cut}\n[The rest was cut: it could not be saved ({error}).]")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(content: Vec<Part>, structured: Option<Value>, limit: usize) -> (Outcome, tempfile::TempDir) {
+        let temp = tempfile::tempdir().unwrap();
+        let outcome = make(CallResult { content, structured, is_error: false }, "srv", limit, temp.path());
+        (outcome, temp)
+    }
+
+    #[test]
+    fn structured_content_is_shown_once() {
+        let value = json!({"a": 1});
+        let (once, _temp) = made(vec![Part::Text("{ \"a\": 1 }".into())], Some(value.clone()), 100);
+        assert_eq!(once.content.text(), "{ \"a\": 1 }");
+        let (both, _temp) = made(vec![Part::Text("see".into())], Some(value.clone()), 100);
+        assert_eq!(both.content.text(), "see\n{\"a\":1}");
+        let (alone, _temp) = made(vec![], Some(value.clone()), 100);
+        assert_eq!(alone.content.text(), "{\"a\":1}");
+        let twin: Value = serde_json::from_str(alone.structured.unwrap().get()).unwrap();
+        assert_eq!(twin["structuredContent"], value);
+    }
+
+    // [TST-216]
+    #[test]
+    fn too_much_text_goes_to_a_file_with_a_hint() {
+        let text = format!("[{}1]", "1,".repeat(300));
+        let (outcome, _temp) = made(vec![Part::Text(text.clone())], None, 100);
+        let shown = outcome.content.text().into_owned();
+        assert!(shown.starts_with("<persisted-output>") && shown.contains("jq"), "{shown}");
+        let path = shown.split("Full output saved to: ").nth(1).unwrap().lines().next().unwrap();
+        assert_eq!(std::fs::read_to_string(path).unwrap(), text);
+        let (whole, _temp) = made(vec![Part::Text(text.clone())], None, 1000);
+        assert_eq!(whole.content.text(), text);
+    }
+
+    #[test]
+    fn what_the_api_does_not_take_is_saved() {
+        let sound = Part::Audio { mime: "audio/wav".into(), data: STANDARD.encode(b"abc") };
+        let picture = Part::Image { mime: "image/png".into(), data: STANDARD.encode(b"png") };
+        let (outcome, _temp) = made(vec![sound, picture], None, 1000);
+        let Content::Blocks(blocks) = &outcome.content else { panic!("{outcome:?}") };
+        let Block::Text { text } = &blocks[0] else { panic!("{blocks:?}") };
+        let path = text.rsplit(": ").next().unwrap().trim_end_matches(']');
+        assert_eq!(std::fs::read(path).unwrap(), b"abc");
+        assert!(Path::new(path).extension().is_some_and(|e| e == "wav") && matches!(blocks[1], Block::Image { .. }));
+    }
+}

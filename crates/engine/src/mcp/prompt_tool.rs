@@ -1,0 +1,75 @@
+//! `--permission-prompt-tool mcp__server__tool`: a server's tool is asked instead of a person. It is called with the tool's
+//! name, its input and the id of the call, and answers with one text block that holds a verdict as JSON.
+
+use super::Servers;
+use crate::ask::{Reply, Then};
+use mcp::Part;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// What the tool is asked about.
+pub(crate) struct Asked {
+    pub(crate) tool_name: String,
+    pub(crate) input: Box<RawValue>,
+    pub(crate) tool_use_id: String,
+    /// The tool that is asked about wants a person.
+    pub(crate) needs_person: bool,
+}
+
+/// The verdict, or the text for a tool that is not there.
+pub(crate) async fn judge(
+    servers: Arc<Servers>,
+    prompt_tool: String,
+    asked: Asked,
+    cancel: CancellationToken,
+) -> Result<Reply, String> {
+    servers.begin_rest();
+    let of_server = |name: &str| prompt_tool.starts_with(&format!("{}__", mcp::exposed_server(name)));
+    tokio::select! {
+        () = servers.host.settle(servers.host.connect_limit(), |view| of_server(&view.name)) => {}
+        () = cancel.cancelled() => return Ok(Reply::Withdrawn),
+    }
+    let tools: Vec<_> = servers.host.views().into_iter().flat_map(|view| view.tools.to_vec()).collect();
+    let Some(tool) = tools.iter().find(|tool| tool.exposed == prompt_tool) else {
+        let names: Vec<&str> = tools.iter().map(|tool| tool.exposed.as_str()).collect();
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(format!(
+            "Error: MCP tool {prompt_tool} (passed via --permission-prompt-tool) not found. Available MCP tools: {known}"
+        ));
+    };
+    let input: Value = serde_json::from_str(asked.input.get()).unwrap_or_default();
+    let Value::Object(arguments) =
+        json!({"tool_name": asked.tool_name, "input": input, "tool_use_id": asked.tool_use_id})
+    else {
+        return Ok(refused("the question could not be written"));
+    };
+    Ok(match servers.host.call(&tool.server, &tool.name, arguments as Map<String, Value>, &cancel).await {
+        Ok(result) => verdict(&result, asked.needs_person),
+        Err(mcp::CallError::Cancelled) => Reply::Withdrawn,
+        Err(error) => refused(&error.to_string()),
+    })
+}
+
+fn verdict(result: &mcp::CallResult, needs_person: bool) -> Reply {
+    let text = result.content.iter().find_map(|part| match part {
+        Part::Text(text) => Some(text),
+        _ => None,
+    });
+    let Some(text) = text.filter(|_| !result.is_error) else { return refused("the permission tool gave no verdict") };
+    let Ok(verdict) = RawValue::from_string(text.trim().to_owned()) else {
+        return refused("the permission tool's verdict is not JSON");
+    };
+    match Reply::verdict(&verdict) {
+        Reply::Allow { .. } if needs_person => Reply::Deny {
+            message: "MCP tool requires user interaction; not supported via --permission-prompt-tool".into(),
+            then: Then::GoOn,
+        },
+        reply => reply,
+    }
+}
+
+fn refused(why: &str) -> Reply {
+    Reply::Deny { message: format!("Permission was not given: {why}"), then: Then::GoOn }
+}

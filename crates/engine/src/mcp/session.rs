@@ -1,0 +1,88 @@
+//! Where servers meet the turn: before it opens, before each step, at the end.
+
+use super::Servers;
+use crate::scribe::PromptSource;
+use crate::session::Session;
+use mcp::Part;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use store::StoreError;
+
+impl Session {
+    /// Before a turn opens: servers it has to have are connected, within their limits.
+    pub(crate) async fn ready_servers(&mut self) {
+        if self.io.host.agent_id().is_none() {
+            let servers = Arc::clone(self.io.mcp.servers());
+            self.tell_roots(&servers).await;
+            self.control.during(servers.ready()).await;
+        } else {
+            let common = Arc::clone(&self.io.mcp.common);
+            let own = async {
+                for host in common.hosts.iter().skip(1) {
+                    host.settle(host.connect_limit(), |_| true).await;
+                }
+            };
+            self.control.during(own).await;
+        }
+        self.refresh_tools();
+    }
+
+    /// Servers hear of directories that were added.
+    async fn tell_roots(&mut self, servers: &Servers) {
+        let mut roots = vec![self.io.directories.project.clone()];
+        roots.extend(self.io.watch.additional());
+        if servers.owner.set_roots(roots) {
+            self.control.during(servers.host.roots_changed()).await;
+        }
+    }
+
+    /// Before a step: the tools as they are now.
+    pub(crate) fn refresh_tools(&mut self) {
+        let window = self.context.facts().context_window;
+        if let Some(offer) = self.io.mcp.offer(&self.io.policy, window) {
+            self.io.registry = offer.registry;
+            self.context.set_tools(offer.fragments, offer.uses_references);
+        }
+    }
+
+    /// Before a step: what is new about servers.
+    pub(crate) fn tell_servers(&mut self) -> Result<(), StoreError> {
+        self.refresh_tools();
+        let common = Arc::clone(&self.io.mcp.common);
+        for attachment in self.io.mcp.told.due(&common) {
+            self.attach(attachment)?;
+        }
+        self.io.mcp.servers().begin_rest();
+        Ok(())
+    }
+
+    /// Adds what a typed prompt of a server says. The inner error is why there is nothing.
+    pub(crate) async fn load_prompt(&mut self) -> Result<Result<(), String>, StoreError> {
+        let Some(typed) = self.io.mcp.typed.take() else { return Ok(Ok(())) };
+        let arguments: Map<String, Value> = typed.arguments.into_iter().map(|(k, v)| (k, Value::String(v))).collect();
+        let asked = typed.host.prompt(&typed.server, &typed.name, arguments);
+        let messages = match self.control.during(asked).await {
+            Some(Ok(messages)) => messages,
+            Some(Err(error)) => {
+                let text = format!("<local-command-stderr>{error}</local-command-stderr>");
+                self.inject(&text, PromptSource::Marker).await?;
+                return Ok(Err(error.to_string()));
+            }
+            None => return Ok(Ok(())),
+        };
+        let texts: Vec<String> = messages.into_iter().map(|(_, part)| plain(part)).collect();
+        self.inject(&texts.join("\n\n"), PromptSource::Meta).await?;
+        Ok(Ok(()))
+    }
+}
+
+fn plain(part: Part) -> String {
+    match part {
+        Part::Text(text) => text,
+        Part::Resource { uri, body: mcp::ResourceBody::Text(text), .. } => format!("[{uri}]\n{text}"),
+        Part::Link { uri, name, .. } => format!("[Resource link: {name}] {uri}"),
+        Part::Image { mime, .. } | Part::Audio { mime, .. } => format!("[{mime}]"),
+        Part::Resource { uri, .. } => format!("[{uri}]"),
+        Part::Other(value) => value.to_string(),
+    }
+}

@@ -1,0 +1,270 @@
+//! The tools of servers that one thread of the session has, as of its last step. Rebuilt only when something changed: a
+//! server, a rule, or what the model loaded.
+
+use super::adapter::McpTool;
+use super::resources::{ListResources, ReadResource};
+use super::search::ToolSearch;
+use super::telling::Told;
+use super::{Deferral, Servers, Typed};
+use mcp::{Host, RemoteTool, View};
+use model::Fragment;
+use permission::Policy;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tools::builtin::Builtin;
+use tools::{Registry, Tool};
+use wire::mcp::ToolPermission;
+
+/// Which tools a thread may have at all.
+pub(crate) type Filter = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// What the session and its ToolSearch both see.
+pub(super) struct Common {
+    pub(super) servers: Arc<Servers>,
+    /// The session's servers, then those of the agent alone.
+    pub(super) hosts: Vec<Host>,
+    filter: Filter,
+    /// Tools the definition names: they are not deferred.
+    named: Filter,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) policy: Option<Arc<Policy>>,
+    /// What ToolSearch loaded, in that order. Nothing is ever taken away: requests refer to it.
+    pub(super) loaded: Vec<Loaded>,
+    pub(super) is_deferring: bool,
+}
+
+/// A tool the model asked for, as it was then.
+#[derive(Clone)]
+pub(super) struct Loaded {
+    pub(super) name: String,
+    pub(super) definition: Definition,
+    /// Sent in full: what referred to it was summarised.
+    pub(super) is_pinned: bool,
+}
+
+#[derive(Clone, Serialize)]
+pub(super) struct Definition {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) input_schema: Box<RawValue>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) defer_loading: bool,
+}
+
+impl Definition {
+    pub(super) fn of(tool: &RemoteTool) -> Option<Self> {
+        Some(Self {
+            name: tool.exposed.clone(),
+            description: tool.description.clone(),
+            input_schema: RawValue::from_string(tool.schema.clone()).ok()?,
+            defer_loading: false,
+        })
+    }
+}
+
+/// A tool with the server that runs it.
+#[derive(Clone)]
+pub(super) struct Found {
+    pub(super) host: Host,
+    pub(super) tool: Arc<RemoteTool>,
+    always_load: bool,
+    always_asks: bool,
+}
+
+impl Common {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every tool this thread may use, by server, in the server's order.
+    pub(super) fn tools(&self) -> Vec<Found> {
+        let policy = self.state().policy.clone();
+        let may_use = |name: &str| (self.filter)(name) && !policy.as_ref().is_some_and(|policy| policy.removes(name));
+        let mut taken = BTreeSet::new();
+        let mut found = Vec::new();
+        for host in &self.hosts {
+            for view in host.views() {
+                for tool in view.tools.iter().filter(|tool| may_use(&tool.exposed)) {
+                    let ruling = ruling(&view, &tool.name);
+                    if ruling == Some(ToolPermission::Deny) || !taken.insert(tool.exposed.clone()) {
+                        continue;
+                    }
+                    let named = (self.named)(&tool.exposed);
+                    found.push(Found {
+                        host: host.clone(),
+                        tool: Arc::clone(tool),
+                        always_load: view.config.always_load || tool.meta.always_load || named,
+                        always_asks: ruling == Some(ToolPermission::Ask),
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// Those the model has to ask for.
+    pub(super) fn deferred(&self) -> Vec<Found> {
+        self.tools().into_iter().filter(|found| !found.always_load).collect()
+    }
+
+    pub(super) fn views(&self) -> Vec<View> {
+        self.hosts.iter().flat_map(Host::views).collect()
+    }
+}
+
+fn ruling(view: &View, tool: &str) -> Option<ToolPermission> {
+    view.config.tools.iter().find(|policy| policy.name == tool)?.permission
+}
+
+/// One thread's share.
+pub(crate) struct Shelf {
+    pub(super) common: Arc<Common>,
+    /// Tools that are not a server's.
+    base: Arc<Registry>,
+    seen: Option<Seen>,
+    pub(super) told: Told,
+    /// A prompt of a server that the user typed.
+    pub(super) typed: Option<Typed>,
+    is_agent: bool,
+}
+
+/// What the last registry was built from.
+#[derive(PartialEq, Eq)]
+struct Seen {
+    versions: Vec<u64>,
+    policy: usize,
+    loaded: usize,
+    pinned: usize,
+}
+
+/// A step's tools.
+pub(crate) struct Offer {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) fragments: Vec<Fragment>,
+    /// The request names tools the API has to load.
+    pub(crate) uses_references: bool,
+}
+
+impl Shelf {
+    pub(crate) fn new(servers: Arc<Servers>, base: Arc<Registry>, filter: Filter) -> Self {
+        let hosts = vec![servers.host.clone()];
+        Self::over(servers, hosts, base, (filter, Box::new(|_| false)))
+    }
+
+    /// For an agent: with servers of its own, and with what its definition names.
+    pub(crate) fn for_agent(
+        servers: Arc<Servers>,
+        own: Option<Host>,
+        base: Arc<Registry>,
+        filters: (Filter, Filter),
+    ) -> Self {
+        let hosts = std::iter::once(servers.host.clone()).chain(own).collect();
+        Self { is_agent: true, ..Self::over(servers, hosts, base, filters) }
+    }
+
+    fn over(servers: Arc<Servers>, hosts: Vec<Host>, base: Arc<Registry>, (filter, named): (Filter, Filter)) -> Self {
+        let common = Common { servers, hosts, filter, named, state: Mutex::default() };
+        Self { common: Arc::new(common), base, seen: None, told: Told::default(), typed: None, is_agent: false }
+    }
+
+    pub(crate) fn servers(&self) -> &Arc<Servers> {
+        &self.common.servers
+    }
+
+    /// Ends the servers that are this thread's alone, or all of them.
+    pub(crate) async fn close(&self) {
+        // An agent leaves the session's servers alone.
+        for host in self.common.hosts.iter().skip(usize::from(self.is_agent)) {
+            host.shutdown().await;
+        }
+    }
+
+    /// What was loaded stays known although the conversation that loaded it is summarised.
+    pub(crate) fn begin_anew(&mut self) {
+        for loaded in &mut self.common.state().loaded {
+            loaded.is_pinned = true;
+        }
+        self.told = Told::default();
+    }
+
+    /// The tools as they are now; `None` when they are those of the last step.
+    pub(crate) fn offer(&mut self, policy: &Arc<Policy>, window: u64) -> Option<Offer> {
+        let versions = self.common.hosts.iter().map(Host::version).collect();
+        let seen = {
+            let mut state = self.common.state();
+            state.policy = Some(Arc::clone(policy));
+            let policy = Arc::as_ptr(policy) as usize;
+            Seen {
+                versions,
+                policy,
+                loaded: state.loaded.len(),
+                pinned: state.loaded.iter().filter(|loaded| loaded.is_pinned).count(),
+            }
+        };
+        if self.seen.as_ref() == Some(&seen) {
+            return None;
+        }
+        let is_first = self.seen.replace(seen).is_none();
+        let tools = self.common.tools();
+        if is_first && tools.is_empty() && !self.common.views().iter().any(|view| view.has_resources) {
+            return None;
+        }
+        Some(self.build(&tools, policy, window))
+    }
+
+    fn build(&self, tools: &[Found], policy: &Policy, window: u64) -> Offer {
+        let deferral = self.common.servers.deferral;
+        let size: usize = tools
+            .iter()
+            .filter(|found| !found.always_load)
+            .map(|found| found.tool.schema.len() + found.tool.description.len() + found.tool.exposed.len())
+            .sum();
+        let mut state = self.common.state();
+        if !state.is_deferring && !policy.removes(ToolSearch::NAME) {
+            state.is_deferring = deferral.applies(model::estimate::text(size), window);
+        }
+        let native = state.is_deferring && matches!(deferral, Deferral::Native { .. });
+        let mut rows = self.helpers(state.is_deferring, policy);
+        let is_loaded = |name: &str| state.loaded.iter().any(|loaded| loaded.name == name);
+        let in_full = |found: &&Found| !state.is_deferring || found.always_load;
+        rows.extend(tools.iter().filter(in_full).map(|found| row(found, true)));
+        let by_name = |name: &str| tools.iter().find(|found| found.tool.exposed == name);
+        let loaded_row = |loaded: &Loaded| Some(row(by_name(&loaded.name)?, !native || loaded.is_pinned));
+        rows.extend(state.loaded.iter().filter_map(loaded_row));
+        let rest = tools.iter().filter(|found| !in_full(found) && !is_loaded(&found.tool.exposed));
+        rows.extend(rest.map(|found| row(found, false)));
+        let registry = self.base.with(rows);
+        let mut fragments: Vec<Fragment> = registry.tool_fragments().into_iter().map(Fragment::new).collect();
+        if native {
+            fragments.extend(state.loaded.iter().filter(|loaded| !loaded.is_pinned).filter_map(|loaded| {
+                let definition = Definition { defer_loading: true, ..loaded.definition.clone() };
+                wire::raw::to_raw(&definition).ok().map(Fragment::new)
+            }));
+        }
+        Offer { registry: Arc::new(registry), fragments, uses_references: native }
+    }
+
+    /// Tools of ours that servers bring along.
+    fn helpers(&self, is_deferring: bool, policy: &Policy) -> Vec<Builtin> {
+        let mut helpers: Vec<Arc<dyn Tool>> = Vec::new();
+        if is_deferring {
+            helpers.push(Arc::new(ToolSearch::new(Arc::clone(&self.common))));
+        }
+        if self.common.views().iter().any(|view| view.has_resources) {
+            helpers.push(Arc::new(ListResources::new(Arc::clone(&self.common))));
+            helpers.push(Arc::new(ReadResource::new(Arc::clone(&self.common))));
+        }
+        helpers.retain(|tool| !policy.removes(&tool.spec().name));
+        helpers.into_iter().map(|tool| Builtin { tool, offered: true }).collect()
+    }
+}
+
+fn row(found: &Found, offered: bool) -> Builtin {
+    Builtin { tool: Arc::new(McpTool::new(&found.host, &found.tool, found.always_asks)), offered }
+}

@@ -1,0 +1,152 @@
+//! What the model is told of servers beside the conversation: names of tools it can load, instructions, servers that are
+//! not there. Each is told once and then only what changed, so that what was sent stays as it was.
+
+use super::shelf::Common;
+use crate::prompts;
+use crate::session::Attachment;
+use mcp::Status;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names beyond this many bytes are counted, not listed: they can be searched for.
+const NAMES_LIMIT: usize = 6_000;
+
+/// What the model already knows.
+#[derive(Default)]
+pub(super) struct Told {
+    names: BTreeSet<String>,
+    /// By server.
+    instructions: BTreeMap<String, String>,
+    states: BTreeMap<String, &'static str>,
+}
+
+impl Told {
+    /// What is new since the last time.
+    pub(super) fn due(&mut self, common: &Common) -> Vec<Attachment> {
+        let is_deferring = common.state().is_deferring;
+        let names = is_deferring.then(|| self.names(common)).flatten();
+        names.into_iter().chain(self.instructions(common)).collect()
+    }
+
+    fn names(&mut self, common: &Common) -> Option<Attachment> {
+        let now: BTreeSet<String> = common.deferred().into_iter().map(|found| found.tool.exposed.clone()).collect();
+        let states = self.states(common);
+        let added: Vec<&String> = now.difference(&self.names).collect();
+        let removed: Vec<&String> = self.names.difference(&now).collect();
+        if added.is_empty() && removed.is_empty() && states.is_empty() {
+            return None;
+        }
+        let mut lines = Vec::new();
+        if !added.is_empty() {
+            lines.push(
+                "These tools are deferred: load them with ToolSearch before you call them (\"select:<name>\", or \
+                 keywords)."
+                    .to_owned(),
+            );
+            lines.extend(grouped(&added));
+        }
+        if !removed.is_empty() {
+            lines.push("These tools are gone:".to_owned());
+            lines.extend(grouped(&removed));
+        }
+        lines.extend(states);
+        let line = json!({
+            "type": "deferred_tools_delta", "addedNames": added, "addedLines": lines, "removedNames": removed,
+        });
+        let text = prompts::reminder(&lines.join("\n"));
+        self.names = now;
+        Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
+    }
+
+    /// Servers whose tools the model cannot find.
+    fn states(&mut self, common: &Common) -> Vec<String> {
+        let mut lines = Vec::new();
+        for view in common.views() {
+            let word = view.status.as_str();
+            if self.states.insert(view.name.clone(), word) == Some(word) {
+                continue;
+            }
+            match &view.status {
+                Status::Pending => {
+                    lines.push(format!("MCP server {} is still connecting; ToolSearch waits for it.", view.name));
+                }
+                Status::Failed(why) => {
+                    let why: String = why.lines().next().unwrap_or_default().chars().take(200).collect();
+                    lines.push(format!("MCP server {} could not be connected: {why}", view.name));
+                }
+                Status::NeedsAuth => {
+                    lines.push(format!("MCP server {} needs the user to sign in; its tools are not there.", view.name));
+                }
+                Status::Connected | Status::Disabled => {}
+            }
+        }
+        lines
+    }
+
+    fn instructions(&mut self, common: &Common) -> Option<Attachment> {
+        let mut parts = Vec::new();
+        for view in common.views() {
+            let Some(text) = view.instructions.filter(|_| view.status == Status::Connected) else { continue };
+            if self.instructions.get(&view.name) == Some(&text) {
+                continue;
+            }
+            parts.push(format!("## {}\n{text}", view.name));
+            self.instructions.insert(view.name, text);
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        let text = format!(
+            "# MCP server instructions\nThese servers say how their tools and resources are to be used:\n\n{}",
+            parts.join("\n\n")
+        );
+        Attachment::note("x_mcp_instructions", prompts::reminder(&text))
+    }
+}
+
+/// `mcp__server__: a, b, c`, one line per server.
+fn grouped(names: &[&String]) -> Vec<String> {
+    let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for name in names {
+        let (server, tool) = split(name);
+        groups.entry(server).or_default().push(tool);
+    }
+    let share = NAMES_LIMIT / groups.len().max(1);
+    groups.into_iter().map(|(server, tools)| line(server, &tools, share)).collect()
+}
+
+/// Behind the second separator the tool begins.
+fn split(name: &str) -> (&str, &str) {
+    let rest = name.strip_prefix("mcp__").unwrap_or(name);
+    let at = rest.find("__").map_or(name.len(), |at| name.len() - rest.len() + at + 2);
+    name.split_at(at)
+}
+
+fn line(server: &str, tools: &[&str], share: usize) -> String {
+    let mut line = format!("{server}: ");
+    for (index, tool) in tools.iter().enumerate() {
+        if line.len() + tool.len() > share && index > 0 {
+            return format!("{line} … and {} more, which keywords find", tools.len() - index);
+        }
+        if index > 0 {
+            line.push_str(", ");
+        }
+        line.push_str(tool);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousand_names_take_little_room() {
+        let names: Vec<String> = (0..1000).map(|n| format!("mcp__big__tool_with_a_long_name_{n}")).collect();
+        let lines = grouped(&names.iter().collect::<Vec<_>>());
+        let size: usize = lines.iter().map(String::len).sum();
+        assert!(size < NAMES_LIMIT + 100 && lines[0].contains("more, which keywords find"), "{size}");
+        let few = ["mcp__a__x", "mcp__a__y__z", "mcp__b-c__q"].map(str::to_owned);
+        assert_eq!(grouped(&few.iter().collect::<Vec<_>>()), ["mcp__a__: x, y__z", "mcp__b-c__: q"]);
+    }
+}
