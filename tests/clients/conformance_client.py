@@ -48,6 +48,8 @@ class Place:
             "ANTHROPIC_API_KEY": "test-key",
             "ANTHROPIC_BASE_URL": os.environ["MODEL_URL"],
             "BROWSER": str(browser),
+            # Every tool is offered at once, so the first request waits for the server.
+            "ENABLE_TOOL_SEARCH": "false",
             "GIMLET_MCP_CLIENT_METADATA_URL": "https://conformance-test.local/client-metadata.json",
             "MCP_CLIENT_SECRET": context.get("client_secret", ""),
         }

@@ -22,6 +22,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tools", &["wire", "sys", "http", "permission"]),
     ("engine", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "mcp", "tools"]),
     ("headless", &["engine", "wire", "sys"]),
+    ("acp", &["engine", "wire", "sys"]),
+    ("tui", &["engine", "wire", "sys"]),
     (
         "cli",
         &[
@@ -37,6 +39,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tools",
             "engine",
             "headless",
+            "acp",
+            "tui",
         ],
     ),
     ("testkit", &["wire"]),

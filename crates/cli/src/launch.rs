@@ -37,7 +37,7 @@ pub(crate) struct Surroundings {
 }
 
 /// Whether this command line runs without a terminal.
-fn is_headless(args: &Args, around: &Surroundings) -> bool {
+pub(crate) fn is_headless(args: &Args, around: &Surroundings) -> bool {
     args.print
         || args.options.init_only
         || args.input == Some(Format::StreamJson)
@@ -72,6 +72,33 @@ pub(crate) fn job(args: Args, around: &Surroundings) -> Result<Job, Refusal> {
         args.greedy.last().map(|flag| format!("--{flag} takes every word that follows it; put -- before the prompt"));
     let options = options(args, around, &cwd)?;
     Ok(Job { boot: Boot { env: around.env.clone(), cwd, options }, input, output, missing_prompt_hint: hint })
+}
+
+/// What the terminal interface starts with. It is a host like any other: partial messages, questions over the protocol.
+pub(crate) fn interactive(args: Args, around: &Surroundings) -> Result<tui::Start, Refusal> {
+    conflicts(&args, false)?;
+    if args.resume.as_deref() == Some("") {
+        return Err(Refusal::Usage(
+            "Error: choosing a session from a list is not available yet; use -c, or --resume with an id or title"
+                .into(),
+        ));
+    }
+    let cwd = sys::launch::cwd(&around.env).map_err(|error| Refusal::Startup {
+        message: format!("Error: the current directory is not available ({error}). Change to one that exists"),
+        reason: Some("cwd_unavailable"),
+    })?;
+    let prompt = args.prompt.clone();
+    let mut options = options(args, around, &cwd)?;
+    options.partial_messages = true;
+    options.multi_turn = true;
+    options.tell_history = true;
+    options.permission_prompt_tool.get_or_insert_with(|| "stdio".into());
+    if around.env.non_empty("CLAUDE_CODE_ENTRYPOINT").is_none() {
+        options.entrypoint = "cli".into();
+    }
+    let boot = Boot { env: around.env.clone(), cwd, options };
+    let (preferences, follows_background) = crate::preferences::read(&around.env);
+    Ok(tui::Start { boot, prompt, preferences, follows_background })
 }
 
 fn conflicts(args: &Args, headless: bool) -> Result<(), Refusal> {

@@ -16,6 +16,7 @@ mod memory;
 mod nearest;
 mod parse;
 mod permissions;
+mod preferences;
 mod sandbox;
 mod subcommand;
 mod trust;
@@ -72,6 +73,7 @@ fn dispatch(argv: &[OsString]) -> u8 {
 fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
     match what {
         Subcommand::Demo => demo::run(&Env::snapshot()),
+        Subcommand::Acp => editor(rest),
         Subcommand::Help => print(&subcommand::help()),
         Subcommand::Auth => answer(auth::run(rest, &Env::snapshot())),
         Subcommand::Config => answer(config_command::run(rest, &Env::snapshot())),
@@ -95,6 +97,32 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
     }
 }
 
+/// `acp`: an editor drives gimlet. The flags of a session hold for every session the editor opens.
+fn editor(rest: &[OsString]) -> u8 {
+    let mut args = match parse::parse(rest) {
+        Ok(args) => args,
+        Err(Parsed::Help) => return print(EDITOR),
+        Err(Parsed::Version) => return print(&format!("{}\n", wire::version::line())),
+        Err(Parsed::Usage(message)) => return fail(&message),
+    };
+    args.print = true;
+    let env = Env::snapshot();
+    let is_sandboxed = engine::options::is_sandboxed(&env);
+    let around = Surroundings { env, stdout_is_terminal: false, is_root: sys::is_root(), is_sandboxed };
+    match launch::job(args, &around) {
+        Ok(job) => run_plan(Plan::Editor(job.boot)),
+        Err(Refusal::Usage(message) | Refusal::Startup { message, .. }) => fail(&message),
+        Err(Refusal::Interactive) => fail("Error: standard output is not a terminal"),
+    }
+}
+
+const EDITOR: &str = "Usage: gimlet acp [options]
+
+Serves the Agent Client Protocol on stdin and stdout, for editors. Options are those of
+a session (--model, --permission-mode, --settings, --add-dir, ...) and hold for every
+session the editor opens.
+";
+
 /// Prints what a subcommand has to say.
 fn answer(outcome: Result<(String, u8), String>) -> u8 {
     match outcome {
@@ -112,37 +140,65 @@ fn session(mut args: Args) -> u8 {
     let is_sandboxed = engine::options::is_sandboxed(&env);
     let stdout_is_terminal = std::io::stdout().is_terminal();
     let around = Surroundings { env, stdout_is_terminal, is_root: sys::is_root(), is_sandboxed };
-    let mut job = match launch::job(args, &around) {
-        Ok(job) => job,
+    let interactive = !launch::is_headless(&args, &around);
+    let planned = if interactive {
+        launch::interactive(args, &around).map(Plan::Terminal)
+    } else {
+        launch::job(args, &around).map(Plan::Headless)
+    };
+    let mut plan = match planned {
+        Ok(plan) => plan,
         Err(Refusal::Usage(message)) => return fail(&message),
-        Err(Refusal::Interactive) => return fail(INTERACTIVE),
+        Err(Refusal::Startup { message, .. }) if interactive => return fail(&message),
+        Err(Refusal::Interactive) => return fail("Error: standard output is not a terminal"),
         Err(Refusal::Startup { message, reason }) => {
             headless::report_startup_failure(output, &sys::id::uuid(), &message, reason);
             return 1;
         }
     };
-    if let Err(warning) = debug::start(&debug, &around.env, &mut job.boot.options.session) {
+    if let Err(warning) = debug::start(&debug, &around.env, plan.session()) {
         headless::complain(&warning);
     }
     for flag in without_effect {
         tracing::debug!("--{flag} is accepted and has no effect in this build");
     }
+    run_plan(plan)
+}
+
+/// How a session is shown.
+enum Plan {
+    Headless(headless::Job),
+    Terminal(tui::Start),
+    Editor(engine::Boot),
+}
+
+impl Plan {
+    fn session(&mut self) -> &mut engine::SessionChoice {
+        match self {
+            Self::Headless(job) => &mut job.boot.options.session,
+            Self::Terminal(start) => &mut start.boot.options.session,
+            Self::Editor(boot) => &mut boot.options.session,
+        }
+    }
+}
+
+fn run_plan(plan: Plan) -> u8 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("Error: could not start the runtime: {error}")),
     };
     sys::process::configure(KeeperConfig::OwnBinary);
-    let code = runtime.block_on(headless::run(job));
+    let code = match plan {
+        Plan::Headless(job) => runtime.block_on(headless::run(job)),
+        Plan::Terminal(start) => runtime.block_on(Box::pin(tui::run(start))),
+        Plan::Editor(boot) => runtime.block_on(acp::serve(boot)),
+    };
     // Whatever a handle still holds must not outlive us, and a stuck write must not keep us.
     sys::process::kill_all();
     runtime.shutdown_background();
     code
 }
-
-const INTERACTIVE: &str = "Error: the interactive interface is not available yet.
-  gimlet -p \"explain this project\"    answers and exits
-  gimlet demo                         shows a recorded coding task; needs no key";
 
 /// Writes to stdout; a reader that has gone is not our failure.
 fn print(text: &str) -> u8 {

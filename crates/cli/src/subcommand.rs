@@ -19,6 +19,7 @@ pub(crate) enum Subcommand {
     Permissions,
     Agents,
     Sandbox,
+    Acp,
     Help,
     /// Known to users of the reference, not part of this build.
     Missing,
@@ -53,13 +54,14 @@ const TABLE: &[Row] = &[
     row("permissions", Subcommand::Permissions, "permissions explain|lint|test: what would be allowed, and why"),
     row("agents", Subcommand::Agents, "agents [--json] [--all]: sessions and their agents, with state, tokens and cost"),
     row("sandbox", Subcommand::Sandbox, "sandbox run|status: run a command confined; what the sandbox can do here"),
+    row("acp", Subcommand::Acp, "Serve an editor through the Agent Client Protocol"),
     row("completions", Subcommand::Completions, "completions <shell>: print a completion script"),
     row("help", Subcommand::Help, ""),
     missing("update"), missing("upgrade"), missing("install"), missing("setup-token"),
     missing("plugin"), missing("plugins"), missing("attach"), missing("logs"), missing("stop"), missing("kill"),
     missing("respawn"), missing("rm"), missing("daemon"), missing("auto-mode"), missing("project"), missing("import"),
     missing("remote-control"), missing("rc"), missing("self-hosted-runner"), missing("gateway"), missing("ultrareview"),
-    missing("acp"), missing("serve"),
+    missing("serve"),
 ];
 
 /// The subcommand named by the first word, with the words after it.

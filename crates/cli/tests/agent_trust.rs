@@ -164,7 +164,7 @@ fn agents_ask_the_host_of_the_session() {
     assert_eq!(of_kind(&lines, "control_request").len(), 1, "asked once");
 }
 
-// [CLI-183] [SDK-87] An agent in the background asks while the main thread is idle; stopping it takes its question back.
+// [EXT-174] [CLI-183] [SDK-87] An agent in the background asks while the main thread is idle; stopping it takes its question back.
 #[test]
 fn a_background_agent_asks_while_the_session_is_idle() {
     let call = agent_call("toolu_a", &json!({"run_in_background": true}));
@@ -184,6 +184,7 @@ fn a_background_agent_asks_while_the_session_is_idle() {
     let again = running.wait_for("control_request");
     assert!(sandbox.project().join("first").exists());
     let agent = again["request"]["agent_id"].clone();
+    assert!(agent.is_string() && agent == question["request"]["agent_id"]);
     running.send_json(&json!({"type": "control_request", "request_id": "stop",
                               "request": {"subtype": "stop_task", "task_id": agent}}));
     let withdrawn = running.wait_for("control_cancel_request");

@@ -779,3 +779,156 @@ fn twenty_agents_with_ten_calls_each() {
         assert_eq!(text.matches(&told).count(), 1, "job {n}");
     }
 }
+
+// [EXT-178] A name that was given to a second agent reaches neither without a word; their ids do.
+#[test]
+fn a_name_given_twice_is_refused() {
+    let message = Block::tool_with_id("toolu_s", "SendMessage", &json!({"to": "helper", "message": "and then?"}));
+    let server = server(
+        vec![
+            Reply::message(vec![agent_call("toolu_a", "one", &json!({"name": "helper"}))]),
+            Reply::message(vec![agent_call("toolu_b", "two", &json!({"name": "helper"}))]),
+            Reply::message(vec![message]),
+            Reply::text("done"),
+        ],
+        |_| Reply::text("first"),
+    );
+    let sandbox = Sandbox::with_server(EXE, &server);
+    stream(&sandbox, "go", &[]);
+    let read = server.last_request().tool_result_text("toolu_s");
+    assert!(read.contains("'helper' has been given to several agents"), "{read}");
+    let id = |call: &str| {
+        let text = server.last_request().tool_result_text(call);
+        text.split("agentId: ").nth(1).unwrap().split(' ').next().unwrap().to_owned()
+    };
+    assert!(read.contains(&id("toolu_a")) && read.contains(&id("toolu_b")), "{read}");
+    assert_eq!(server.requests().len(), 6);
+}
+
+// [EXT-185] Notes of an agent: the folder is made, the beginning of MEMORY.md is told, and it may write there.
+#[test]
+fn an_agent_keeps_notes() {
+    let long = (0..300).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
+    for (memory, folder) in [("project", ".claude/agent-memory/keeper"), ("local", ".claude/agent-memory-local/keeper")]
+    {
+        let server = server(
+            vec![
+                Reply::message(vec![agent_call("toolu_a", "go", &json!({"subagent_type": "keeper"}))]),
+                Reply::message(vec![agent_call("toolu_b", "go", &json!({"subagent_type": "keeper"}))]),
+                Reply::text("done"),
+            ],
+            |_| Reply::text("noted"),
+        );
+        let sandbox = Sandbox::with_server(EXE, &server);
+        let head = format!("---\nname: keeper\ndescription: d\ntools: Grep\nmemory: {memory}\n---\nYou keep notes.\n");
+        sandbox.write(".claude/agents/keeper.md", head);
+        let index = format!("{folder}/MEMORY.md");
+        sandbox.write(&index, &long);
+        stream(&sandbox, "go", &[]);
+        let first = server.requests().into_iter().find(|r| agent_of(r).is_some()).unwrap();
+        let told = first.system_text();
+        assert!(told.contains(folder) && told.contains("line 199") && !told.contains("line 200"), "{told}");
+        let tools = first.tool_names();
+        assert!(["Read", "Write", "Edit"].iter().all(|tool| tools.contains(&(*tool).to_owned())), "{tools:?}");
+        std::fs::remove_dir_all(sandbox.project().join(folder)).unwrap();
+    }
+}
+
+// [EXT-160] `Agent(a, b)` of a main thread's definition: no other type is offered or started.
+#[test]
+fn a_main_thread_may_be_limited_to_types() {
+    let server = server(
+        vec![
+            Reply::message(vec![
+                agent_call("toolu_a", "go", &json!({"subagent_type": "Explore"})),
+                agent_call("toolu_b", "go", &json!({})),
+            ]),
+            Reply::text("done"),
+        ],
+        |_| Reply::text("found"),
+    );
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let text = "---\nname: boss\ndescription: rules\ntools: Read, Agent(Explore, Plan)\n---\nYou are the boss.\n";
+    sandbox.write(".claude/agents/boss.md", text);
+    stream(&sandbox, "go", &["--agent", "boss"]);
+    let offered = server.request(0).json["tools"].to_string();
+    assert!(offered.contains("- Explore:") && !offered.contains("- general-purpose:"), "{offered}");
+    let last = server.last_request();
+    assert!(last.tool_result_text("toolu_a").contains("found"));
+    assert!(
+        last.tool_result_text("toolu_b").contains("may not be started here"),
+        "{}",
+        last.tool_result_text("toolu_b")
+    );
+}
+
+// [EXT-183] An agent that the user names is to be used; the words of the user stay as they are.
+#[test]
+fn a_named_agent_is_pointed_out() {
+    let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write(".claude/agents/r.md", "---\nname: reviewer\ndescription: reviews\n---\nYou review.\n");
+    let session = session_of(&stream(&sandbox, "ask @agent-reviewer about @agent-nobody", &[]));
+    let sent = server.request(0).json["messages"].to_string();
+    assert!(sent.contains("ask @agent-reviewer about @agent-nobody") && sent.contains("named the agent"), "{sent}");
+    assert!(!sent.contains("named the agent \\\"nobody"));
+    let noted: Vec<Value> =
+        sandbox.transcript().into_iter().filter(|l| l["attachment"]["type"] == "agent_mention").collect();
+    assert_eq!((noted.len(), &noted[0]["attachment"]["agentType"]), (1, &json!("reviewer")));
+    stream(&sandbox, "more", &["--resume", &session]);
+    let again = server.request(1).json["messages"].to_string();
+    assert_eq!(again.matches("named the agent").count(), 1, "{again}");
+}
+
+// [EXT-156] `initialPrompt` of the agent the session runs as stands before the first prompt, once.
+#[test]
+fn an_initial_prompt_comes_first() {
+    let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let text = "---\nname: boss\ndescription: rules\ninitialPrompt: Look around first.\n---\nYou are the boss.\n";
+    sandbox.write(".claude/agents/boss.md", text);
+    let session = session_of(&stream(&sandbox, "then work", &["--agent", "boss"]));
+    assert!(
+        server.request(0).all_text().contains("Look around first.\n\nthen work"),
+        "{}",
+        server.request(0).all_text()
+    );
+    stream(&sandbox, "more", &["--resume", &session]);
+    assert_eq!(server.request(1).all_text().matches("Look around first.").count(), 1);
+}
+
+// [EXT-184] A fork is sent what its session was sent, byte for byte, and then its task; it cannot fork again.
+#[test]
+fn a_fork_knows_the_conversation() {
+    let fork = json!({"subagent_type": "fork"});
+    let again = agent_call("toolu_again", "deeper", &fork);
+    let server = server(
+        vec![
+            Reply::message(vec![agent_call("toolu_f", "the side task", &fork)]),
+            Reply::text("launched"),
+            Reply::text("heard"),
+        ],
+        move |request| match request.tool_uses().len() {
+            1 => Reply::message(vec![again.clone()]),
+            _ => Reply::text("done aside"),
+        },
+    );
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.set("CLAUDE_CODE_FORK_SUBAGENT", "1");
+    sandbox.write("CLAUDE.md", "Be brief.");
+    stream(&sandbox, "the whole story", &[]);
+    let requests = server.requests();
+    let main = requests.iter().find(|r| agent_of(r).is_none()).unwrap();
+    let forks: Vec<&Captured> = requests.iter().filter(|r| agent_of(r).is_some()).collect();
+    for part in ["system", "tools", "model", "max_tokens"] {
+        let plain = |value: &Value| value.to_string().replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "");
+        assert_eq!(plain(&forks[0].json[part]), plain(&main.json[part]), "{part}");
+    }
+    let (first, copied) = (&main.json["messages"][0], &forks[0].json["messages"][0]);
+    assert_eq!(first["content"][0]["text"], copied["content"][0]["text"]);
+    let text = forks[0].all_text();
+    assert!(text.contains("the whole story") && text.contains("the side task") && text.contains("Be brief."), "{text}");
+    let refused = forks.last().unwrap().tool_result_text("toolu_again");
+    assert!(refused.contains("cannot fork again"), "{refused}");
+    assert!(server.last_request().all_text().contains("done aside"));
+}

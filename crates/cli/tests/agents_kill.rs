@@ -1,5 +1,5 @@
 //! Sudden death while agents work: every agent that had finished is heard of exactly once after resuming, however often the
-//! conversation is resumed; no agent is heard of that had not.
+//! conversation is resumed; no agent is heard of that had not; no process is left, not even daemons of hooks.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 #![cfg(target_os = "linux")]
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use testkit::{Block, Captured, ModelServer, Reply, Sandbox};
 
 const ROUNDS: usize = 100;
@@ -64,6 +64,10 @@ impl Scene {
     fn new(number: usize) -> Self {
         let server = ModelServer::with_handler(reply);
         let sandbox = Sandbox::with_server(EXE, &server);
+        // A hook of every agent leaves a process that wants to outlive everybody.
+        let daemon = "setsid sh -c 'sleep 600 & sleep 600' >/dev/null 2>&1 </dev/null & exit 0";
+        let hook = json!([{"hooks": [{"type": "command", "command": daemon}]}]);
+        sandbox.write_config("settings.json", json!({"hooks": {"SubagentStart": hook}}).to_string());
         Self { server, sandbox, session: format!("5f2f1c1e-0000-4000-8000-{number:012x}") }
     }
 
@@ -88,6 +92,32 @@ impl Scene {
         (0..AGENTS).map(|n| format!("report-{n}-end")).map(|job| (job.clone(), text.matches(&job).count())).collect()
     }
 
+    /// Live processes that were started in this home.
+    fn processes(&self) -> Vec<String> {
+        let needle = format!("HOME={}\0", self.sandbox.home().display());
+        let pids = std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().into_string().ok());
+        let read = |pid: &str, file: &str| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let is_ours = |pid: &String| {
+            let environ = read(pid, "environ");
+            environ.windows(needle.len()).any(|w| w == needle.as_bytes()) && !read(pid, "cmdline").is_empty()
+        };
+        let digits = pids.filter(|pid| pid.bytes().all(|b| b.is_ascii_digit())).filter(is_ours);
+        digits.map(|pid| format!("{pid}: {}", String::from_utf8_lossy(&read(&pid, "cmdline")))).collect()
+    }
+
+    /// Nobody is left two seconds after the death.
+    fn assert_all_gone(&self) {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        loop {
+            let left = self.processes();
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "still alive after 2 s: {left:#?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     fn resume(&self) {
         drop(print(&self.sandbox, "go on", &["--resume", &self.session]).run().expect_clean());
     }
@@ -109,6 +139,7 @@ fn round(number: usize, random: &mut Random) -> usize {
     std::thread::sleep(Duration::from_micros(random.below(5000)));
     run.kill();
     drop(run.finish());
+    scene.assert_all_gone();
     let begun = scene
         .sandbox
         .transcript_paths()

@@ -342,3 +342,30 @@ fn a_session_in_a_worktree_isolates_its_agents() {
     assert!(Path::new(own).join("own.txt").exists());
     assert_eq!(git_in(&sandbox, &tree(&sandbox, "x"), &["status", "--porcelain"]), "");
 }
+
+// [TST-149] Old sessions are announced while the model works, never removed at once; settings in doubt stop it.
+#[test]
+fn a_sweep_is_announced_first() {
+    const OLD: &str = "11111111-1111-4111-8111-111111111111";
+    let gate = testkit::Gate::new();
+    let server = ModelServer::script([Reply::text("done").gate(&gate), Reply::text("done")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let old = sandbox.write_config(&format!("projects/-gone/{OLD}.jsonl"), "{}\n");
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(24);
+    std::fs::File::open(&old).unwrap().set_times(std::fs::FileTimes::new().set_modified(long_ago)).unwrap();
+    let running = print(&sandbox, "go", &[]).spawn();
+    let announced = sandbox.config_dir().join(".cleanup-announced");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !announced.exists() {
+        assert!(std::time::Instant::now() < deadline, "no sweep");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    gate.open_all();
+    let run = running.finish().expect_code(0);
+    assert!(
+        run.stderr.contains("1 session that was not used for 30 days will be removed from tomorrow on"),
+        "{}",
+        run.stderr
+    );
+    assert!(old.exists() && sandbox.config_dir().join(".last-cleanup").exists());
+}

@@ -232,7 +232,7 @@ fn front_matter(cwd: &Path, items: &mut Vec<Item>) {
 
 fn active_file((above, kind): (&str, &str), top: &Path, path: PathBuf, items: &mut Vec<Item>) {
     let Some(Ok(head)) = scan::head(&path) else { return };
-    let read = frontmatter::read(&head.text);
+    let read = frontmatter::read(&head);
     if !read.fields.iter().any(|field| ACTIVE.contains(&field.key.as_str())) {
         return;
     }
@@ -241,7 +241,7 @@ fn active_file((above, kind): (&str, &str), top: &Path, path: PathBuf, items: &m
     let name = shown.strip_suffix("/SKILL.md").unwrap_or(&shown).to_owned();
     let id = format!("{above}{kind}#{name}");
     let text = format!("{above}{kind}/{name} brings hooks, servers or permissions of its own");
-    let digest = digest(&Value::String(head.text[..read.body_at].to_owned()));
+    let digest = digest(&Value::String(head[..read.body_at].to_owned()));
     items.push(Item { kind: Kind::Hook, id, text, file: path, digest, host: None });
 }
 

@@ -104,6 +104,23 @@ pub fn body(text: &str) -> &str {
     &text[Block::find(text).map_or_else(|| bom(text), |block| block.body_at)..]
 }
 
+/// The first words of a body that are neither a heading nor code.
+pub(crate) fn first_paragraph(body: &str) -> Option<String> {
+    let mut words = String::new();
+    for line in body.lines().map(str::trim) {
+        let is_text = !line.is_empty() && !line.starts_with('#') && !line.starts_with("```");
+        if is_text {
+            if !words.is_empty() {
+                words.push(' ');
+            }
+            words.push_str(line);
+        } else if !words.is_empty() {
+            break;
+        }
+    }
+    Some(words).filter(|words| !words.is_empty())
+}
+
 fn bom(text: &str) -> usize {
     if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
 }

@@ -1,8 +1,9 @@
 //! Lists directories of definitions and reads the heads of their files: a few kilobytes each, several at a time. Links
 //! are followed, but nothing is met twice; a device or a giant file cannot hold us up.
 
-use crate::frontmatter::{self, MAX_HEAD};
+use crate::frontmatter::{self, FrontMatter, MAX_HEAD};
 use crate::stamp::Stamp;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -19,65 +20,94 @@ const MAX_DEPTH: usize = 8;
 /// A runaway tree ends here.
 const MAX_FILES: usize = 20_000;
 
-/// The beginning of a file.
+/// What the head of a file says. The text itself is not kept: there may be thousands.
 #[derive(Debug)]
-pub(crate) struct Head {
-    pub(crate) text: String,
-    /// The bytes were not all UTF-8.
-    pub(crate) lossy: bool,
+pub(crate) struct Parsed {
+    pub(crate) read: FrontMatter,
+    /// The first words of the body, where the block describes nothing.
+    pub(crate) opening: Option<String>,
     pub(crate) stamp: Stamp,
 }
 
-/// Reads the heads of `files`, in order. A file that is gone is `None`; one that cannot be read says why.
-pub(crate) fn heads(files: &[PathBuf]) -> Vec<Option<Result<Head, String>>> {
+/// A file that is gone is `None`; one that cannot be read says why.
+pub(crate) type Scanned = Option<Result<Parsed, String>>;
+
+/// Reads the heads of `files`, in order, on as many cores as pay off.
+pub(crate) fn parsed(files: &[PathBuf]) -> Vec<Scanned> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     if files.len() < WORTH_A_THREAD || threads < 2 {
-        return files.iter().map(|file| head(file)).collect();
+        return parse_all(files);
     }
-    let share = files.len().div_ceil(threads);
+    let (own, others) = files.split_at(files.len().div_ceil(threads));
+    let share = others.len().div_ceil(threads - 1);
     std::thread::scope(|scope| {
-        let work: Vec<_> = files
-            .chunks(share)
-            .map(|part| scope.spawn(|| part.iter().map(|file| head(file)).collect::<Vec<_>>()))
-            .collect();
-        work.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+        let work: Vec<_> = others.chunks(share).map(|part| scope.spawn(|| parse_all(part))).collect();
+        let mut all = parse_all(own);
+        all.reserve(others.len());
+        all.extend(work.into_iter().flat_map(|thread| thread.join().unwrap_or_default()));
+        all
     })
 }
 
-/// The head of one file.
-pub(crate) fn head(path: &Path) -> Option<Result<Head, String>> {
-    // Opening a FIFO must not wait for a writer.
-    let opened = File::options().read(true).custom_flags(NONBLOCK).open(path);
-    let file = match opened {
-        Ok(file) => file,
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
-            return None;
-        }
-        Err(error) => return Some(Err(format!("cannot be read: {error}"))),
+fn parse_all(files: &[PathBuf]) -> Vec<Scanned> {
+    let mut buffer = Vec::with_capacity(FIRST_READ);
+    files.iter().map(|file| parse(file, &mut buffer)).collect()
+}
+
+fn parse(path: &Path, buffer: &mut Vec<u8>) -> Scanned {
+    let (text, lossy, stamp) = match open(path)? {
+        Ok(file) => match read_into(file, buffer) {
+            Ok(stamp) => {
+                let (text, lossy) = decode(buffer);
+                (text, lossy, stamp)
+            }
+            Err(why) => return Some(Err(why)),
+        },
+        Err(why) => return Some(Err(why)),
     };
-    Some(read_head(file))
+    let mut read = frontmatter::read(&text);
+    if lossy {
+        read.defects.push(frontmatter::Defect { line: 1, message: "the file is not all UTF-8".into() });
+    }
+    let opening = if read.is_text("description") { None } else { frontmatter::first_paragraph(&text[read.body_at..]) };
+    Some(Ok(Parsed { read, opening, stamp }))
+}
+
+/// The text at the head of one file.
+pub(crate) fn head(path: &Path) -> Option<Result<String, String>> {
+    let mut buffer = Vec::new();
+    let read = open(path)?.and_then(|file| read_into(file, &mut buffer));
+    Some(read.map(|_| decode(&buffer).0.into_owned()))
+}
+
+fn open(path: &Path) -> Option<Result<File, String>> {
+    // Opening a FIFO must not wait for a writer.
+    match File::options().read(true).custom_flags(NONBLOCK).open(path) {
+        Ok(file) => Some(Ok(file)),
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => None,
+        Err(error) => Some(Err(format!("cannot be read: {error}"))),
+    }
 }
 
 /// `O_NONBLOCK`.
 const NONBLOCK: i32 = if cfg!(target_os = "macos") { 0x4 } else { 0x800 };
 
-fn read_head(mut file: File) -> Result<Head, String> {
+/// Leaves the beginning of the file in `buffer`: all of its block, and more.
+fn read_into(mut file: File, buffer: &mut Vec<u8>) -> Result<Stamp, String> {
     let failed = |error: std::io::Error| format!("cannot be read: {error}");
     let meta = file.metadata().map_err(failed)?;
     if !meta.is_file() {
         return Err("is not a regular file".into());
     }
-    let stamp = Stamp::of(&meta);
     // The size is known: one read, without another to learn that it was the last.
-    let mut bytes = vec![0; FIRST_READ.min(meta.len() as usize)];
-    let length = fill(&mut file, &mut bytes).map_err(failed)?;
-    bytes.truncate(length);
-    let (mut text, mut lossy) = decode(&bytes);
-    if bytes.len() == FIRST_READ && !frontmatter::is_whole(&text) {
-        file.take(MAX_HEAD as u64).read_to_end(&mut bytes).map_err(failed)?;
-        (text, lossy) = decode(&bytes);
+    buffer.clear();
+    buffer.resize(FIRST_READ.min(meta.len() as usize), 0);
+    let length = fill(&mut file, buffer).map_err(failed)?;
+    buffer.truncate(length);
+    if buffer.len() == FIRST_READ && !frontmatter::is_whole(&decode(buffer).0) {
+        file.take(MAX_HEAD as u64).read_to_end(buffer).map_err(failed)?;
     }
-    Ok(Head { text, lossy, stamp })
+    Ok(Stamp::of(&meta))
 }
 
 fn fill(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -94,13 +124,11 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
 }
 
 /// A character cut in half at the end is not a fault.
-fn decode(bytes: &[u8]) -> (String, bool) {
+fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
     match std::str::from_utf8(bytes) {
-        Ok(text) => (text.to_owned(), false),
-        Err(error) if error.error_len().is_none() => {
-            (String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned(), false)
-        }
-        Err(_) => (String::from_utf8_lossy(bytes).into_owned(), true),
+        Ok(text) => (Cow::Borrowed(text), false),
+        Err(error) if error.error_len().is_none() => (String::from_utf8_lossy(&bytes[..error.valid_up_to()]), false),
+        Err(_) => (String::from_utf8_lossy(bytes), true),
     }
 }
 

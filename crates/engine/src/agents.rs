@@ -6,6 +6,7 @@ mod builtin;
 mod child;
 mod judge;
 mod limits;
+mod mention;
 pub(crate) mod recover;
 mod report;
 mod run;
@@ -17,11 +18,12 @@ pub(crate) mod voice;
 pub(crate) use child::Kit;
 pub(crate) use judge::judge;
 pub(crate) use send_message::SendMessage;
-pub(crate) use tool::{AgentTool, Fork, fork};
+pub(crate) use tool::{AgentTool, Fork, Types as AgentTypes, fork};
 pub(crate) use toolset::covers;
 
 use crate::ask::Asker;
 use crate::command::Commands;
+use crate::context::Context;
 use crate::grants::{Bypass, ModeOf};
 use crate::hooks::Seed;
 use crate::link::Link;
@@ -31,6 +33,7 @@ use crate::worktree::{EnterWorktree, ExitWorktree, Fence, Move, Remote, Stay, Wo
 use config::agents::Definition;
 use config::roots::Roots;
 use limits::Limits;
+use model::{Fragment, Turn};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -253,6 +256,8 @@ pub(crate) struct Spawner {
     live: Mutex<Option<Live>>,
     /// Where the session goes once the call that decided it has ended.
     next_place: Mutex<Option<Move>>,
+    /// This session is a copy of another.
+    is_fork: bool,
 }
 
 /// How the session stands when a call is made.
@@ -275,6 +280,16 @@ struct Live {
     bypass: Bypass,
     grants_seen: usize,
     plan: crate::plan::Planning,
+    /// What a fork begins with, where forks are switched on.
+    mind: Option<Arc<Mind>>,
+}
+
+/// The conversation of a session at one moment, as it is sent.
+pub(crate) struct Mind {
+    pub(crate) system: Arc<[Fragment]>,
+    pub(crate) tools: Arc<[Fragment]>,
+    pub(crate) turns: Vec<Turn>,
+    pub(crate) told_date: Option<String>,
 }
 
 impl Live {
@@ -297,15 +312,41 @@ pub(crate) struct Standing {
 
 impl Spawner {
     pub(crate) fn new(agents: Arc<Agents>, id: Option<String>, depth: u32, scope: CancellationToken) -> Arc<Self> {
-        Arc::new(Self { agents, id, depth, scope, live: Mutex::default(), next_place: Mutex::default() })
+        Arc::new(Self::made(agents, id, depth, scope))
+    }
+
+    fn made(agents: Arc<Agents>, id: Option<String>, depth: u32, scope: CancellationToken) -> Self {
+        Self { agents, id, depth, scope, live: Mutex::default(), next_place: Mutex::default(), is_fork: false }
+    }
+
+    /// As `new`, for a fork.
+    fn for_fork(agents: Arc<Agents>, id: String, depth: u32, scope: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { is_fork: true, ..Self::made(agents, Some(id), depth, scope) })
+    }
+
+    /// The type of a fork, where one can be made.
+    fn forkable(&self) -> Result<Definition, Refused> {
+        if let Some(declared) = self.agents.declared().find(builtin::FORK) {
+            return Ok(declared.clone());
+        }
+        match (builtin::has_forks(&self.agents.kit().env), self.is_fork) {
+            (true, false) if self.depth < self.agents.limits.depth => Ok(builtin::fork()),
+            (true, false) => Err("Agents cannot be nested deeper than this one.".into()),
+            (true, true) => {
+                Err("A fork cannot fork again. Do the work here, or start an agent of another type.".into())
+            }
+            (false, _) => Err(self.agents.unknown(builtin::FORK)),
+        }
     }
 
     /// Told before calls run, so that an agent starts from what holds now.
-    pub(crate) fn publish(&self, io: &Io, model: &str) {
+    pub(crate) fn publish(&self, io: &Io, context: &Context) {
+        let forks = builtin::has_forks(&io.env) && !self.is_fork;
         let live = Live {
+            mind: forks.then(|| Arc::new(context.mind())),
             watch: io.watch.clone(),
             mode: io.mode,
-            model: model.to_owned(),
+            model: context.model().to_owned(),
             link: io.link.clone(),
             place: io.directories.project.clone(),
             fence: io.fence.clone(),

@@ -39,12 +39,31 @@ pub struct Prompt {
     pub verbatim: bool,
     /// The host says that a person wrote it.
     pub by_human: bool,
+    /// A command to run, not a prompt. Only a host whose person typed it may say so: nobody is asked.
+    pub shell: Option<Shell>,
+}
+
+/// What becomes of the output of a command that a person typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shell {
+    /// The model answers to it.
+    Answered,
+    /// It goes along with the next prompt.
+    Recorded,
 }
 
 impl Prompt {
     /// A prompt like any other.
     pub fn new(content: Box<RawValue>) -> Self {
-        Self { content, uuid: None, query: true, priority: Priority::Next, verbatim: false, by_human: false }
+        Self {
+            content,
+            uuid: None,
+            query: true,
+            priority: Priority::Next,
+            verbatim: false,
+            by_human: false,
+            shell: None,
+        }
     }
 }
 

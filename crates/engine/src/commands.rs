@@ -7,6 +7,7 @@ mod compact;
 mod context_usage;
 mod near;
 mod places;
+mod shell;
 mod show;
 mod switch;
 pub(crate) mod table;
@@ -125,6 +126,9 @@ pub(crate) fn of_skill(skill: &config::skills::Skill) -> SlashCommand {
 
 /// Carries a prompt out as a command, or opens a turn with it.
 pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
+    if let Some(then) = prompt.shell {
+        return shell::run(session, prompt, then).await;
+    }
     let typed = if prompt.verbatim { None } else { typed(&plain_text(&prompt.content), &session.io) };
     let Some(typed) = typed else {
         Box::pin(turn::run(session, Opener::Prompt(prompt))).await;

@@ -1,6 +1,7 @@
 //! What the model is sent: the history since the session began, the prompt parts that never change, and the choices
 //! that may. History is appended to, never edited; repairs are a view made for one request.
 
+use crate::agents::Mind;
 use crate::control::context_usage::ContextUsage;
 use crate::decide::Relief;
 use crate::history::History;
@@ -152,6 +153,16 @@ impl Context {
             max_turns: parts.limits.max_turns,
             max_budget_usd: parts.limits.max_budget_usd,
             output_retries: parts.limits.output_retries,
+        }
+    }
+
+    /// Everything a copy of this session would know.
+    pub(crate) fn mind(&self) -> Mind {
+        Mind {
+            system: Arc::clone(&self.system),
+            tools: Arc::clone(&self.tools),
+            turns: self.history.turns().to_vec(),
+            told_date: self.reminders.told_date.clone(),
         }
     }
 

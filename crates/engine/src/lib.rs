@@ -29,6 +29,8 @@ pub mod options;
 mod plan;
 mod pressure;
 mod prompts;
+pub mod query;
+pub mod recall;
 mod reload;
 mod result;
 mod resume;
@@ -43,6 +45,6 @@ mod wished;
 pub mod workbench;
 mod worktree;
 
-pub use command::{Command, Commands, Event, Events, Priority, Prompt};
+pub use command::{Command, Commands, Event, Events, Priority, Prompt, Shell};
 pub use open::{awaits_call, open};
 pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking, WorktreeChoice};

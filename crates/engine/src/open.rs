@@ -9,6 +9,7 @@ mod conversation;
 mod lore;
 mod mcp;
 mod prompt;
+mod replay;
 pub(crate) mod toolbox;
 
 use crate::agents::recover::{self, Owed};
@@ -278,7 +279,7 @@ impl Opening {
     fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: Out) -> Result<Session, StartError> {
         let session_id = self.conversation.session_id.clone();
         let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
-        let host = Host::new(out.stream, session_id.clone());
+        let host = Host::new(out.stream.clone(), session_id.clone());
         self.mirror = self.options.session_mirror.then(|| crate::mirror::tap(host.stream()));
         let desk = Desk::new(host.clone(), self.host_flags().session_state);
         let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.asked.hooks.take().unwrap_or_default()));
@@ -294,7 +295,7 @@ impl Opening {
         let structured = self.structured()?;
         let owed = self.owed();
         let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
-        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+        let restored = self.restored(&out, &session_id);
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
@@ -368,15 +369,33 @@ impl Opening {
         let system = recipe.system(&self.loaded, &self.model);
         let context = self.context(identity, Told { restored, files, tools, system });
         let reach = self.reach(&io, host_hooks, Arc::clone(&registry));
-        let agent = self.agent.as_ref().map(|agent| agent.name.clone());
-        let (setup, only_hooks) = (self.options.setup, self.options.init_only);
-        let conversation = self.conversation.start(self.options.name, self.mode);
-        let start = Start { setup, only_hooks, agent, owed, deferred, place: self.placed.take(), ..conversation };
+        let dialogs = self.asked.supported_dialog_kinds.take().unwrap_or_default();
+        let spares_agents = self.asked.per_task_stop_affordance == Some(true);
+        let start = Start { owed, deferred, ..self.begin() };
         let front = Front { replies: out.replies, desk, reach };
         let mut control = Control::new(commands, Some(front), modes);
-        control.board.spares_agents = self.asked.per_task_stop_affordance == Some(true);
-        control.board.dialogs = self.asked.supported_dialog_kinds.take().unwrap_or_default();
+        control.board.spares_agents = spares_agents;
+        control.board.dialogs = dialogs;
         Ok(Session { control, context, io, start, again: Some(recipe) })
+    }
+
+    /// The conversation that is continued; hosts that show conversations are told its end.
+    fn restored(&mut self, out: &Out, session_id: &str) -> Option<resume::Restored> {
+        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+        if let Some(restored) = restored.as_ref().filter(|_| self.options.tell_history) {
+            replay::tell(restored, &out.stream, session_id);
+        }
+        restored
+    }
+
+    /// What the first turn begins with.
+    fn begin(self) -> Start {
+        let agent = self.agent.as_ref().map(|agent| agent.name.clone());
+        let (setup, only_hooks) = (self.options.setup, self.options.init_only);
+        let is_new = self.conversation.loaded.is_none();
+        let initial = self.agent.as_ref().filter(|_| is_new).and_then(|agent| agent.initial_prompt.clone());
+        let conversation = self.conversation.start(self.options.name, self.mode);
+        Start { setup, only_hooks, agent, initial, place: self.placed, ..conversation }
     }
 
     /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.
@@ -486,7 +505,12 @@ impl Opening {
             since: std::time::Instant::now(),
             default_model: self.model.clone(),
             account: Account {
-                token_source: None,
+                token_source: match &self.credential {
+                    Ok(Credential::AuthToken(_)) => Some("ANTHROPIC_AUTH_TOKEN".into()),
+                    Ok(Credential::OauthToken(_)) => Some("CLAUDE_CODE_OAUTH_TOKEN".into()),
+                    Ok(Credential::Login { .. }) => Some("stored login".into()),
+                    Ok(Credential::ApiKey(_) | Credential::StoredKey(_) | Credential::Helper { .. }) | Err(_) => None,
+                },
                 api_key_source: (key_source != "none").then(|| key_source.to_owned()),
                 api_provider: match self.served() {
                     Served::FirstParty => "firstParty",

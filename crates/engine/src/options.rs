@@ -75,6 +75,8 @@ pub struct Options {
     pub partial_messages: bool,
     /// Echo prompts with `isReplay`.
     pub replay_user_messages: bool,
+    /// The end of a resumed conversation is told again, for hosts that show it.
+    pub tell_history: bool,
     /// `--include-hook-events`: tell every run of a hook.
     pub hook_events: bool,
     /// `--init`, `--maintenance`: which Setup hooks run first.
@@ -140,6 +142,7 @@ impl Default for Options {
             replay: None,
             partial_messages: false,
             replay_user_messages: false,
+            tell_history: false,
             hook_events: false,
             setup: None,
             init_only: false,

@@ -194,6 +194,14 @@ pub(crate) fn without_guidance() -> String {
     format!("{before}# {after}")
 }
 
+/// The user named an agent in the prompt.
+pub(crate) fn agent_mention(agent_type: &str) -> String {
+    reminder(&format!(
+        "The user named the agent \"{agent_type}\" and wants it used for this: call the Agent tool with subagent_type \
+         \"{agent_type}\", and give it everything it needs to know."
+    ))
+}
+
 pub(crate) fn date_change(date: &str) -> String {
     format!("<system-reminder>\nThe date is now {date}.\n</system-reminder>")
 }

@@ -80,6 +80,8 @@ fn assistant(entry: &LoadedEntry) -> Option<Turn> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Attached<'a> {
+    #[serde(default)]
+    agent_type: Option<String>,
     #[serde(rename = "type", default)]
     kind: String,
     /// A string in the kinds we read; a list in others.
@@ -123,6 +125,9 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
             }
             _ => {}
         }
+    }
+    if let ("agent_mention", Some(agent_type)) = (attached.kind.as_str(), &attached.agent_type) {
+        return restored.extend(entry, Some(Turn::user_text(&prompts::agent_mention(agent_type))));
     }
     match (attached.kind.as_str(), attached.content, attached.new_date, attached.prompt) {
         ("x_session_context", Some(content), ..) => {

@@ -78,6 +78,8 @@ pub(crate) struct Start {
     pub deferred: Option<calls::ToolUse>,
     /// The host already knows that the turn has begun.
     pub is_announced: bool,
+    /// What the agent the main thread runs as wants said before the first prompt.
+    pub initial: Option<String>,
     /// The worktree the session is in, when the file does not say so yet.
     pub place: Option<Placed>,
 }
@@ -248,7 +250,10 @@ impl Session {
     }
 
     /// A prompt is a command of ours or opens a turn.
-    async fn accept(&mut self, prompt: Prompt) {
+    async fn accept(&mut self, mut prompt: Prompt) {
+        if let Some(content) = self.start.initial.take().and_then(|initial| preceded(&initial, &prompt.content)) {
+            prompt.content = content;
+        }
         commands::accept(self, prompt).await;
     }
 
@@ -320,6 +325,9 @@ impl Session {
             }
         }
         self.add_session_context()?;
+        if let (Opener::Prompt(prompt), None) = (opener, self.io.host.agent_id()) {
+            self.note_mentions(&plain_text(&prompt.content))?;
+        }
         if let Some(hint) = hint {
             self.attach(hint)?;
         }
@@ -331,8 +339,17 @@ impl Session {
     /// Agents that hooks ask start from what holds now.
     pub(crate) fn publish_for_hooks(&self) {
         if self.io.hooks.ask_agents() {
-            self.io.spawner.publish(&self.io, self.context.model());
+            self.io.spawner.publish(&self.io, &self.context);
         }
+    }
+
+    /// Agents the user named: the model is told to use them.
+    fn note_mentions(&mut self, prompt: &str) -> Result<(), StoreError> {
+        for agent_type in self.io.spawner.agents.mentioned(prompt) {
+            let Some(attachment) = Attachment::agent_mention(&agent_type) else { continue };
+            self.attach(attachment)?;
+        }
+        Ok(())
     }
 
     /// Tells the host that a turn begins, once.
@@ -426,7 +443,7 @@ impl Session {
         self.io.tell_state(state).await;
     }
 
-    fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
+    pub(crate) fn record_prompt(&mut self, prompt: &Prompt) -> Result<crate::scribe::Written, StoreError> {
         self.record_prompt_as(prompt, &prompt.content)
     }
 
@@ -563,6 +580,17 @@ pub(crate) fn text_message(text: &str) -> Box<RawValue> {
     wire::raw::to_raw(text).map_or_else(|_| RawValue::NULL.to_owned(), |content| user_message(&content))
 }
 
+/// `content` with words of its own before it.
+fn preceded(words: &str, content: &RawValue) -> Option<Box<RawValue>> {
+    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+        return wire::raw::to_raw(&format!("{words}\n\n{text}")).ok();
+    }
+    let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).ok()?;
+    let first = wire::raw::to_raw(&serde_json::json!({"type": "text", "text": words})).ok()?;
+    let all: Vec<&RawValue> = std::iter::once(&*first).chain(blocks).collect();
+    wire::raw::to_raw(&all).ok()
+}
+
 /// The text of a prompt, for titles and queues.
 pub(crate) fn plain_text(content: &RawValue) -> String {
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
@@ -632,6 +660,11 @@ impl Attachment {
             "type": "skill_listing", "content": text, "isInitial": telling == Telling::First, "names": names, "skillCount": names.len(),
         });
         Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(text) })
+    }
+
+    pub(crate) fn agent_mention(agent_type: &str) -> Option<Self> {
+        let line = wire::raw::to_raw(&serde_json::json!({"type": "agent_mention", "agentType": agent_type})).ok()?;
+        Some(Self { line, text: prompts::agent_mention(agent_type) })
     }
 
     pub(crate) fn nested_memory(file: &config::MemoryFile) -> Option<Self> {

@@ -260,7 +260,7 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut Turn) {
     session.io.lore.share(&session.io.policy, &session.io.spawner);
     let Session { control, context, io, .. } = session;
     if io.hooks.ask_agents() || agents::are_concerned(uses.iter().map(|used| used.name.as_str())) {
-        io.spawner.publish(io, context.model());
+        io.spawner.publish(io, context);
     }
     let phase = async {
         // The lines that ask for an effect are in the file before the effect starts.

@@ -46,6 +46,15 @@ pub fn lock(path: &Path, wait: Duration) -> io::Result<Lock> {
     }
 }
 
+/// A new file in the directory for temporary files that only its owner can read.
+pub fn private_temp(prefix: &str, extension: &str, bytes: &[u8]) -> io::Result<std::path::PathBuf> {
+    let name = format!("{prefix}-{}.{extension}", crate::id::uuid());
+    let path = std::env::temp_dir().join(name);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    io::Write::write_all(&mut file, bytes)?;
+    Ok(path)
+}
+
 /// The beginning of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limited {

@@ -16,6 +16,7 @@ pub mod ring;
 pub mod sandbox;
 pub mod signal;
 pub mod terminal;
+pub mod tty;
 
 pub use env::Env;
 pub use machine::{is_alive, is_contained, is_root, is_tty, passwd_home, pid, proc_start, uid};

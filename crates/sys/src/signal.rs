@@ -54,6 +54,38 @@ impl Signals {
     }
 }
 
+/// What a terminal tells by signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TerminalSignal {
+    /// The window has another size.
+    Resized,
+    /// We run again after a stop.
+    Continued,
+}
+
+#[derive(Debug)]
+pub struct TerminalSignals {
+    resized: unix::Signal,
+    continued: unix::Signal,
+}
+
+impl TerminalSignals {
+    /// Must be called inside the runtime.
+    pub fn listen() -> io::Result<Self> {
+        let listen = |number| unix::signal(SignalKind::from_raw(number));
+        Ok(Self { resized: listen(libc::SIGWINCH)?, continued: listen(libc::SIGCONT)? })
+    }
+
+    /// The next one. Several of one kind may arrive as one. Cancel safe.
+    pub async fn next(&mut self) -> TerminalSignal {
+        tokio::select! {
+            Some(()) = self.resized.recv() => TerminalSignal::Resized,
+            Some(()) = self.continued.recv() => TerminalSignal::Continued,
+            else => std::future::pending().await,
+        }
+    }
+}
+
 fn stream(signal: Signal) -> io::Result<Option<unix::Signal>> {
     if is_ignored(signal.number()) {
         return Ok(None);

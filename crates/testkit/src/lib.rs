@@ -14,6 +14,7 @@ mod reply;
 mod sandbox;
 mod serve;
 mod server;
+mod terminal;
 
 pub use captured::Captured;
 pub use gate::Gate;
@@ -21,3 +22,4 @@ pub use message::{Block, Event, Message};
 pub use reply::Reply;
 pub use sandbox::{Finished, Run, Running, Sandbox, stream_lines};
 pub use server::ModelServer;
+pub use terminal::Terminal;

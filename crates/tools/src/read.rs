@@ -5,6 +5,7 @@
 mod image;
 mod notebook;
 mod pdf;
+mod scale;
 mod text;
 
 use crate::contract::{Call, CallCx, InputError, Met, Outcome, Sharing, Spec, Tool, Workspace};

@@ -27,11 +27,11 @@ pub(super) enum Health {
     Unchecked,
 }
 
-pub(super) async fn check(servers: &[&Server], cwd: &Path, env: &Env) -> Vec<Health> {
+pub(super) async fn check(servers: &[&Server], cwd: &Path, (env, base): (&Env, &Env)) -> Vec<Health> {
     let usable = |server: &&&Server| server.standing == Standing::Approved;
     let places = servers.iter().map(|server| (server.name.clone(), helper_place(server))).collect();
     let http = Http::new(env.clone());
-    let keyring = Keyring::new(http, env.clone(), Arc::new(vault::Tokens::new(env.clone())));
+    let keyring = Keyring::new(http, env.clone(), Arc::new(vault::Tokens::new(base.clone())));
     let owner = Arc::new(Visitor { cwd: cwd.to_path_buf(), keyring, places });
     let child_env = env.without(SECRET_VARIABLES.iter().copied());
     let settings =

@@ -19,7 +19,7 @@ pub(super) fn run(words: &Words, env: &Env) -> Result<(String, u8), String> {
     allowed(server)?;
     let remote = remote(server)?;
     let browser = if words.has(Flag::NoBrowser) { None } else { browser(env) };
-    let outcome = block_on(sign_in(server, remote, &here.loaded.env, browser))?;
+    let outcome = block_on(sign_in(server, remote, &here, browser))?;
     match outcome.map_err(|error| format!("Error: {name}: {error}"))? {
         Outcome::SignedIn => Ok((format!("Signed in to {name}."), 0)),
         Outcome::NotNeeded => Ok((format!("{name} answers; there is no need to sign in."), 0)),
@@ -59,9 +59,11 @@ pub(super) fn helper_place(server: &Server) -> HelperPlace {
     HelperPlace { cwd: server.root.clone(), foreign: matches!(server.scope, Scope::Project | Scope::Plugin) }
 }
 
-async fn sign_in(server: &Server, remote: &Remote, env: &Env, browser: Option<Browser>) -> Result<Outcome, String> {
+async fn sign_in(server: &Server, remote: &Remote, here: &Here, browser: Option<Browser>) -> Result<Outcome, String> {
+    let env = &here.loaded.env;
     let http = Http::new(env.clone());
-    let vault: Arc<dyn mcp::auth::Vault> = Arc::new(vault::Tokens::new(env.clone()));
+    // Settings may set variables; where credentials are kept does not depend on them.
+    let vault: Arc<dyn mcp::auth::Vault> = Arc::new(vault::Tokens::new(here.env.clone()));
     let mut headers: Vec<(String, String)> = remote.headers.clone().into_iter().collect();
     if remote.headers_helper.is_some() {
         let plain = Remote { oauth: None, ..remote.clone() };

@@ -37,6 +37,7 @@ pub(super) fn run(words: &Words, env: &Env) -> Result<(String, u8), String> {
         allowed_tools: names,
         permission_mode: Some(PermissionMode::Default),
         persist: false,
+        strict_mcp_config: true,
         entrypoint: "mcp".into(),
         ..Options::default()
     };

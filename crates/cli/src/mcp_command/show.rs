@@ -47,7 +47,7 @@ impl Here {
     }
 
     fn health(&self, servers: &[&Server]) -> Result<Vec<Health>, String> {
-        block_on(check(servers, &self.cwd, &self.loaded.env))
+        block_on(check(servers, &self.cwd, (&self.loaded.env, &self.env)))
     }
 }
 

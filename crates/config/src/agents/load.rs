@@ -1,9 +1,9 @@
 //! From directories to agents.
 
 use super::{AgentMemory, Agents, Definition, Isolation, MODES, McpReference, Prompt, Skipped, mode, servers};
-use crate::frontmatter::{self, Finding, FrontMatter};
+use crate::frontmatter::{Finding, FrontMatter};
 use crate::roots::{Custom, Root, Roots, Scope};
-use crate::scan::{self, Head};
+use crate::scan::{self, Scanned};
 use crate::stamp::Stamps;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub(super) fn load(roots: &Roots, given: &[Definition]) -> Agents {
         files.extend(tree(root, &mut agents.stamps).into_iter().map(|path| (path, root)));
     }
     let paths: Vec<PathBuf> = files.iter().map(|(path, _)| path.clone()).collect();
-    let heads = scan::heads(&paths);
+    let heads = scan::parsed(&paths);
     let mut pending = Some(given);
     for ((path, root), head) in files.into_iter().zip(heads) {
         // The administrator's come before those of the command line.
@@ -82,7 +82,7 @@ fn tree(root: &Root, stamps: &mut Stamps) -> Vec<PathBuf> {
 }
 
 impl Agents {
-    fn add(&mut self, path: &Path, root: &Root, head: Option<Result<Head, String>>) {
+    fn add(&mut self, path: &Path, root: &Root, head: Scanned) {
         let head = match head {
             None => return self.stamps.add(path.to_path_buf()),
             Some(Err(reason)) => {
@@ -92,10 +92,7 @@ impl Agents {
             Some(Ok(head)) => head,
         };
         self.stamps.add_seen(path.to_path_buf(), head.stamp);
-        let mut read = frontmatter::read(&head.text);
-        if head.lossy {
-            read.defects.push(frontmatter::Defect { line: 1, message: "the file is not all UTF-8".into() });
-        }
+        let mut read = head.read;
         match definition(path, root, &mut read) {
             Ok(agent) => self.keep(agent),
             Err((line, reason)) => self.skip(path, line, reason),

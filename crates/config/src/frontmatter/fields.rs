@@ -12,6 +12,15 @@ impl FrontMatter {
         self.fields.iter().find(|field| field.key == key).filter(|field| field.value != Node::Null)
     }
 
+    /// Whether `text` would find one.
+    pub(crate) fn is_text(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|field| match &field.value {
+            Node::Plain(text) | Node::Text(text) => !text.trim().is_empty(),
+            Node::List(items) => words(items).is_some(),
+            Node::Null | Node::Map(_) => false,
+        })
+    }
+
     /// A text; a list of words is joined as it was written (`[a] | [b]` and `[file]` are common hints).
     pub fn text(&mut self, key: &str) -> Option<String> {
         let field = self.get(key)?;

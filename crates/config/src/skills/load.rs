@@ -1,9 +1,9 @@
 //! From directories to skills.
 
 use super::{Context, Form, Hidden, Shell, Shown, Skill, Skills};
-use crate::frontmatter::{self, Finding, FrontMatter};
+use crate::frontmatter::{Finding, FrontMatter};
 use crate::roots::{Custom, Root, Roots, Scope};
-use crate::scan::{self, Head};
+use crate::scan::{self, Parsed, Scanned};
 use crate::stamp::Stamps;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -61,7 +61,7 @@ pub(super) fn load(roots: &Roots, nested: &[PathBuf], overrides: &BTreeMap<Strin
         command_files(root, &mut candidates, &mut stamps);
     }
     let files: Vec<PathBuf> = candidates.iter().map(|candidate| candidate.path.clone()).collect();
-    let heads = scan::heads(&files);
+    let heads = scan::parsed(&files);
     let mut loader = Loader { skills: Skills { stamps, ..Skills::default() }, taken: HashMap::new(), cwd: &roots.cwd };
     for (candidate, head) in candidates.into_iter().zip(heads) {
         loader.add(candidate, head);
@@ -127,7 +127,7 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    fn add(&mut self, candidate: Candidate<'_>, head: Option<Result<Head, String>>) {
+    fn add(&mut self, candidate: Candidate<'_>, head: Scanned) {
         let head = match head {
             // A folder without SKILL.md is no skill; it may become one.
             None => return self.skills.stamps.add(candidate.path),
@@ -148,7 +148,7 @@ impl Loader<'_> {
             name = qualified;
         }
         self.taken.insert(name.clone(), candidate.path.clone());
-        let skill = build(candidate, name, &head, self);
+        let skill = build(candidate, name, head, self);
         self.skills.all.push(skill);
     }
 
@@ -165,15 +165,12 @@ impl Loader<'_> {
     }
 }
 
-fn build(candidate: Candidate<'_>, name: String, head: &Head, loader: &mut Loader<'_>) -> Skill {
-    let mut read = frontmatter::read(&head.text);
-    if head.lossy {
-        read.defects.push(frontmatter::Defect { line: 1, message: "the file is not all UTF-8".into() });
-    }
+fn build(candidate: Candidate<'_>, name: String, head: Parsed, loader: &mut Loader<'_>) -> Skill {
+    let Parsed { mut read, opening, .. } = head;
     read.report_misspelled(FIELDS);
     let Candidate { root, form, path, aliases, .. } = candidate;
     let dir = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    let description = read.text("description").or_else(|| first_paragraph(&head.text[read.body_at..]));
+    let description = read.text("description").or(opening);
     let mut skill = Skill {
         name,
         aliases,
@@ -232,23 +229,6 @@ fn substitute_places(skill: &mut Skill, project: &Path) {
             }
         }
     }
-}
-
-/// The first words of a body that are neither a heading nor code.
-fn first_paragraph(body: &str) -> Option<String> {
-    let mut words = String::new();
-    for line in body.lines().map(str::trim) {
-        let is_text = !line.is_empty() && !line.starts_with('#') && !line.starts_with("```");
-        if is_text {
-            if !words.is_empty() {
-                words.push(' ');
-            }
-            words.push_str(line);
-        } else if !words.is_empty() {
-            break;
-        }
-    }
-    Some(words).filter(|words| !words.is_empty())
 }
 
 fn apply_overrides(skills: &mut Skills, overrides: &BTreeMap<String, String>) {

@@ -5,7 +5,9 @@ use config::roots::Scope;
 use sys::Env;
 
 /// They answer once: nobody continues them.
-const ONE_SHOT: [&str; 2] = ["Explore", "Plan"];
+const ONE_SHOT: [&str; 3] = ["Explore", "Plan", FORK];
+/// A copy of the session that knows what the session knows.
+pub(super) const FORK: &str = "fork";
 /// What a type that only reads does without.
 const WRITERS: [&str; 4] = ["Edit", "Write", "NotebookEdit", "Agent"];
 
@@ -17,7 +19,29 @@ pub(super) fn all(env: &Env) -> Vec<Definition> {
     if !env.is_on("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS") {
         all.extend([explore(), plan()]);
     }
+    if has_forks(env) {
+        all.push(fork());
+    }
     all
+}
+
+/// Only where forks are switched on.
+pub(super) fn fork() -> Definition {
+    built_in(
+        FORK,
+        "A copy of yourself with this whole conversation, for a side task that needs what you already know. It runs in the \
+         background and cannot fork again.",
+        "",
+    )
+}
+
+pub(super) fn is_fork(definition: &Definition) -> bool {
+    definition.name == FORK && is_one_shot(definition)
+}
+
+/// `CLAUDE_CODE_FORK_SUBAGENT`: off unless switched on.
+pub(super) fn has_forks(env: &Env) -> bool {
+    env.is_on("CLAUDE_CODE_FORK_SUBAGENT")
 }
 
 /// Whether an agent of this type has no id to be continued by.
@@ -73,6 +97,7 @@ mod tests {
         };
         assert_eq!(names(&[]), ["general-purpose", "Explore", "Plan"]);
         assert_eq!(names(&[("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS", "1")]), ["general-purpose"]);
+        assert_eq!(names(&[("CLAUDE_CODE_FORK_SUBAGENT", "1")]).last().map(String::as_str), Some("fork"));
         assert!(names(&[("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS", "1")]).is_empty());
     }
 }

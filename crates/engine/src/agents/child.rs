@@ -2,7 +2,7 @@
 //! session share. Nothing is written and nothing is sent here.
 
 use super::voice::{Forward, Voice};
-use super::{AgentTool, Agents, Live, Refused, SendMessage, Spawner, send_message, tool, toolset};
+use super::{AgentTool, Agents, Live, Mind, Refused, SendMessage, Spawner, builtin, send_message, tool, toolset};
 use crate::ask::Asker;
 use crate::calls::interact;
 use crate::command::{COMMAND_QUEUE, Commands};
@@ -23,7 +23,7 @@ use crate::side::Side;
 use crate::worktree::{EnterWorktree, ExitWorktree, Worktree};
 use config::agents::{AgentMemory, Definition};
 use model::catalog::Served;
-use model::{Catalog, Fragment, Identity};
+use model::{Catalog, Fragment, Identity, Turn};
 use permission::Policy;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -140,10 +140,13 @@ pub(super) fn build(
     let forward = if sheet.purpose == Purpose::Judgement { Forward::Nothing } else { kit.forward };
     let voice = Arc::new(Voice::new(stamp, sheet.tool_use_id.clone(), forward));
     let host = kit.host.for_agent(Arc::clone(&voice));
-    let own = Spawner::new(Arc::clone(agents), Some(sheet.id.clone()), sheet.depth, scope.clone());
+    let forked = builtin::is_fork(&sheet.definition).then(|| live.mind.clone()).flatten();
+    let own = match &forked {
+        Some(_) => Spawner::for_fork(Arc::clone(agents), sheet.id.clone(), sheet.depth, scope.clone()),
+        None => Spawner::new(Arc::clone(agents), Some(sheet.id.clone()), sheet.depth, scope.clone()),
+    };
     let shape = toolset::Shape { background: sheet.background, may_nest: spawner.may_nest(), mode: sheet.mode };
-    let base = crate::mcp::with_server_tools(&kit.tools, &kit.servers, &sheet.definition);
-    let names = toolset::choose(&base, &sheet.definition, shape)?;
+    let names = names(kit, sheet, shape, forked.is_some())?;
     let mut watch = live.watch;
     if sheet.worktree.is_some() {
         watch.move_to(&sheet.place);
@@ -179,7 +182,10 @@ pub(super) fn build(
         parent_agent_id: sheet.parent.clone(),
         ..(*kit.identity).clone()
     });
-    let context = context(kit, sheet, &registry, Arc::clone(&identity), restored)?;
+    let context = match &forked {
+        Some(mind) => copied(kit, sheet, mind, Arc::clone(&identity)),
+        None => context(kit, sheet, &registry, Arc::clone(&identity), restored)?,
+    };
     let mcp = crate::mcp::of_agent(&kit.servers, &registry, &sheet.definition, move |definition, name| {
         toolset::choose(&[name.to_owned()], definition, shape).is_ok_and(|chosen| !chosen.is_empty())
     });
@@ -227,6 +233,15 @@ pub(super) fn build(
     Ok(Child { session: Session { control, context, io, start, again: None }, commands, voice })
 }
 
+/// The tools it may use. A fork is offered what its session is offered, byte for byte.
+fn names(kit: &Kit, sheet: &Sheet, shape: toolset::Shape, is_fork: bool) -> Result<BTreeSet<String>, Refused> {
+    if is_fork {
+        return Ok(kit.tools.iter().cloned().collect());
+    }
+    let base = crate::mcp::with_server_tools(&kit.tools, &kit.servers, &sheet.definition);
+    toolset::choose(&base, &sheet.definition, shape)
+}
+
 /// The session's hooks and those of the definition, whose Stop is the agent's.
 fn hooking(kit: &Kit, sheet: &Sheet, seed: Seed, (watch, spawner): (&Watch, &Arc<Spawner>)) -> Hooking {
     let definition = &sheet.definition;
@@ -251,7 +266,7 @@ fn registry(names: &BTreeSet<String>, own: &Arc<Spawner>, policy: &Policy, lore:
         registry.add(lore.tool());
     }
     if names.contains(tool::NAME) {
-        registry.add(Arc::new(AgentTool::new(Arc::clone(own), policy)));
+        registry.add(Arc::new(AgentTool::new(Arc::clone(own), policy, tool::Types::All)));
     }
     if names.contains(send_message::NAME) {
         registry.add(Arc::new(SendMessage::new(Arc::clone(own))));
@@ -313,6 +328,23 @@ fn context(
         reminders: Reminders { files, told_date, context_told, notes: None },
         limits: Limits { max_turns: sheet.definition.max_turns, max_budget_usd: kit.max_budget_usd, output_retries: 0 },
     }))
+}
+
+/// A fork begins with what its session was sent, so that the prefix of its requests is already known to the server.
+fn copied(kit: &Kit, sheet: &Sheet, mind: &Mind, identity: Arc<Identity>) -> Context {
+    let history: Vec<(Turn, String)> = mind.turns.iter().map(|turn| (turn.clone(), String::new())).collect();
+    let fallbacks = kit.fallbacks.iter().filter(|name| **name != sheet.model).cloned().collect();
+    Context::new(Parts {
+        catalog: Arc::clone(&kit.catalog),
+        history: history.into(),
+        pressure: Pressure::new(kit.wishes, &kit.env, kit.served),
+        models: Models::new(sheet.model.clone(), fallbacks),
+        settings: RequestSettings { identity, ..kit.request.clone() },
+        tools: mind.tools.to_vec(),
+        system: mind.system.to_vec(),
+        reminders: Reminders { files: Vec::new(), notes: None, told_date: mind.told_date.clone(), context_told: true },
+        limits: Limits { max_turns: None, max_budget_usd: kit.max_budget_usd, output_retries: 0 },
+    })
 }
 
 /// Its own prompt, what it needs to know of the machine, its skills and notes, and what is appended to every agent's.

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use permission::{Access, Decision, Facts, Policy, Request};
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 use store::agents::Sidecar;
@@ -26,17 +27,49 @@ const SCHEMA: &str = include_str!("agent.schema.json");
 pub(crate) struct AgentTool {
     spec: Spec,
     spawner: Arc<Spawner>,
+    types: Types,
+}
+
+/// The types a session may start: all, or those its definition lists as `Agent(a, b)`.
+#[derive(Clone, Debug)]
+pub(crate) enum Types {
+    All,
+    Listed(Arc<[String]>),
+}
+
+impl Types {
+    /// What the definition of a main thread says. A list below it has no meaning.
+    pub(crate) fn of(definition: Option<&Definition>) -> Self {
+        let entries = definition.and_then(|definition| definition.tools.as_deref()).unwrap_or_default();
+        let lists = entries.iter().filter_map(|entry| {
+            let (tool, types) = entry.trim().split_once('(')?;
+            (wire::names::canonical(tool.trim()) == NAME).then(|| types.trim_end_matches(')'))
+        });
+        let names: Vec<String> = lists
+            .flat_map(|list| list.split(','))
+            .map(|name| name.trim().to_owned())
+            .filter(|n| !n.is_empty())
+            .collect();
+        if names.is_empty() { Self::All } else { Self::Listed(names.into()) }
+    }
+
+    fn permit(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Listed(names) => names.iter().any(|listed| listed == name),
+        }
+    }
 }
 
 impl AgentTool {
     /// Types that the rules deny are not listed.
-    pub(crate) fn new(spawner: Arc<Spawner>, policy: &Policy) -> Self {
+    pub(crate) fn new(spawner: Arc<Spawner>, policy: &Policy, types: Types) -> Self {
         let mut description = DESCRIPTION.trim_end().to_owned();
-        for definition in spawner.agents.all().iter().filter(|d| is_allowed(policy, &d.name)) {
+        for definition in spawner.agents.all().iter().filter(|d| types.permit(&d.name) && is_allowed(policy, &d.name)) {
             write!(description, "\n- {}: {}", definition.name, definition.description).ok();
         }
         let spec = Spec { name: NAME.into(), description: description.into(), schema: SCHEMA.trim_end().into() };
-        Self { spec, spawner }
+        Self { spec, spawner, types }
     }
 }
 
@@ -69,6 +102,7 @@ impl Tool for AgentTool {
             rules: Vec::new(),
             hooks: None,
             spawner: Arc::clone(&self.spawner),
+            types: self.types.clone(),
         }))
     }
 }
@@ -87,6 +121,7 @@ struct AgentCall {
     /// Run while it runs, besides the session's.
     hooks: Option<hooks::Layer>,
     spawner: Arc<Spawner>,
+    types: Types,
 }
 
 /// A skill that runs as an agent of its own.
@@ -128,6 +163,7 @@ pub(crate) fn fork<'a>(
         rules: fork.rules,
         hooks: fork.hooks,
         spawner: Arc::clone(spawner),
+        types: Types::All,
     };
     Box::pin(async move {
         match refused {
@@ -180,9 +216,30 @@ impl AgentCall {
         if background { Ok(self.detach(running, &scope, &cx).await) } else { Ok(self.wait(running).await) }
     }
 
+    /// What the agent is told to do. A copy has to know that it is one.
+    fn task(&self) -> Cow<'_, str> {
+        if self.agent_type.as_deref() != Some(builtin::FORK)
+            || self.spawner.agents.declared().find(builtin::FORK).is_some()
+        {
+            return Cow::Borrowed(&self.prompt);
+        }
+        Cow::Owned(format!(
+            "You are a copy of this conversation, started for one task; the conversation itself goes on elsewhere. Do only \
+             this task, then report what came of it in your last message.\n\n{}",
+            self.prompt
+        ))
+    }
+
     fn definition(&self) -> Result<Definition, Refused> {
         let agents = &self.spawner.agents;
+        let named = self.agent_type.as_deref().unwrap_or(DEFAULT_TYPE);
+        if let Types::Listed(names) = &self.types
+            && !self.types.permit(named)
+        {
+            return Err(format!("Agent type '{named}' may not be started here. Allowed are: {}", names.join(", ")));
+        }
         match &self.agent_type {
+            Some(name) if name == builtin::FORK => self.spawner.forkable(),
             Some(name) => agents.find(name).ok_or_else(|| agents.unknown(name)),
             None => agents.find(DEFAULT_TYPE).ok_or_else(|| "subagent_type is required".to_owned()),
         }
@@ -192,7 +249,7 @@ impl AgentCall {
         if self.spawner.agents.kit().env.is_on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") {
             return false;
         }
-        definition.background || self.background.unwrap_or(true)
+        builtin::is_fork(definition) || definition.background || self.background.unwrap_or(true)
     }
 
     async fn sheet(
@@ -244,12 +301,12 @@ impl AgentCall {
     }
 
     async fn wait(&self, running: Box<Running>) -> Outcome {
-        let Ok(content) = wire::raw::to_raw(&self.prompt) else { return Outcome::failed("The prompt is not text.") };
+        let Ok(content) = wire::raw::to_raw(&self.task()) else { return Outcome::failed("The prompt is not text.") };
         report::outcome(&running.finish(content).await, &self.prompt)
     }
 
     async fn detach(&self, running: Box<Running>, scope: &CancellationToken, cx: &CallCx) -> Outcome {
-        let Ok(content) = wire::raw::to_raw(&self.prompt) else { return Outcome::failed("The prompt is not text.") };
+        let Ok(content) = wire::raw::to_raw(&self.task()) else { return Outcome::failed("The prompt is not text.") };
         let task = launch(running, scope, content, cx).await;
         let id = &task.id;
         let output = task.output.display().to_string();

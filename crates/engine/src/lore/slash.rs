@@ -183,7 +183,7 @@ pub(crate) async fn load(
 /// The skill as an agent: its report, or why there is none. `None` when the process must stop.
 async fn run_fork(session: &mut Session, invocation: Invocation, scene: Scene) -> Option<Result<String, String>> {
     let Session { control, context, io, .. } = session;
-    io.spawner.publish(io, context.model());
+    io.spawner.publish(io, context);
     let fork = invocation.into_fork();
     let done = control.during(agents::fork(&io.spawner, fork, &scene.policy, scene.cx)).await?;
     Some(match done {

@@ -20,13 +20,20 @@ use wire::mcp::Remote;
 use wire::sdk::SystemBody;
 
 pub(crate) struct SessionOwner {
-    host: Host,
-    /// The host's desk, when it can answer.
-    desk: Option<Desk>,
+    /// `None` once the session has ended: a connection that lingers must not keep the host waiting for more.
+    host: Mutex<Option<Reach>>,
     roots: Mutex<Vec<PathBuf>>,
     /// Hooks that may answer in place of a person.
     bell: Mutex<Option<Bell>>,
     credentials: Credentials,
+}
+
+/// The ways to the host.
+#[derive(Clone)]
+struct Reach {
+    host: Host,
+    /// Its desk, when it can answer.
+    desk: Option<Desk>,
 }
 
 /// Headers of remote servers beside the configured ones.
@@ -48,7 +55,22 @@ impl Credentials {
 
 impl SessionOwner {
     pub(crate) fn new(host: Host, desk: Option<Desk>, roots: Vec<PathBuf>, credentials: Credentials) -> Self {
-        Self { host, desk, roots: Mutex::new(roots), bell: Mutex::default(), credentials }
+        let host = Mutex::new(Some(Reach { host, desk }));
+        Self { host, roots: Mutex::new(roots), bell: Mutex::default(), credentials }
+    }
+
+    fn reach(&self) -> Option<Reach> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn desk(&self) -> Option<Desk> {
+        self.reach().and_then(|reach| reach.desk)
+    }
+
+    /// The session is over: nothing more reaches the host from here.
+    pub(crate) fn retire(&self) {
+        self.set_bell(None);
+        *self.host.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Before calls run: the hooks as they are now.
@@ -92,7 +114,7 @@ impl SessionOwner {
     }
 
     async fn ask_host(&self, asked: Elicitation) -> Elicited {
-        let Some(desk) = &self.desk else { return Elicited::DECLINED };
+        let Some(desk) = self.desk() else { return Elicited::DECLINED };
         let mode = mode(&asked);
         let mut request = json!({
             "subtype": "elicitation", "mcp_server_name": asked.server, "message": asked.message, "mode": mode,
@@ -144,11 +166,16 @@ impl Owner for SessionOwner {
     fn elicitation_completed(&self, server: &str, id: &str) -> BoxFuture<'_, ()> {
         let body =
             SystemBody::ElicitationComplete { mcp_server_name: server.to_owned(), elicitation_id: id.to_owned() };
-        Box::pin(self.host.system(body))
+        let reach = self.reach();
+        Box::pin(async move {
+            if let Some(reach) = reach {
+                reach.host.system(body).await;
+            }
+        })
     }
 
     fn forward(&self, server: &str, message: Box<RawValue>) -> BoxFuture<'_, Result<Box<RawValue>, String>> {
-        let Some(desk) = &self.desk else {
+        let Some(desk) = self.desk() else {
             return Box::pin(std::future::ready(Err("there is no host to serve it".to_owned())));
         };
         #[derive(serde::Serialize)]

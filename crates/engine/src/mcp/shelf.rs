@@ -189,6 +189,9 @@ impl Shelf {
         for host in self.common.hosts.iter().skip(usize::from(self.is_agent)) {
             host.shutdown().await;
         }
+        if !self.is_agent {
+            self.common.servers.owner.retire();
+        }
     }
 
     /// What was loaded stays known although the conversation that loaded it is summarised.

@@ -1,7 +1,7 @@
 //! Which tools a session offers.
 
 use super::Opening;
-use crate::agents::{AgentTool, SendMessage, Spawner};
+use crate::agents::{AgentTool, AgentTypes, SendMessage, Spawner};
 use crate::calls::interact;
 use crate::lore::{Lore, tool as skill_tool};
 use crate::structured::StructuredOutput;
@@ -54,7 +54,7 @@ pub(super) fn registry(
 pub(super) fn add_agents(registry: &mut Registry, opening: &Opening, policy: &Policy, spawner: &Arc<Spawner>) {
     let wanted = |name: &str| is_wanted_beside(opening, name, policy);
     if wanted("Agent") {
-        registry.add(Arc::new(AgentTool::new(Arc::clone(spawner), policy)));
+        registry.add(Arc::new(AgentTool::new(Arc::clone(spawner), policy, AgentTypes::of(opening.agent.as_ref()))));
     }
     if wanted("SendMessage") && registry.find("Agent").is_some() {
         registry.add(Arc::new(SendMessage::new(Arc::clone(spawner))));

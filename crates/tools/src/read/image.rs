@@ -6,7 +6,6 @@ use crate::contract::{CallCx, Outcome};
 use crate::file_work::structured;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fast_image_resize::{ResizeOptions, Resizer};
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use serde::Serialize;
@@ -97,7 +96,7 @@ pub(super) fn fit(bytes: &[u8], kind: Kind) -> Result<Fitted, Unfit> {
         return Ok(fitted(bytes, kind, (width, height), (width, height)));
     }
     if !small {
-        picture = shrink(&picture)?;
+        picture = shrink(&picture);
     }
     let shown = (picture.width(), picture.height());
     let (encoded, new_kind) = encode(&picture, kind)?;
@@ -138,17 +137,12 @@ fn decode(bytes: &[u8], kind: Kind) -> Result<DynamicImage, Unfit> {
     Ok(picture)
 }
 
-fn shrink(picture: &DynamicImage) -> Result<DynamicImage, Unfit> {
+fn shrink(picture: &DynamicImage) -> DynamicImage {
     let scale = f64::from(MAX_SIDE) / f64::from(picture.width().max(picture.height()));
     let side = |length: u32| ((f64::from(length) * scale).round() as u32).clamp(1, MAX_SIDE);
-    let (width, height) = (side(picture.width()), side(picture.height()));
-    // One pixel layout for all: the code for each further one is larger than this whole crate.
-    let see_through = picture.color().has_alpha();
-    let from = DynamicImage::from(picture.to_rgba8());
-    let mut to = DynamicImage::new_rgba8(width, height);
-    let done = Resizer::new().resize(&from, &mut to, &ResizeOptions::new().use_alpha(see_through));
-    done.map_err(|e| format!("could not be resized ({e})"))?;
-    Ok(if see_through { to } else { to.to_rgb8().into() })
+    let small =
+        DynamicImage::from(super::scale::down(&picture.to_rgba8(), side(picture.width()), side(picture.height())));
+    if picture.color().has_alpha() { small } else { small.to_rgb8().into() }
 }
 
 /// PNG where it was lossless and stays small, else JPEG, less and less fine until it fits.

@@ -1,0 +1,383 @@
+//! The methods of the protocol. Requests are served side by side; what changes the order of a session's prompts and
+//! cancellations happens in the order it was read.
+
+use crate::convert;
+use crate::form;
+use crate::peer::{Line, Peer, read_lines};
+use crate::session::{MODEL, Session};
+use crate::story::{Story, Telling};
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1::{
+    AGENT_METHOD_NAMES as METHODS, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateResponse,
+    AvailableCommand, CancelNotification, CloseSessionRequest, CloseSessionResponse, ElicitationCapabilities, Error,
+    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
+    LoadSessionRequest, LoadSessionResponse, McpCapabilities, McpServer, NewSessionRequest, NewSessionResponse,
+    PromptCapabilities, PromptRequest, ResumeSessionRequest, ResumeSessionResponse,
+    SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities, SessionConfigOptionValue,
+    SessionInfo, SessionListCapabilities, SessionModeState, SessionResumeCapabilities, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
+};
+use engine::{Boot, SessionChoice, query};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use sys::signal::Signals;
+use wire::mode::PermissionMode;
+
+/// How long sessions may take to put themselves away at the end.
+const GRACE: Duration = Duration::from_millis(1_700);
+/// Sessions told per page of a listing.
+const PAGE: usize = 100;
+
+/// Serves a client on stdin and stdout until it hangs up; returns the exit code. `boot` is what every session starts
+/// with, apart from what the client says. Must be called inside the runtime.
+pub async fn serve(boot: Boot) -> u8 {
+    let Ok(mut signals) = Signals::listen() else { return 1 };
+    let (peer, writer) = Peer::start();
+    let agent = Arc::new(Agent {
+        boot,
+        peer: Arc::new(peer),
+        sessions: Mutex::default(),
+        draws: AtomicBool::new(false),
+        shows_forms: AtomicBool::new(false),
+    });
+    let mut lines = read_lines();
+    let code = loop {
+        tokio::select! {
+            line = lines.recv() => match line {
+                Some(line) => agent.heed(&line).await,
+                None => break 0,
+            },
+            caught = signals.next() => break caught.exit_code(),
+            () = agent.peer.gone() => break 0,
+        }
+    };
+    agent.shut_down().await;
+    drop(agent);
+    // A client that hung up but still reads gets what was on its way.
+    let drained = tokio::task::spawn_blocking(move || writer.join());
+    tokio::time::timeout(GRACE, drained).await.ok();
+    code
+}
+
+struct Agent {
+    boot: Boot,
+    peer: Arc<Peer>,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    /// The client draws terminals it is told about.
+    draws: AtomicBool,
+    /// The client shows forms.
+    shows_forms: AtomicBool,
+}
+
+/// What a client says about a session it wants.
+struct Wanted<'a> {
+    cwd: &'a Path,
+    directories: &'a [PathBuf],
+    servers: &'a [McpServer],
+    choice: SessionChoice,
+}
+
+/// A session, ready to be told about.
+struct Ready {
+    session: Arc<Session>,
+    modes: SessionModeState,
+    commands: Vec<AvailableCommand>,
+}
+
+impl Agent {
+    async fn heed(self: &Arc<Self>, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        if text.trim().is_empty() {
+            return;
+        }
+        let Ok(line) = serde_json::from_str::<Line<'_>>(&text) else {
+            let nobody = RawValue::NULL;
+            return self.peer.answer::<Value>(nobody, Err(Error::parse_error())).await;
+        };
+        match (&line.method, line.id) {
+            (None, _) => self.peer.settle(&line),
+            (Some(method), None) => self.notified(method, line.params).await,
+            (Some(method), Some(id)) => self.requested(method, id, line.params).await,
+        }
+    }
+
+    async fn notified(self: &Arc<Self>, method: &str, params: Option<&RawValue>) {
+        if method != METHODS.session_cancel {
+            return tracing::debug!(method, "a notification was ignored");
+        }
+        let Ok(cancel) = read::<CancelNotification>(params) else { return };
+        if let Ok(session) = self.session(&cancel.session_id.0) {
+            session.cancel().await;
+        }
+    }
+
+    async fn requested(self: &Arc<Self>, method: &str, id: &RawValue, params: Option<&RawValue>) {
+        if method == METHODS.session_prompt {
+            return self.prompt(id, params).await;
+        }
+        let (agent, id, method) = (Arc::clone(self), id.to_owned(), method.to_owned());
+        let params = params.map(RawValue::to_owned);
+        tokio::spawn(async move { agent.serve_request(&method, &id, params.as_deref()).await });
+    }
+
+    async fn serve_request(&self, method: &str, id: &RawValue, params: Option<&RawValue>) {
+        match method {
+            m if m == METHODS.initialize => self.reply(id, read(params).map(|request| self.initialize(&request))).await,
+            m if m == METHODS.authenticate => self.reply(id, Ok(AuthenticateResponse::new())).await,
+            m if m == METHODS.session_new => self.new_session(id, params).await,
+            m if m == METHODS.session_load => self.load_session(id, params).await,
+            m if m == METHODS.session_resume => self.resume_session(id, params).await,
+            m if m == METHODS.session_list => self.reply(id, self.list(params).await).await,
+            m if m == METHODS.session_close => self.reply(id, self.close(params).await).await,
+            m if m == METHODS.session_set_mode => self.reply(id, self.set_mode(params).await).await,
+            m if m == METHODS.session_set_config_option => self.reply(id, self.set_option(params).await).await,
+            other => {
+                let unknown = Error::method_not_found().data(Value::from(other));
+                self.reply::<Value>(id, Err(unknown)).await;
+            }
+        }
+    }
+
+    async fn reply<R: Serialize>(&self, id: &RawValue, outcome: Result<R, Error>) {
+        self.peer.answer(id, outcome).await;
+    }
+
+    fn initialize(&self, request: &InitializeRequest) -> InitializeResponse {
+        let meta = request.client_capabilities.meta.as_ref();
+        let draws = meta.and_then(|meta| meta.get("terminal_output")).and_then(Value::as_bool).unwrap_or(false);
+        self.draws.store(draws, Ordering::Relaxed);
+        let forms =
+            request.client_capabilities.elicitation.as_ref().is_some_and(ElicitationCapabilities::supports_form);
+        self.shows_forms.store(forms, Ordering::Relaxed);
+        let sessions = SessionCapabilities::new()
+            .list(SessionListCapabilities::new())
+            .resume(SessionResumeCapabilities::new())
+            .close(SessionCloseCapabilities::new())
+            .additional_directories(SessionAdditionalDirectoriesCapabilities::new());
+        let capabilities = AgentCapabilities::new()
+            .load_session(true)
+            .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
+            .mcp_capabilities(McpCapabilities::new().http(true).sse(true))
+            .session_capabilities(sessions);
+        let key = AuthMethodAgent::new("api-key", "API key")
+            .description("Set ANTHROPIC_API_KEY for gimlet, or run `gimlet auth login`".to_owned());
+        InitializeResponse::new(ProtocolVersion::V1)
+            .agent_capabilities(capabilities)
+            .agent_info(Implementation::new("gimlet", wire::version::OWN).title("gimlet".to_owned()))
+            .auth_methods(vec![AuthMethod::Agent(key)])
+    }
+
+    async fn new_session(&self, id: &RawValue, params: Option<&RawValue>) {
+        let ready = match read::<NewSessionRequest>(params) {
+            Ok(request) => {
+                let wanted = Wanted {
+                    cwd: &request.cwd,
+                    directories: &request.additional_directories,
+                    servers: &request.mcp_servers,
+                    choice: SessionChoice::New { id: Some(sys::id::uuid()) },
+                };
+                self.open(wanted).await
+            }
+            Err(error) => Err(error),
+        };
+        match ready {
+            Ok(Ready { session, modes, commands }) => {
+                let response =
+                    NewSessionResponse::new(session.id.clone()).modes(modes).config_options(session.config_options());
+                self.reply(id, Ok(response)).await;
+                session.announce(commands).await;
+            }
+            Err(error) => self.reply::<Value>(id, Err(error)).await,
+        }
+    }
+
+    async fn load_session(&self, id: &RawValue, params: Option<&RawValue>) {
+        let loaded = match read::<LoadSessionRequest>(params) {
+            Ok(request) => self.load(&request).await,
+            Err(error) => Err(error),
+        };
+        match loaded {
+            Ok(Ready { session, modes, commands }) => {
+                let response = LoadSessionResponse::new().modes(modes).config_options(session.config_options());
+                self.reply(id, Ok(response)).await;
+                session.announce(commands).await;
+            }
+            Err(error) => self.reply::<Value>(id, Err(error)).await,
+        }
+    }
+
+    /// The whole conversation is told before the answer.
+    async fn load(&self, request: &LoadSessionRequest) -> Result<Ready, Error> {
+        let target = request.session_id.0.to_string();
+        let past = query::conversation(&self.boot.env, &request.cwd, &target)
+            .map_err(|error| Error::session_not_found(target.clone()).data(Value::from(error.to_string())))?;
+        let ready = self
+            .open(Wanted {
+                cwd: &request.cwd,
+                directories: &request.additional_directories,
+                servers: &request.mcp_servers,
+                choice: SessionChoice::Resume { target, fork: None },
+            })
+            .await?;
+        let mut story = Story::new(request.cwd.clone(), Telling::Again, self.draws.load(Ordering::Relaxed));
+        for message in &past {
+            for update in story.tell(message) {
+                ready.session.update(update).await;
+            }
+        }
+        Ok(ready)
+    }
+
+    async fn resume_session(&self, id: &RawValue, params: Option<&RawValue>) {
+        let resumed = match read::<ResumeSessionRequest>(params) {
+            Ok(request) => {
+                let wanted = Wanted {
+                    cwd: &request.cwd,
+                    directories: &request.additional_directories,
+                    servers: &request.mcp_servers,
+                    choice: SessionChoice::Resume { target: request.session_id.0.to_string(), fork: None },
+                };
+                self.open(wanted).await
+            }
+            Err(error) => Err(error),
+        };
+        match resumed {
+            Ok(Ready { session, modes, commands }) => {
+                let response = ResumeSessionResponse::new().modes(modes).config_options(session.config_options());
+                self.reply(id, Ok(response)).await;
+                session.announce(commands).await;
+            }
+            Err(error) => self.reply::<Value>(id, Err(error)).await,
+        }
+    }
+
+    async fn open(&self, wanted: Wanted<'_>) -> Result<Ready, Error> {
+        if !wanted.cwd.is_absolute() {
+            return Err(Error::invalid_params().data(Value::from("cwd must be an absolute path")));
+        }
+        let id = match &wanted.choice {
+            SessionChoice::New { id } => id.clone().unwrap_or_default(),
+            SessionChoice::Resume { target, .. } => target.clone(),
+            SessionChoice::Continue { .. } => String::new(),
+        };
+        if self.session(&id).is_ok() {
+            return Err(Error::invalid_params().data(Value::from("This session is open already.")));
+        }
+        let boot = self.boot_for(&wanted);
+        let modes = convert::modes(
+            boot.options.permission_mode.map_or("default", PermissionMode::as_str),
+            boot.options.allow_bypass,
+        );
+        let opened = engine::open(boot).await;
+        let pair = opened.map_err(|error| Error::invalid_params().data(Value::from(error.message)))?;
+        let place = (wanted.cwd.to_owned(), self.draws.load(Ordering::Relaxed));
+        let session = Session::start(id.clone(), place, pair, Arc::clone(&self.peer));
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&session));
+        let commands = session.greet().await;
+        Ok(Ready { session, modes, commands })
+    }
+
+    fn boot_for(&self, wanted: &Wanted<'_>) -> Boot {
+        let mut boot = self.boot.clone();
+        wanted.cwd.clone_into(&mut boot.cwd);
+        boot.options.session = wanted.choice.clone();
+        boot.options.add_dirs.extend_from_slice(wanted.directories);
+        boot.options.mcp_config.extend(convert::mcp_config(wanted.servers));
+        boot.options.permission_prompt_tool = Some("stdio".into());
+        boot.options.partial_messages = true;
+        boot.options.multi_turn = true;
+        if !self.shows_forms.load(Ordering::Relaxed) {
+            boot.options.disallowed_tools.push(form::TOOL.into());
+        }
+        boot
+    }
+
+    async fn list(&self, params: Option<&RawValue>) -> Result<ListSessionsResponse, Error> {
+        let request: ListSessionsRequest = read(params)?;
+        let skip: usize = request.cursor.as_deref().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+        let (env, cwd) = (self.boot.env.clone(), request.cwd.clone());
+        let listing = tokio::task::spawn_blocking(move || query::sessions(&env, cwd.as_deref(), skip, PAGE + 1));
+        let mut rows = listing.await.map_err(|error| Error::internal_error().data(Value::from(error.to_string())))?;
+        let more = rows.len() > PAGE;
+        rows.truncate(PAGE);
+        let told =
+            rows.into_iter().map(|row| SessionInfo::new(row.id, row.cwd).title(row.title).updated_at(row.updated_at));
+        Ok(ListSessionsResponse::new(told.collect()).next_cursor(more.then(|| (skip + PAGE).to_string())))
+    }
+
+    async fn close(&self, params: Option<&RawValue>) -> Result<CloseSessionResponse, Error> {
+        let request: CloseSessionRequest = read(params)?;
+        let session = self.session(&request.session_id.0)?;
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&session.id);
+        session.cancel().await;
+        session.close().await;
+        Ok(CloseSessionResponse::new())
+    }
+
+    async fn set_mode(&self, params: Option<&RawValue>) -> Result<SetSessionModeResponse, Error> {
+        let request: SetSessionModeRequest = read(params)?;
+        self.session(&request.session_id.0)?.set_mode(&request.mode_id.0).await?;
+        Ok(SetSessionModeResponse::new())
+    }
+
+    async fn set_option(&self, params: Option<&RawValue>) -> Result<SetSessionConfigOptionResponse, Error> {
+        let request: SetSessionConfigOptionRequest = read(params)?;
+        let session = self.session(&request.session_id.0)?;
+        let SessionConfigOptionValue::ValueId { value } = &request.value else {
+            return Err(Error::invalid_params().data(Value::from("This option takes one of its values.")));
+        };
+        if &*request.config_id.0 != MODEL {
+            return Err(Error::invalid_params().data(Value::from("There is no such option.")));
+        }
+        session.set_model(&value.0).await.map(SetSessionConfigOptionResponse::new)
+    }
+
+    /// The prompt is handed over here, in order; its end is waited for elsewhere.
+    async fn prompt(self: &Arc<Self>, id: &RawValue, params: Option<&RawValue>) {
+        let session = read::<PromptRequest>(params)
+            .and_then(|request| Ok((self.session(&request.session_id.0)?, request.prompt)));
+        let (session, blocks) = match session {
+            Ok(found) => found,
+            Err(error) => return self.reply::<Value>(id, Err(error)).await,
+        };
+        let outcome = session.submit(&blocks).await;
+        let (peer, id) = (Arc::clone(&self.peer), id.to_owned());
+        tokio::spawn(async move {
+            let outcome = outcome.await.unwrap_or_else(|_| Err(Error::internal_error()));
+            peer.answer(&id, outcome).await;
+        });
+    }
+
+    fn session(&self, id: &str) -> Result<Arc<Session>, Error> {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.get(id).cloned().ok_or_else(|| Error::session_not_found(id.to_owned()))
+    }
+
+    async fn shut_down(&self) {
+        self.peer.hang_up();
+        let sessions: Vec<Arc<Session>> =
+            self.sessions.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, session)| session).collect();
+        let closing = async {
+            for session in &sessions {
+                session.close().await;
+            }
+            for session in sessions {
+                session.ended().await;
+            }
+        };
+        tokio::time::timeout(GRACE, closing).await.ok();
+    }
+}
+
+/// Parameters may be left out where a method needs none.
+fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, Error> {
+    let text = params.map_or("{}", RawValue::get);
+    serde_json::from_str(text).map_err(|error| Error::invalid_params().data(Value::from(error.to_string())))
+}

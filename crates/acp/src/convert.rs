@@ -1,0 +1,151 @@
+//! From the client's words to the engine's: prompts, MCP servers, modes.
+
+use agent_client_protocol_schema::v1::{
+    ContentBlock, EmbeddedResourceResource, McpServer, SessionMode, SessionModeState,
+};
+use serde_json::{Value, json};
+
+/// The modes a session can be switched to: id, name, description.
+const MODES: [(&str, &str, &str); 5] = [
+    ("default", "Manual", "Ask before edits and commands that are not allowed yet"),
+    ("acceptEdits", "Accept edits", "Edit files in the project without asking"),
+    ("plan", "Plan", "Read and plan; change nothing"),
+    ("dontAsk", "Don't ask", "Refuse what is not allowed already instead of asking"),
+    ("bypassPermissions", "Bypass permissions", "Ask for nothing"),
+];
+
+pub(crate) fn modes(current: &str, bypass_allowed: bool) -> SessionModeState {
+    let offered = MODES.iter().filter(|(id, ..)| bypass_allowed || *id != "bypassPermissions");
+    let modes =
+        offered.map(|(id, name, about)| SessionMode::new(*id, *name).description((*about).to_owned())).collect();
+    SessionModeState::new(current.to_owned(), modes)
+}
+
+/// Blocks of the Messages API.
+pub(crate) fn prompt(blocks: &[ContentBlock]) -> Value {
+    Value::Array(blocks.iter().map(block).collect())
+}
+
+fn block(block: &ContentBlock) -> Value {
+    match block {
+        ContentBlock::Text(text) => text_block(&text.text),
+        ContentBlock::Image(image) => json!({
+            "type": "image",
+            "source": {"type": "base64", "media_type": image.mime_type, "data": image.data},
+        }),
+        ContentBlock::ResourceLink(link) => text_block(&mention(&link.uri, &link.name)),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            EmbeddedResourceResource::TextResourceContents(text) => {
+                text_block(&format!("<context ref=\"{}\">\n{}\n</context>", text.uri, text.text))
+            }
+            EmbeddedResourceResource::BlobResourceContents(blob) => {
+                text_block(&format!("[{} is attached as binary data, which cannot be shown here]", blob.uri))
+            }
+            _ => text_block("[An attachment of an unknown kind was left out]"),
+        },
+        ContentBlock::Audio(_) => text_block("[Audio cannot be heard by the model and was left out]"),
+        _ => text_block("[Content of an unknown kind was left out]"),
+    }
+}
+
+fn text_block(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+/// Files are named by their path so that the model can read them; other addresses stay links.
+fn mention(uri: &str, name: &str) -> String {
+    match uri.strip_prefix("file://") {
+        Some(path) => format!("@{}", unescaped(path)),
+        None => format!("[{name}]({uri})"),
+    }
+}
+
+/// Percent escapes undone, where they are whole and the result is text.
+fn unescaped(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escape = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        let byte = escape.filter(|_| *first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &tail[2..] } else { tail };
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+}
+
+/// As `--mcp-config` takes them; `None` when there are none.
+pub(crate) fn mcp_config(servers: &[McpServer]) -> Option<String> {
+    let declared: serde_json::Map<String, Value> = servers.iter().filter_map(server).collect();
+    (!declared.is_empty()).then(|| json!({"mcpServers": declared}).to_string())
+}
+
+fn server(server: &McpServer) -> Option<(String, Value)> {
+    let pairs = |list: Vec<(&String, &String)>| -> serde_json::Map<String, Value> {
+        list.into_iter().map(|(name, value)| (name.clone(), value.clone().into())).collect()
+    };
+    match server {
+        McpServer::Stdio(s) => {
+            let env = pairs(s.env.iter().map(|v| (&v.name, &v.value)).collect());
+            Some((s.name.clone(), json!({"type": "stdio", "command": s.command, "args": s.args, "env": env})))
+        }
+        McpServer::Http(s) => {
+            let headers = pairs(s.headers.iter().map(|h| (&h.name, &h.value)).collect());
+            Some((s.name.clone(), json!({"type": "http", "url": s.url, "headers": headers})))
+        }
+        McpServer::Sse(s) => {
+            let headers = pairs(s.headers.iter().map(|h| (&h.name, &h.value)).collect());
+            Some((s.name.clone(), json!({"type": "sse", "url": s.url, "headers": headers})))
+        }
+        _ => {
+            tracing::warn!("an MCP server of an unknown kind is ignored");
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(json: Value) -> Vec<ContentBlock> {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn prompts_become_blocks_of_the_api() {
+        let sent = blocks(json!([
+            {"type": "text", "text": "look at"},
+            {"type": "resource_link", "name": "a b.rs", "uri": "file:///tmp/a%20b.rs"},
+            {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+            {"type": "resource", "resource": {"uri": "file:///x.txt", "text": "seen"}},
+        ]));
+        let told = prompt(&sent);
+        assert_eq!(told[0]["text"], "look at");
+        assert_eq!(told[1]["text"], "@/tmp/a b.rs");
+        assert_eq!(told[2]["source"], json!({"type": "base64", "media_type": "image/png", "data": "AAAA"}));
+        assert_eq!(told[3]["text"], "<context ref=\"file:///x.txt\">\nseen\n</context>");
+    }
+
+    #[test]
+    fn broken_escapes_stay_as_they_are() {
+        assert_eq!(unescaped("/a%2"), "/a%2");
+        assert_eq!(unescaped("/a%zz%41"), "/a%zzA");
+        assert_eq!(unescaped("/%ff"), "/%ff");
+    }
+
+    #[test]
+    fn servers_become_declarations() {
+        let servers: Vec<McpServer> = serde_json::from_value(json!([
+            {"name": "one", "command": "/bin/one", "args": ["-x"], "env": [{"name": "K", "value": "v"}]},
+            {"type": "http", "name": "two", "url": "http://127.0.0.1:1/mcp", "headers": []},
+        ]))
+        .unwrap();
+        let config: Value = serde_json::from_str(&mcp_config(&servers).unwrap()).unwrap();
+        assert_eq!(
+            config["mcpServers"]["one"],
+            json!({"type": "stdio", "command": "/bin/one", "args": ["-x"], "env": {"K": "v"}})
+        );
+        assert_eq!(config["mcpServers"]["two"]["type"], "http");
+        assert_eq!(mcp_config(&[]), None);
+    }
+}

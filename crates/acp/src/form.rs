@@ -1,0 +1,124 @@
+//! AskUserQuestion as a form of the editor: one field per question, choices as the model offered them. A form that is
+//! declined is a question that was skipped.
+
+use agent_client_protocol_schema::v1::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAction, ElicitationContentValue,
+    ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, EnumOption, MultiSelectPropertySchema,
+    StringPropertySchema,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+pub(crate) const TOOL: &str = "AskUserQuestion";
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    question: String,
+    #[serde(default)]
+    header: String,
+    #[serde(default)]
+    options: Vec<Choice>,
+    #[serde(default)]
+    multi_select: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Choice {
+    label: String,
+    #[serde(default)]
+    description: String,
+}
+
+fn questions(input: &Value) -> Vec<Asked> {
+    input.get("questions").and_then(|list| Vec::deserialize(list).ok()).unwrap_or_default()
+}
+
+pub(crate) fn request(input: &Value, session_id: &str, tool_use_id: &str) -> CreateElicitationRequest {
+    let asked = questions(input);
+    let message = match asked.as_slice() {
+        [only] => only.question.clone(),
+        _ => "gimlet has some questions".to_owned(),
+    };
+    let schema =
+        asked.iter().enumerate().fold(ElicitationSchema::new(), |schema, (at, asked)| field(schema, at, asked));
+    let scope = ElicitationSessionScope::new(session_id.to_owned()).tool_call_id(tool_use_id);
+    CreateElicitationRequest::new(ElicitationFormMode::new(scope, schema), message)
+}
+
+fn field(schema: ElicitationSchema, at: usize, asked: &Asked) -> ElicitationSchema {
+    let choice = |choice: &Choice| {
+        let about = Some(choice.description.clone()).filter(|text| !text.is_empty());
+        EnumOption::new(choice.label.clone(), choice.label.clone()).description(about)
+    };
+    let choices: Vec<EnumOption> = asked.options.iter().map(choice).collect();
+    let title = Some(asked.header.clone()).filter(|header| !header.is_empty());
+    if asked.multi_select {
+        let many = MultiSelectPropertySchema::titled(choices).title(title).description(asked.question.clone());
+        return schema.property(name(at), many, false);
+    }
+    let one = StringPropertySchema::new().title(title).description(asked.question.clone()).one_of(choices);
+    schema.property(name(at), one, false)
+}
+
+/// Fields are numbered: a question is no name.
+fn name(at: usize) -> String {
+    format!("question{}", at + 1)
+}
+
+/// The `response` of the engine's question.
+pub(crate) fn verdict(input: &Value, outcome: Result<CreateElicitationResponse, String>) -> Value {
+    let content = match outcome {
+        Ok(response) => match response.action {
+            ElicitationAction::Accept(accepted) => accepted.content.unwrap_or_default(),
+            _ => return json!({"behavior": "deny", "message": "The user did not answer."}),
+        },
+        Err(why) => return json!({"behavior": "deny", "message": format!("The editor could not ask: {why}")}),
+    };
+    let answer = |(at, asked): (usize, Asked)| Some((asked.question, text(content.get(&name(at))?)?.into()));
+    let answers: Map<String, Value> = questions(input).into_iter().enumerate().filter_map(answer).collect();
+    let mut updated = input.clone();
+    updated["answers"] = Value::Object(answers);
+    json!({"behavior": "allow", "updatedInput": updated})
+}
+
+fn text(value: &ElicitationContentValue) -> Option<String> {
+    match value {
+        ElicitationContentValue::String(text) => Some(text.clone()),
+        ElicitationContentValue::StringArray(many) => Some(many.join(", ")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input() -> Value {
+        json!({"questions": [
+            {"question": "Which one?", "header": "One", "multiSelect": false,
+             "options": [{"label": "A", "description": "first"}, {"label": "B", "description": ""}]},
+            {"question": "Which ones?", "header": "Many", "multiSelect": true,
+             "options": [{"label": "C", "description": ""}, {"label": "D", "description": ""}]},
+        ]})
+    }
+
+    #[test]
+    fn each_question_is_a_field() {
+        let sent = serde_json::to_value(request(&input(), "s", "t")).unwrap();
+        let fields = &sent["requestedSchema"]["properties"];
+        assert_eq!(fields["question1"]["oneOf"][0]["const"], "A", "{sent}");
+        assert_eq!(fields["question2"]["type"], "array");
+        assert_eq!((&sent["mode"], &sent["sessionId"]), (&json!("form"), &json!("s")));
+    }
+
+    #[test]
+    fn answers_are_keyed_by_the_question() {
+        let said = json!({"action": "accept", "content": {"question1": "B", "question2": ["C", "D"]}});
+        let told = verdict(&input(), Ok(serde_json::from_value(said).unwrap()));
+        assert_eq!(told["updatedInput"]["answers"], json!({"Which one?": "B", "Which ones?": "C, D"}));
+        let declined = serde_json::from_value(json!({"action": "decline"})).unwrap();
+        assert_eq!(verdict(&input(), Ok(declined))["behavior"], "deny");
+        assert_eq!(verdict(&input(), Err("no".into()))["behavior"], "deny");
+    }
+}

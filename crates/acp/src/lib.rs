@@ -1,0 +1,16 @@
+//! The Agent Client Protocol (version 1): an editor drives gimlet over stdin and stdout. The same engine serves it as
+//! every other host, one engine session per protocol session, all in this process. Guarantees: stdout carries protocol
+//! lines only; every request gets exactly one answer; a prompt ends with `cancelled`, never an error, once it was
+//! cancelled. Refuses: the editor's files and terminals as a way around the permission engine; gimlet reads, writes and
+//! runs by itself, and shows what it does.
+
+mod agent;
+mod ask;
+mod convert;
+mod form;
+mod peer;
+mod session;
+mod shown;
+mod story;
+
+pub use agent::serve;

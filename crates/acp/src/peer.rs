@@ -1,0 +1,175 @@
+//! JSON-RPC 2.0, one object per line. Our requests are numbered; an answer to an unknown number is ignored.
+
+use agent_client_protocol_schema::v1::Error;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::sync::{Mutex, PoisonError};
+use tokio::sync::{mpsc, oneshot};
+
+/// Lines on their way in or out; a full queue slows its producer.
+const QUEUE: usize = 256;
+
+/// One line of the client, read far enough to route it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Line<'a> {
+    #[serde(borrow, default)]
+    pub(crate) id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// What the client said to a request of ours; the error is ready to be shown.
+type Reply = Result<Box<RawValue>, String>;
+
+/// The way to the client.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    lines: mpsc::Sender<String>,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    next: u64,
+    replies: HashMap<u64, oneshot::Sender<Reply>>,
+}
+
+#[derive(Serialize)]
+struct Call<'a, P> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    method: &'a str,
+    params: &'a P,
+}
+
+#[derive(Serialize)]
+struct Answer<'a, R> {
+    jsonrpc: &'static str,
+    id: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<R>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Error>,
+}
+
+impl Peer {
+    /// Starts the thread that writes; it ends with the last sender, or when the client stops reading for good.
+    pub(crate) fn start() -> (Self, std::thread::JoinHandle<()>) {
+        let (lines, receiver) = mpsc::channel(QUEUE);
+        let writer = std::thread::spawn(move || write_lines(receiver));
+        (Self { lines, waiting: Mutex::default() }, writer)
+    }
+
+    /// The client no longer reads.
+    pub(crate) async fn gone(&self) {
+        self.lines.closed().await;
+    }
+
+    pub(crate) async fn notify<P: Serialize>(&self, method: &str, params: &P) {
+        self.send(&Call { jsonrpc: "2.0", id: None, method, params }).await;
+    }
+
+    pub(crate) async fn request<P: Serialize, R: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &P,
+    ) -> Result<R, String> {
+        let (id, reply) = self.register();
+        self.send(&Call { jsonrpc: "2.0", id: Some(id), method, params }).await;
+        let raw = reply.await.map_err(|_| "the client has gone".to_owned())??;
+        serde_json::from_str(raw.get()).map_err(|error| format!("the client's answer cannot be read: {error}"))
+    }
+
+    pub(crate) async fn answer<R: Serialize>(&self, id: &RawValue, outcome: Result<R, Error>) {
+        let (result, error) = match outcome {
+            Ok(result) => (Some(result), None),
+            Err(error) => (None, Some(error)),
+        };
+        self.send(&Answer { jsonrpc: "2.0", id, result, error }).await;
+    }
+
+    /// Hands an answer of the client to whoever waits for it.
+    pub(crate) fn settle(&self, line: &Line<'_>) {
+        let Some(id) = line.id.and_then(|id| id.get().parse::<u64>().ok()) else { return };
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).replies.remove(&id);
+        let reply = match (line.result, line.error) {
+            (_, Some(error)) => Err(message_of(error)),
+            (Some(result), None) => Ok(result.to_owned()),
+            (None, None) => Err("the client's answer has neither result nor error".into()),
+        };
+        if let Some(waiting) = waiting {
+            waiting.send(reply).ok();
+        }
+    }
+
+    /// Nobody will answer any more.
+    pub(crate) fn hang_up(&self) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).replies.clear();
+    }
+
+    fn register(&self) -> (u64, oneshot::Receiver<Reply>) {
+        let (sender, receiver) = oneshot::channel();
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = waiting.next;
+        waiting.next += 1;
+        waiting.replies.insert(id, sender);
+        (id, receiver)
+    }
+
+    async fn send<T: Serialize>(&self, line: &T) {
+        match wire::raw::to_line(line) {
+            Ok(line) => {
+                if self.lines.send(line).await.is_err() {
+                    tracing::debug!("the client no longer reads; a line was dropped");
+                }
+            }
+            Err(error) => tracing::error!(%error, "a line could not be written"),
+        }
+    }
+}
+
+fn message_of(error: &RawValue) -> String {
+    #[derive(Deserialize)]
+    struct Head {
+        #[serde(default)]
+        message: String,
+    }
+    serde_json::from_str::<Head>(error.get()).map_or_else(|_| error.get().to_owned(), |head| head.message)
+}
+
+fn write_lines(mut lines: mpsc::Receiver<String>) {
+    let mut out = std::io::stdout().lock();
+    while let Some(mut line) = lines.blocking_recv() {
+        line.push('\n');
+        if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Lines of stdin, from a thread of their own.
+pub(crate) fn read_lines() -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel(QUEUE);
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        loop {
+            let mut line = Vec::new();
+            match input.read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) if sender.blocking_send(line).is_err() => return,
+                Ok(_) => {}
+            }
+        }
+    });
+    receiver
+}

@@ -1,0 +1,356 @@
+//! One session of the client: the engine's commands going in, its events coming out as updates. Every prompt ends in
+//! exactly one outcome, also when the session ends under it.
+
+use crate::ask::Question;
+use crate::convert;
+use crate::form;
+use crate::peer::Peer;
+use crate::story::{Story, Telling};
+use agent_client_protocol_schema::v1::{
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, CLIENT_METHOD_NAMES, ContentBlock, Error,
+    PromptResponse, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionNotification,
+    SessionUpdate, StopReason, UnstructuredCommandInput,
+};
+use engine::{Command, Commands, Event, Events, Prompt};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
+use wire::sdk::{Message, TurnResult};
+
+/// The configuration option under which the model is chosen.
+pub(crate) const MODEL: &str = "model";
+
+pub(crate) struct Session {
+    pub(crate) id: String,
+    cwd: PathBuf,
+    commands: Commands,
+    peer: Arc<Peer>,
+    open: Mutex<Open>,
+    over: watch::Sender<bool>,
+}
+
+/// What waits for an end.
+#[derive(Default)]
+struct Open {
+    /// In the order they were submitted.
+    prompts: Vec<(String, oneshot::Sender<Result<PromptResponse, Error>>)>,
+    controls: HashMap<String, oneshot::Sender<Result<Value, String>>>,
+    questions: HashMap<String, AbortHandle>,
+    models: Vec<Model>,
+    model: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Model {
+    value: String,
+    #[serde(rename = "displayName", default)]
+    name: String,
+    #[serde(default)]
+    description: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct CommandHead {
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(rename = "argumentHint", default)]
+    hint: String,
+}
+
+/// What the engine says about itself at the start.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Welcome {
+    commands: Vec<CommandHead>,
+    models: Vec<Model>,
+}
+
+/// A line of the engine that is not a message.
+#[derive(Debug, Deserialize)]
+struct ControlLine<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    request_id: String,
+    #[serde(borrow, default)]
+    request: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    response: Option<&'a RawValue>,
+}
+
+impl Session {
+    /// Takes over an open engine session and begins to listen.
+    pub(crate) fn start(
+        id: String,
+        (cwd, draws_terminals): (PathBuf, bool),
+        (commands, events): (Commands, Events),
+        peer: Arc<Peer>,
+    ) -> Arc<Self> {
+        let session = Arc::new(Self {
+            id,
+            cwd: cwd.clone(),
+            commands,
+            peer,
+            open: Mutex::default(),
+            over: watch::Sender::new(false),
+        });
+        let story = Story::new(cwd, Telling::Live, draws_terminals);
+        tokio::spawn(Arc::clone(&session).listen(events, story));
+        session
+    }
+
+    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the engine what it offers; the commands are announced when the client knows the session.
+    pub(crate) async fn greet(&self) -> Vec<AvailableCommand> {
+        let reply = self.control(json!({"subtype": "initialize"})).await.unwrap_or_default();
+        let welcome: Welcome = serde_json::from_value(reply).unwrap_or_default();
+        let mut open = self.open();
+        open.model = welcome.models.first().map(|model| model.value.clone()).unwrap_or_default();
+        open.models = welcome.models;
+        welcome.commands.into_iter().map(command).collect()
+    }
+
+    pub(crate) async fn announce(&self, commands: Vec<AvailableCommand>) {
+        self.update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands))).await;
+    }
+
+    pub(crate) fn config_options(&self) -> Vec<SessionConfigOption> {
+        let open = self.open();
+        if open.models.is_empty() {
+            return Vec::new();
+        }
+        let choice = |model: &Model| {
+            let name = if model.name.is_empty() { &model.value } else { &model.name };
+            SessionConfigSelectOption::new(model.value.clone(), name.clone()).description(model.description.clone())
+        };
+        let choices: Vec<SessionConfigSelectOption> = open.models.iter().map(choice).collect();
+        let option = SessionConfigOption::select(MODEL, "Model", open.model.clone(), choices);
+        vec![option.category(SessionConfigOptionCategory::Model)]
+    }
+
+    pub(crate) async fn set_model(&self, model: &str) -> Result<Vec<SessionConfigOption>, Error> {
+        self.demand(json!({"subtype": "set_model", "model": model})).await?;
+        model.clone_into(&mut self.open().model);
+        Ok(self.config_options())
+    }
+
+    pub(crate) async fn set_mode(&self, mode: &str) -> Result<(), Error> {
+        self.demand(json!({"subtype": "set_permission_mode", "mode": mode})).await
+    }
+
+    async fn demand(&self, request: Value) -> Result<(), Error> {
+        let outcome = self.control(request).await;
+        outcome.map(|_| ()).map_err(|why| Error::invalid_params().data(Value::from(why)))
+    }
+
+    /// Submits a prompt; the receiver gets its outcome.
+    pub(crate) async fn submit(&self, blocks: &[ContentBlock]) -> oneshot::Receiver<Result<PromptResponse, Error>> {
+        let (sender, receiver) = oneshot::channel();
+        let uuid = sys::id::uuid();
+        self.open().prompts.push((uuid.clone(), sender));
+        let Ok(content) = wire::raw::to_raw(&convert::prompt(blocks)) else { return receiver };
+        let prompt = Prompt { uuid: Some(uuid.clone()), by_human: true, ..Prompt::new(content) };
+        if self.commands.send(Command::Submit(prompt)).await.is_err() {
+            self.end(&uuid, Err(ended()));
+        }
+        receiver
+    }
+
+    /// Ends the running turn; what waits behind it is dropped when the engine has said what that was.
+    pub(crate) async fn cancel(self: &Arc<Self>) {
+        let reply = self.ask(json!({"subtype": "interrupt", "cancel_queued": true})).await;
+        let session = Arc::clone(self);
+        tokio::spawn(async move { session.drop_queued(reply).await });
+    }
+
+    async fn drop_queued(&self, reply: oneshot::Receiver<Result<Value, String>>) {
+        let reply = reply.await.ok().and_then(Result::ok).unwrap_or_default();
+        let dropped = reply.get("cancelled").and_then(Value::as_array).cloned().unwrap_or_default();
+        for uuid in dropped.iter().filter_map(Value::as_str) {
+            self.end(uuid, Ok(PromptResponse::new(StopReason::Cancelled)));
+        }
+    }
+
+    /// Ends the session; what runs is stopped, what was written stays.
+    pub(crate) async fn close(&self) {
+        self.commands.send(Command::Shutdown).await.ok();
+    }
+
+    /// Resolves when the engine has put the session away.
+    pub(crate) async fn ended(&self) {
+        self.over.subscribe().wait_for(|over| *over).await.ok();
+    }
+
+    async fn control(&self, request: Value) -> Result<Value, String> {
+        self.ask(request).await.await.unwrap_or_else(|_| Err("the session has ended".into()))
+    }
+
+    /// Sends a control request; a session that has ended answers nothing.
+    async fn ask(&self, request: Value) -> oneshot::Receiver<Result<Value, String>> {
+        let (sender, receiver) = oneshot::channel();
+        let request_id = sys::id::uuid();
+        if let Ok(request) = wire::raw::to_raw(&request) {
+            self.open().controls.insert(request_id.clone(), sender);
+            if self.commands.send(Command::Control { request_id: request_id.clone(), request }).await.is_err() {
+                self.open().controls.remove(&request_id);
+            }
+        }
+        receiver
+    }
+
+    async fn listen(self: Arc<Self>, mut events: Events, mut story: Story) {
+        while let Some(event) = events.recv().await {
+            match event {
+                Event::Message(message) => {
+                    for update in story.tell(&message) {
+                        self.update(update).await;
+                    }
+                    if let Message::Result(result) = &message {
+                        self.turn_ended(result);
+                    }
+                }
+                Event::Control(line) => self.heed(&line),
+                Event::Notice(text) => tracing::info!(session = %self.id, "{text}"),
+                Event::Fault(text) => tracing::error!(session = %self.id, "{text}"),
+                Event::Refused(why) => tracing::error!(session = %self.id, "{why}"),
+                Event::Mirror(_) | Event::Dropped(_) => {}
+            }
+        }
+        let left = std::mem::take(&mut *self.open());
+        for (_, prompt) in left.prompts {
+            prompt.send(Err(ended())).ok();
+        }
+        self.over.send_replace(true);
+    }
+
+    pub(crate) async fn update(&self, update: SessionUpdate) {
+        let notification = SessionNotification::new(self.id.clone(), update);
+        self.peer.notify(CLIENT_METHOD_NAMES.session_update, &notification).await;
+    }
+
+    fn turn_ended(&self, result: &TurnResult) {
+        // A turn that no prompt opened (a task that ended) has nobody waiting for it; one that failed before its prompt
+        // was written does not name it.
+        let oldest = || self.open().prompts.first().map(|(uuid, _)| uuid.clone()).filter(|_| result.origin.is_none());
+        if let Some(uuid) = result.user_message_uuid.clone().or_else(oldest) {
+            self.end(&uuid, outcome(result));
+        }
+    }
+
+    fn end(&self, uuid: &str, outcome: Result<PromptResponse, Error>) {
+        let mut open = self.open();
+        if let Some(at) = open.prompts.iter().position(|(prompt, _)| prompt == uuid) {
+            open.prompts.remove(at).1.send(outcome).ok();
+        }
+    }
+
+    fn heed(self: &Arc<Self>, line: &str) {
+        let Ok(line) = serde_json::from_str::<ControlLine<'_>>(line) else { return };
+        match (line.kind.as_str(), line.request, line.response) {
+            ("control_response", _, Some(response)) => self.settle(response),
+            ("control_request", Some(request), _) => self.question(line.request_id, request),
+            ("control_cancel_request", ..) => {
+                if let Some(asking) = self.open().questions.remove(&line.request_id) {
+                    asking.abort();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn settle(&self, response: &RawValue) {
+        #[derive(Deserialize)]
+        struct Settled {
+            request_id: String,
+            subtype: String,
+            #[serde(default)]
+            response: Option<Value>,
+            #[serde(default)]
+            error: Option<String>,
+        }
+        let Ok(settled) = serde_json::from_str::<Settled>(response.get()) else { return };
+        let Some(waiting) = self.open().controls.remove(&settled.request_id) else { return };
+        let outcome = match settled.subtype.as_str() {
+            "success" => Ok(settled.response.unwrap_or_default()),
+            _ => Err(settled.error.unwrap_or_else(|| "the request was refused".into())),
+        };
+        waiting.send(outcome).ok();
+    }
+
+    /// Puts the engine's question to the editor; the call waits, nothing else does.
+    fn question(self: &Arc<Self>, request_id: String, request: &RawValue) {
+        let question = serde_json::from_str::<Question>(request.get());
+        let (session, id) = (Arc::clone(self), request_id.clone());
+        let asking = tokio::spawn(async move {
+            let answer = match question {
+                Ok(question) => {
+                    let verdict = session.pose(&question).await;
+                    json!({"subtype": "success", "request_id": id, "response": verdict})
+                }
+                Err(_) => json!({"subtype": "error", "request_id": id, "error": "The editor cannot answer this."}),
+            };
+            session.open().questions.remove(&id);
+            if let Ok(answer) = wire::raw::to_raw(&answer) {
+                session.commands.send(Command::Answer(answer)).await.ok();
+            }
+        });
+        self.open().questions.insert(request_id, asking.abort_handle());
+    }
+}
+
+impl Session {
+    /// Asks the editor and returns the engine's answer.
+    async fn pose(&self, question: &Question) -> Value {
+        if question.tool_name == form::TOOL {
+            let request = form::request(&question.input, &self.id, &question.tool_use_id);
+            let outcome = self.peer.request(CLIENT_METHOD_NAMES.elicitation_create, &request).await;
+            return form::verdict(&question.input, outcome);
+        }
+        let request = question.request(&self.id, &self.cwd);
+        question.verdict(self.peer.request(CLIENT_METHOD_NAMES.session_request_permission, &request).await)
+    }
+}
+
+fn command(head: CommandHead) -> AvailableCommand {
+    let input =
+        (!head.hint.is_empty()).then(|| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(head.hint)));
+    AvailableCommand::new(head.name, head.description).input(input)
+}
+
+fn ended() -> Error {
+    Error::internal_error().data(Value::from("The session has ended."))
+}
+
+fn outcome(result: &TurnResult) -> Result<PromptResponse, Error> {
+    let reason = result.terminal_reason.unwrap_or_default();
+    if reason.starts_with("aborted") {
+        return Ok(PromptResponse::new(StopReason::Cancelled));
+    }
+    let stop = match (result.subtype, result.stop_reason.as_deref()) {
+        ("error_max_turns", _) => StopReason::MaxTurnRequests,
+        (_, Some("refusal")) => StopReason::Refusal,
+        (_, Some("max_tokens")) => StopReason::MaxTokens,
+        _ if result.is_error => return Err(failure(result)),
+        _ => StopReason::EndTurn,
+    };
+    Ok(PromptResponse::new(stop))
+}
+
+/// A credential that is missing or refused is the client's cue to offer signing in.
+fn failure(result: &TurnResult) -> Error {
+    let told = result.result.clone().or_else(|| result.errors.as_ref().map(|errors| errors.join("\n")));
+    let text = told.unwrap_or_else(|| result.subtype.to_owned());
+    if result.api_error_status == Some(401) || text.contains("/login") {
+        return Error::auth_required().data(Value::from(text));
+    }
+    Error::internal_error().data(Value::from(text))
+}

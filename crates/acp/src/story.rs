@@ -1,0 +1,425 @@
+//! What a session says, as the updates an editor draws. Text is told as it streams; a message that came whole (an error,
+//! an old conversation) is told once. Subagents show their calls, not their words.
+
+use crate::shown;
+use agent_client_protocol_schema::v1::{
+    Content, ContentBlock, ContentChunk, Cost, CurrentModeUpdate, ImageContent, MessageId, Meta, Plan, PlanEntry,
+    PlanEntryPriority, PlanEntryStatus, SessionUpdate, Terminal, TextContent, ToolCall, ToolCallContent,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, UsageUpdate,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use wire::block::BlockHead;
+use wire::sdk::{Assistant, Message, StreamEvent, SystemBody, TurnResult, User};
+
+/// Whether the words are new, or an old conversation is shown again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Telling {
+    Live,
+    Again,
+}
+
+#[derive(Debug)]
+pub(crate) struct Story {
+    cwd: PathBuf,
+    telling: Telling,
+    /// The client draws terminals it is told about.
+    draws_terminals: bool,
+    /// The message of the main thread that streams, or streamed last.
+    streamed: Option<String>,
+    /// Open calls: the tool of each.
+    calls: HashMap<String, String>,
+    /// The task list, by number.
+    tasks: BTreeMap<u64, (String, PlanEntryStatus)>,
+    /// Of the newest response of the main thread.
+    tokens: Tokens,
+}
+
+impl Story {
+    pub(crate) fn new(cwd: PathBuf, telling: Telling, draws_terminals: bool) -> Self {
+        Self {
+            cwd,
+            telling,
+            draws_terminals,
+            streamed: None,
+            calls: HashMap::new(),
+            tasks: BTreeMap::new(),
+            tokens: Tokens::default(),
+        }
+    }
+
+    pub(crate) fn tell(&mut self, message: &Message) -> Vec<SessionUpdate> {
+        match message {
+            Message::StreamEvent(event) => self.stream(event).into_iter().collect(),
+            Message::Assistant(assistant) => self.assistant(assistant),
+            Message::User(user) => self.user(user),
+            Message::ToolProgress(progress) => vec![status(&progress.tool_use_id, ToolCallStatus::InProgress)],
+            Message::Result(result) => self.usage(result).into_iter().collect(),
+            Message::System(said) => system(&said.body).into_iter().collect(),
+            Message::Init(_) | Message::Reset(_) => Vec::new(),
+        }
+    }
+
+    fn stream(&mut self, event: &StreamEvent) -> Option<SessionUpdate> {
+        if event.parent_tool_use_id.is_some() {
+            return None;
+        }
+        let event: Streamed<'_> = serde_json::from_str(event.event.get()).ok()?;
+        if let Some(message) = event.message {
+            self.streamed = Some(message.id.into_owned());
+            self.tokens = message.usage;
+            return None;
+        }
+        if let Some(usage) = event.usage {
+            self.tokens.absorb(&usage);
+        }
+        let delta = event.delta?;
+        if let Some(text) = delta.text {
+            return Some(SessionUpdate::AgentMessageChunk(self.chunk(&text)));
+        }
+        delta.thinking.map(|text| SessionUpdate::AgentThoughtChunk(self.chunk(&text)))
+    }
+
+    fn chunk(&self, text: &str) -> ContentChunk {
+        ContentChunk::new(text.into()).message_id(self.streamed.as_deref().map(MessageId::new))
+    }
+
+    fn assistant(&mut self, assistant: &Assistant) -> Vec<SessionUpdate> {
+        let Ok(message) = serde_json::from_str::<Said<'_>>(assistant.message.get()) else { return Vec::new() };
+        let is_main = assistant.parent_tool_use_id.is_none();
+        let told = self.streamed.is_some() && self.streamed.as_deref() == message.id.as_deref();
+        let mut updates = Vec::new();
+        for block in message.content {
+            match BlockHead::read(block) {
+                Some(BlockHead::Text(text)) if is_main && !told => {
+                    updates.push(SessionUpdate::AgentMessageChunk(whole(&text)));
+                }
+                Some(BlockHead::ToolUse { id, name, input }) => {
+                    updates.extend(self.call(&id, &name, input, assistant.parent_tool_use_id.as_deref()));
+                }
+                Some(_) | None => {}
+            }
+        }
+        updates
+    }
+
+    fn call(&mut self, id: &str, tool: &str, input: &RawValue, parent: Option<&str>) -> Option<SessionUpdate> {
+        let input: Value = serde_json::from_str(input.get()).unwrap_or_default();
+        self.calls.insert(id.to_owned(), tool.to_owned());
+        if tool == "TodoWrite" {
+            return todos(&input).map(SessionUpdate::Plan);
+        }
+        if tool == "TaskUpdate" {
+            return self.task_changed(&input).map(SessionUpdate::Plan);
+        }
+        if is_silent(tool) {
+            return None;
+        }
+        let shown = shown::call(tool, &input, &self.cwd);
+        let mut meta = meta(tool, parent);
+        let mut content = shown.content;
+        if tool == "Bash" && self.draws_terminals {
+            content = vec![ToolCallContent::Terminal(Terminal::new(id.to_owned()))];
+            meta.insert("terminal_info".into(), json!({"terminal_id": id, "cwd": self.cwd}));
+        }
+        let call = ToolCall::new(id.to_owned(), shown.title)
+            .name(tool.to_owned())
+            .kind(shown.kind)
+            .status(ToolCallStatus::Pending)
+            .content(content)
+            .locations(shown.locations)
+            .raw_input(input)
+            .meta(meta);
+        Some(SessionUpdate::ToolCall(call))
+    }
+
+    fn user(&mut self, user: &User) -> Vec<SessionUpdate> {
+        let Ok(message) = serde_json::from_str::<Heard<'_>>(user.message.get()) else { return Vec::new() };
+        let Ok(blocks) = serde_json::from_str::<Vec<&RawValue>>(message.content.get()) else {
+            let text: String = serde_json::from_str(message.content.get()).unwrap_or_default();
+            return self.prompt(&text).into_iter().collect();
+        };
+        blocks.into_iter().filter_map(|block| self.heard(block, user.tool_use_result.as_deref())).collect()
+    }
+
+    fn heard(&mut self, block: &RawValue, structured: Option<&RawValue>) -> Option<SessionUpdate> {
+        match BlockHead::read(block)? {
+            BlockHead::Text(text) => self.prompt(&text),
+            BlockHead::ToolResult { tool_use_id } => self.finished(&tool_use_id, block, structured),
+            BlockHead::Thinking
+            | BlockHead::RedactedThinking
+            | BlockHead::ToolUse { .. }
+            | BlockHead::Image
+            | BlockHead::Document
+            | BlockHead::Other(_) => None,
+        }
+    }
+
+    /// The client knows what it just sent; what was said in the past is told.
+    fn prompt(&self, text: &str) -> Option<SessionUpdate> {
+        let hidden = self.telling == Telling::Live || text.trim().is_empty() || text.starts_with('<');
+        (!hidden).then(|| SessionUpdate::UserMessageChunk(whole(text)))
+    }
+
+    fn finished(&mut self, id: &str, block: &RawValue, structured: Option<&RawValue>) -> Option<SessionUpdate> {
+        let tool = self.calls.remove(id)?;
+        let outcome: Outcome = serde_json::from_str(block.get()).unwrap_or_default();
+        if tool == "TaskCreate" {
+            return self.task_made(structured?).map(SessionUpdate::Plan);
+        }
+        if is_silent(&tool) {
+            return None;
+        }
+        let state = if outcome.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+        let mut fields = ToolCallUpdateFields::new().status(state);
+        if let Some(structured) = structured.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) {
+            fields = fields.raw_output(structured);
+        }
+        if tool == "Bash" && self.draws_terminals {
+            let update = ToolCallUpdate::new(id.to_owned(), fields).meta(terminal_end(id, &outcome));
+            return Some(SessionUpdate::ToolCallUpdate(update));
+        }
+        // A change that was made is shown as the change, not as the sentence the model reads about it.
+        let keeps_diff = !outcome.is_error && matches!(tool.as_str(), "Edit" | "Write" | "MultiEdit" | "NotebookEdit");
+        if !keeps_diff {
+            fields = fields.content(outcome.content(&tool));
+        }
+        Some(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields)))
+    }
+
+    fn task_made(&mut self, structured: &RawValue) -> Option<Plan> {
+        #[derive(Deserialize)]
+        struct Made {
+            task: Task,
+        }
+        #[derive(Deserialize)]
+        struct Task {
+            id: String,
+            subject: String,
+        }
+        let made: Made = serde_json::from_str(structured.get()).ok()?;
+        self.tasks.insert(made.task.id.parse().ok()?, (made.task.subject, PlanEntryStatus::Pending));
+        Some(self.plan())
+    }
+
+    fn task_changed(&mut self, input: &Value) -> Option<Plan> {
+        let id: u64 = input.get("taskId")?.as_str()?.parse().ok()?;
+        match input.get("status").and_then(Value::as_str) {
+            Some("deleted") => {
+                self.tasks.remove(&id);
+            }
+            Some(status) => self.tasks.get_mut(&id)?.1 = plan_status(status),
+            None => {}
+        }
+        if let (Some(subject), Some(task)) = (input.get("subject").and_then(Value::as_str), self.tasks.get_mut(&id)) {
+            subject.clone_into(&mut task.0);
+        }
+        Some(self.plan())
+    }
+
+    fn plan(&self) -> Plan {
+        let entry = |(subject, status): &(String, PlanEntryStatus)| {
+            PlanEntry::new(subject.clone(), PlanEntryPriority::Medium, status.clone())
+        };
+        Plan::new(self.tasks.values().map(entry).collect())
+    }
+
+    fn usage(&self, result: &TurnResult) -> Option<SessionUpdate> {
+        let size = result.model_usage.values().map(|usage| usage.context_window).max().filter(|size| *size > 0)?;
+        let cost = Cost::new(result.total_cost_usd, "USD");
+        Some(SessionUpdate::UsageUpdate(UsageUpdate::new(self.tokens.total(), size).cost(cost)))
+    }
+}
+
+fn meta(tool: &str, parent: Option<&str>) -> Meta {
+    let mut own = json!({"toolName": tool});
+    if let Some(parent) = parent {
+        own["parentToolUseId"] = parent.into();
+    }
+    Meta::from_iter([("gimlet".to_owned(), own)])
+}
+
+fn system(body: &SystemBody) -> Option<SessionUpdate> {
+    match body {
+        SystemBody::Status { permission_mode: Some(mode), .. } => {
+            Some(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(*mode)))
+        }
+        SystemBody::Informational { content, .. } | SystemBody::LocalCommandOutput { content, .. } => {
+            Some(SessionUpdate::AgentMessageChunk(whole(content)))
+        }
+        _ => None,
+    }
+}
+
+/// Bookkeeping that is shown as a plan, or not at all.
+fn is_silent(tool: &str) -> bool {
+    matches!(tool, "TodoWrite" | "TaskCreate" | "TaskUpdate" | "TaskGet" | "TaskList" | "ToolSearch")
+}
+
+fn whole(text: &str) -> ContentChunk {
+    ContentChunk::new(text.into())
+}
+
+fn status(id: &str, status: ToolCallStatus) -> SessionUpdate {
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), ToolCallUpdateFields::new().status(status)))
+}
+
+fn todos(input: &Value) -> Option<Plan> {
+    let entry = |todo: &Value| {
+        let status = plan_status(todo.get("status")?.as_str()?);
+        Some(PlanEntry::new(todo.get("content")?.as_str()?, PlanEntryPriority::Medium, status))
+    };
+    Some(Plan::new(input.get("todos")?.as_array()?.iter().filter_map(entry).collect()))
+}
+
+fn plan_status(status: &str) -> PlanEntryStatus {
+    match status {
+        "in_progress" => PlanEntryStatus::InProgress,
+        "completed" => PlanEntryStatus::Completed,
+        _ => PlanEntryStatus::Pending,
+    }
+}
+
+fn terminal_end(id: &str, outcome: &Outcome) -> Meta {
+    let exit = i32::from(outcome.is_error);
+    Meta::from_iter([
+        ("terminal_output".to_owned(), json!({"terminal_id": id, "data": outcome.text()})),
+        ("terminal_exit".to_owned(), json!({"terminal_id": id, "exit_code": exit, "signal": null})),
+    ])
+}
+
+#[derive(Deserialize)]
+struct Streamed<'a> {
+    #[serde(borrow, default)]
+    message: Option<StreamedMessage<'a>>,
+    #[serde(borrow, default)]
+    delta: Option<StreamedDelta<'a>>,
+    #[serde(default)]
+    usage: Option<Tokens>,
+}
+
+#[derive(Deserialize)]
+struct StreamedMessage<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(default)]
+    usage: Tokens,
+}
+
+#[derive(Deserialize)]
+struct StreamedDelta<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    thinking: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow, default)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    content: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Heard<'a> {
+    #[serde(borrow)]
+    content: &'a RawValue,
+}
+
+/// Later reports of a response replace what they mention.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+}
+
+impl Tokens {
+    fn absorb(&mut self, later: &Self) {
+        self.input_tokens = later.input_tokens.or(self.input_tokens);
+        self.output_tokens = later.output_tokens.or(self.output_tokens);
+        self.cache_creation_input_tokens = later.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.cache_read_input_tokens = later.cache_read_input_tokens.or(self.cache_read_input_tokens);
+    }
+
+    fn total(&self) -> u64 {
+        let parts =
+            [self.input_tokens, self.output_tokens, self.cache_creation_input_tokens, self.cache_read_input_tokens];
+        parts.into_iter().flatten().sum()
+    }
+}
+
+/// A `tool_result` block.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Outcome {
+    is_error: bool,
+    content: Value,
+}
+
+impl Outcome {
+    fn text(&self) -> String {
+        match &self.content {
+            Value::String(text) => text.clone(),
+            Value::Array(blocks) => {
+                blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn content(&self, tool: &str) -> Vec<ToolCallContent> {
+        let text = self.text();
+        let mut content = Vec::new();
+        if !text.trim().is_empty() {
+            let shown = if tool == "Bash" || tool == "Read" { fenced(&text) } else { text };
+            content.push(ToolCallContent::Content(Content::new(ContentBlock::Text(TextContent::new(shown)))));
+        }
+        let blocks = self.content.as_array().map(Vec::as_slice).unwrap_or_default();
+        content.extend(blocks.iter().filter_map(image).map(ToolCallContent::Content));
+        content
+    }
+}
+
+fn image(block: &Value) -> Option<Content> {
+    let source = block.get("source").filter(|_| block.get("type").is_some_and(|kind| kind == "image"))?;
+    let field = |key: &str| source.get(key).and_then(Value::as_str);
+    Some(Content::new(ContentBlock::Image(ImageContent::new(field("data")?, field("media_type")?))))
+}
+
+/// In a fence longer than any inside, so that output stays output.
+fn fenced(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_are_longer_than_what_they_hold() {
+        assert_eq!(fenced("a\n"), "```\na\n```");
+        assert_eq!(fenced("```x"), "````\n```x\n````");
+    }
+
+    #[test]
+    fn a_task_list_is_a_plan() {
+        let mut story = Story::new("/p".into(), Telling::Live, false);
+        let raw = RawValue::from_string(r#"{"task":{"id":"1","subject":"Build"}}"#.into()).unwrap();
+        assert_eq!(story.task_made(&raw).unwrap().entries.len(), 1);
+        let plan = story.task_changed(&json!({"taskId": "1", "status": "in_progress"})).unwrap();
+        assert_eq!(plan.entries[0].status, PlanEntryStatus::InProgress);
+        assert!(story.task_changed(&json!({"taskId": "7", "status": "completed"})).is_none());
+        assert!(story.task_changed(&json!({"taskId": "1", "status": "deleted"})).unwrap().entries.is_empty());
+    }
+}

@@ -1,0 +1,273 @@
+//! The interface as a person sees it: the real binary in a pseudo-terminal, keys in, screens out.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use serde_json::json;
+use testkit::{Gate, ModelServer, Reply, Sandbox, Terminal};
+
+const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
+
+fn start(sandbox: &Sandbox, args: &[&str]) -> Terminal {
+    let terminal = sandbox.gimlet(args).terminal(80, 24);
+    terminal.wait_for("? for shortcuts");
+    terminal
+}
+
+/// Ctrl+C twice on an empty prompt.
+fn leave(mut terminal: Terminal) -> Vec<u8> {
+    terminal.send("\x03");
+    terminal.wait_for("again to exit");
+    terminal.send("\x03");
+    let (code, bytes) = terminal.finish();
+    assert_eq!(code, 0, "{}", String::from_utf8_lossy(&bytes));
+    bytes
+}
+
+/// Every mode that was switched on was switched off again, later.
+fn assert_restored(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for (on, off) in [
+        ("\x1b[?2004h", "\x1b[?2004l"),
+        ("\x1b[>1u", "\x1b[<u"),
+        ("\x1b[?25l", "\x1b[?25h"),
+        ("\x1b[?2026h", "\x1b[?2026l"),
+    ] {
+        let (last_on, last_off) = (text.rfind(on), text.rfind(off));
+        assert!(last_on.is_some() && last_off > last_on, "{on:?} at {last_on:?}, {off:?} at {last_off:?}");
+    }
+}
+
+#[test]
+fn a_question_is_answered_and_the_terminal_left_as_it_was() {
+    // [TST-231]
+    let server = ModelServer::script([Reply::text("It is **forty-two**.\n\n- one\n- two")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("what is it?\r");
+    let screen = terminal.wait_for("- two");
+    assert!(screen.contains("> what is it?") && screen.contains("● It is forty-two."), "{screen}");
+    terminal.wait_gone("esc to interrupt");
+    let bytes = leave(terminal);
+    assert_restored(&bytes);
+    assert!(String::from_utf8_lossy(&bytes).contains("Continue with: gimlet --resume "));
+    assert_eq!(server.request(0).messages()[0]["role"], "user");
+}
+
+#[test]
+fn a_prompt_argument_is_sent_at_once() {
+    let server = ModelServer::script([Reply::text("Hello there.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let terminal = sandbox.gimlet(&["say hello"]).terminal(80, 24);
+    let screen = terminal.wait_for("● Hello there.");
+    assert!(screen.contains("> say hello"));
+}
+
+#[test]
+fn a_command_is_asked_for_and_shown_with_its_output() {
+    // [TST-240]
+    let server = ModelServer::script([
+        Reply::tool("Bash", json!({"command": "touch made.txt && echo done-$((40+2))", "description": "Make it"})),
+        Reply::text("Made."),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("make it\r");
+    let screen = terminal.wait_for("1. Yes");
+    assert!(screen.contains("touch made.txt && echo done-$((40+2))"), "{screen}");
+    // Longer than the guard against keys that were on their way.
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    terminal.send("1");
+    let screen = terminal.wait_for("● Made.");
+    assert!(screen.contains("⎿ done-42"), "{screen}");
+    assert!(sandbox.project().join("made.txt").exists());
+}
+
+#[test]
+fn a_refused_command_does_not_run_and_ends_the_turn() {
+    // [TST-240]
+    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch made.txt"}))]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("make it\r");
+    terminal.wait_for("1. Yes");
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    terminal.send("\x1b");
+    terminal.wait_gone("1. Yes");
+    terminal.wait_gone("esc to interrupt");
+    assert!(!sandbox.project().join("made.txt").exists());
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_command_after_an_exclamation_mark_runs_and_is_told() {
+    // [TST-238]
+    let server = ModelServer::script([Reply::text("I see it."), Reply::text("Both.")]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.set("MY_API_KEY", "sk-ant-api03-very-secret-value-0123456789");
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("!echo out-$((40+2)); echo $MY_API_KEY\r");
+    let screen = terminal.wait_for("● I see it.");
+    assert!(screen.contains("> !echo") && screen.contains("⎿ out-42"), "{screen}");
+    let told = server.request(0).all_text();
+    assert!(told.contains("<bash-stdout>out-42") && told.contains("<bash-input>echo out-$((40+2))"), "{told}");
+    assert!(!told.contains("very-secret-value") && !screen.contains("very-secret-value"));
+    sandbox.write_config("settings.json", r#"{"respondToBashCommands": false}"#);
+    let mut quiet = start(&sandbox, &[]);
+    quiet.send("!echo quiet-$((1+1))\r");
+    quiet.wait_for("⎿ quiet-2");
+    quiet.wait_gone("esc to interrupt");
+    assert_eq!(server.requests().len(), 1);
+    quiet.send("and now?\r");
+    quiet.wait_for("● Both.");
+    assert!(server.request(1).all_text().contains("<bash-stdout>quiet-2"));
+}
+
+#[test]
+fn escape_stops_a_reply_and_keeps_what_there_is() {
+    let gate = Gate::new();
+    let server = ModelServer::script([Reply::text("First part of a long answer.").gate(&gate)]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("go\r");
+    // The message starts, its block starts, a ping and its text come; the end never does.
+    gate.open_for(4);
+    terminal.wait_for("First");
+    terminal.send("\x1b");
+    let screen = terminal.wait_for("Interrupted");
+    assert!(screen.contains("First"), "{screen}");
+    terminal.wait_gone("esc to interrupt");
+    gate.open_all();
+    leave(terminal);
+}
+
+#[test]
+fn without_credentials_a_key_can_be_entered_unseen() {
+    let server = ModelServer::script([Reply::text("Welcome.")]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.unset("ANTHROPIC_API_KEY");
+    let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(80, 24);
+    terminal.wait_for("1. Enter an API key");
+    terminal.send("1");
+    terminal.wait_for("API key:");
+    terminal.send("sk-typed-key\r");
+    let screen = terminal.wait_for("The key is stored");
+    assert!(!screen.contains("sk-typed-key"), "{screen}");
+    terminal.wait_gone("Enter an API key");
+    terminal.send("hello\r");
+    terminal.wait_for("● Welcome.");
+    assert_eq!(server.request(0).header("x-api-key"), Some("sk-typed-key"));
+}
+
+#[test]
+fn a_message_typed_meanwhile_is_sent_next() {
+    let gate = Gate::new();
+    let server = ModelServer::script([Reply::text("One.").gate(&gate), Reply::text("Two.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("first\r");
+    terminal.wait_for("esc to interrupt");
+    terminal.send("second\r");
+    terminal.wait_for("> second");
+    gate.open_all();
+    let screen = terminal.wait_for("● Two.");
+    let order: Vec<usize> =
+        ["> first", "● One.", "> second", "● Two."].iter().map(|t| screen.find(t).unwrap()).collect();
+    assert!(order.is_sorted(), "{screen}");
+}
+
+#[test]
+fn a_long_paste_is_folded_and_sent_whole() {
+    // [TST-235]
+    let server = ModelServer::script([Reply::text("Read.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    let text = (0..5_000).map(|n| format!("line {n}\r")).collect::<Vec<_>>().concat();
+    terminal.send(&format!("\x1b[200~{text}\x1b[201~"));
+    terminal.wait_for("[Pasted text #1 +5000 lines]");
+    terminal.send("\r");
+    terminal.wait_for("● Read.");
+    let sent = server.request(0).all_text();
+    assert!(sent.contains("line 0\nline 1\n") && sent.contains("line 4999"), "not whole");
+}
+
+#[test]
+fn signals_put_the_terminal_back() {
+    // [TST-231]
+    for (hangs_up, code) in [(false, 143), (true, 129)] {
+        let sandbox = Sandbox::new(EXE);
+        let terminal = start(&sandbox, &[]);
+        if hangs_up {
+            terminal.hang_up();
+        } else {
+            terminal.terminate();
+        }
+        let (exit, bytes) = terminal.finish();
+        assert_eq!(exit, code);
+        assert_restored(&bytes);
+    }
+}
+
+#[test]
+fn any_size_is_survived_and_the_prompt_stays_usable() {
+    // [TST-247]
+    let server = ModelServer::script([Reply::text("Still here.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    for (columns, rows) in [(20, 5), (200, 50), (40, 10), (1, 1), (80, 24)] {
+        terminal.resize(columns, rows);
+    }
+    terminal.send("ok\r");
+    terminal.wait_for("● Still here.");
+}
+
+#[test]
+fn modes_cycle_and_the_footer_says_which() {
+    // [TST-232]
+    let sandbox = Sandbox::new(EXE);
+    let mut terminal = start(&sandbox, &[]);
+    for text in ["accept edits on", "plan mode on", "? for shortcuts"] {
+        terminal.send("\x1b[Z");
+        terminal.wait_for(text);
+    }
+    leave(terminal);
+}
+
+#[test]
+fn help_history_and_transcript_open_and_close() {
+    // [TST-232] [TST-239] [TST-244]
+    let server = ModelServer::script([Reply::text("Answer one.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("?");
+    terminal.wait_for("next permission mode");
+    terminal.send("\x1b");
+    terminal.wait_gone("next permission mode");
+    terminal.send("ask something\r");
+    terminal.wait_for("● Answer one.");
+    terminal.wait_gone("esc to interrupt");
+    terminal.send("\x0f");
+    terminal.wait_for("transcript · end");
+    terminal.send("q");
+    terminal.wait_gone("transcript · end");
+    terminal.send("\x12");
+    terminal.wait_for("search prompts:");
+    terminal.send("someth");
+    terminal.send("\t");
+    let screen = terminal.wait_gone("search prompts:");
+    assert!(screen.matches("> ask something").count() == 2, "{screen}");
+}
+
+#[test]
+fn files_complete_and_titles_follow() {
+    // [TST-237] [TST-252]
+    let sandbox = Sandbox::new(EXE);
+    sandbox.write("src/wonderful.rs", "x");
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("see @wonder");
+    terminal.wait_for("  src/wonderful.rs");
+    terminal.send("\t");
+    terminal.wait_for("> see @src/wonderful.rs");
+    let bytes = terminal.bytes();
+    let title = b"\x1b]2;gimlet \xc2\xb7 project\x07";
+    assert_eq!(bytes.windows(title.len()).filter(|window| window == title).count(), 1);
+}

@@ -1,0 +1,107 @@
+//! A second terminal, made by others: the same program in tmux, resized while a reply streams, read back as logical lines.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+#![expect(clippy::disallowed_methods, reason = "tests start programs from outside, as a user does")]
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+use testkit::{Block, Gate, ModelServer, Reply, Sandbox};
+
+const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
+
+/// A tmux server of its own; ends with this.
+struct Tmux {
+    socket: String,
+}
+
+impl Tmux {
+    /// `None` where there is no tmux.
+    fn start(sandbox: &Sandbox, columns: u16, rows: u16) -> Option<Self> {
+        let socket = sandbox.root().join("tmux.sock").to_string_lossy().into_owned();
+        let run = sandbox.gimlet::<&str>(&[]).command();
+        let mut command = Command::new("tmux");
+        command.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.args(["-S", &socket, "-f", "/dev/null", "new-session", "-d"]);
+        command.args(["-x", &columns.to_string(), "-y", &rows.to_string(), "-c"]).arg(sandbox.project()).arg(EXE);
+        command.status().ok().filter(std::process::ExitStatus::success)?;
+        let tmux = Self { socket };
+        tmux.run(&["set-option", "-g", "window-size", "manual"]);
+        tmux.run(&["set-option", "-g", "history-limit", "5000"]);
+        Some(tmux)
+    }
+
+    fn run(&self, args: &[&str]) -> String {
+        let output = Command::new("tmux").args(["-S", &self.socket]).args(args).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.run(&[&["send-keys"], keys].concat());
+    }
+
+    fn resize(&self, columns: u16, rows: u16) {
+        self.run(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
+    }
+
+    /// Scrollback and screen, wrapped lines joined.
+    fn lines(&self) -> String {
+        self.run(&["capture-pane", "-p", "-J", "-S", "-"])
+    }
+
+    fn wait_for(&self, text: &str) -> String {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let lines = self.lines();
+            if lines.contains(text) {
+                return lines;
+            }
+            assert!(Instant::now() < deadline, "expected {text:?}:\n{lines}");
+            // tmux has no way to wait for a text.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        self.run(&["kill-server"]);
+    }
+}
+
+#[test]
+fn every_line_stands_once_after_resizes_while_text_streams() {
+    // [TST-228] [TST-247]
+    let paragraph = |n: usize| format!("paragraph {n:02} begins {} and ends\n\n", "with some words ".repeat(n % 7));
+    let pieces: Vec<String> = (0..24).map(paragraph).collect();
+    let gate = Gate::new();
+    let block = Block::TextPieces(pieces.clone());
+    let server = ModelServer::script([Reply::message(vec![block]).gate(&gate)]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let Some(tmux) = Tmux::start(&sandbox, 80, 24) else {
+        eprintln!("NOT RUN: there is no tmux");
+        return;
+    };
+    tmux.wait_for("? for shortcuts");
+    tmux.keys(&["tell me", "Enter"]);
+    tmux.wait_for("esc to interrupt");
+    gate.open_for(2);
+    for (index, (columns, rows)) in
+        [(60, 20), (100, 30), (41, 12), (80, 24), (50, 15), (120, 24)].into_iter().enumerate()
+    {
+        gate.open_for(4);
+        tmux.wait_for(&format!("paragraph {:02} begins", index * 4 + 2));
+        tmux.resize(columns, rows);
+        // tmux tells programs late; what is drawn in between may leave a row behind.
+        tmux.wait_for(&format!("\n{}\n", "─".repeat(usize::from(columns))));
+    }
+    gate.open_all();
+    tmux.wait_for("paragraph 23 begins");
+    let lines = tmux.wait_for("? for shortcuts");
+    let wanted: Vec<&str> = pieces.iter().map(|piece| piece.trim_end()).collect();
+    let found: Vec<&str> = lines
+        .lines()
+        .map(|line| line.trim_end().trim_start_matches("● "))
+        .filter(|line| wanted.contains(line))
+        .collect();
+    assert_eq!(found, wanted, "{lines}");
+}

@@ -1,0 +1,54 @@
+//! A command that a person typed at their terminal. It runs as typed, without a question: whoever types it could type it
+//! anywhere. Its output passes the mask like that of any command, is shown, and is told to the model.
+
+use super::begin;
+use crate::calls;
+use crate::command::{Prompt, Shell};
+use crate::decide::EndReason;
+use crate::result;
+use crate::session::{Session, plain_text};
+use crate::turn::{self, Opener};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tools::Outcome;
+use wire::sdk::SystemBody;
+
+pub(super) async fn run(session: &mut Session, prompt: Prompt, then: Shell) {
+    let command = plain_text(&prompt.content);
+    let token = session.control.begin_turn();
+    // Dropped where it stands when the process must stop, which kills it.
+    let Some(outcome) = execute(session, &command, &token).await else { return };
+    let output = outcome.content.text().into_owned();
+    session.io.host.system(SystemBody::LocalCommandOutput { content: output.clone() }).await;
+    let (stdout, stderr) = if outcome.is_error { (String::new(), output) } else { (output, String::new()) };
+    let said = format!(
+        "<bash-input>{command}</bash-input>\n<bash-stdout>{stdout}</bash-stdout><bash-stderr>{stderr}</bash-stderr>"
+    );
+    let Ok(content) = wire::raw::to_raw(&said) else { return };
+    let prompt = Prompt { content, verbatim: true, shell: None, ..prompt };
+    // Who stops a command does not want an answer to it.
+    if then == Shell::Answered && !session.control.is_interrupted() {
+        Box::pin(turn::run(session, Opener::Prompt(prompt))).await;
+        return;
+    }
+    if let Err(error) = session.record_prompt(&prompt) {
+        tracing::warn!(%error, "a command could not be recorded");
+    }
+    let turn = begin(session, "bash", &prompt).await;
+    session.announce().await;
+    result::conclude(session, turn, EndReason::Completed).await;
+}
+
+async fn execute(session: &mut Session, command: &str, token: &CancellationToken) -> Option<Outcome> {
+    let cx = match calls::context_for(&session.io, "shell", token.child_token()).await {
+        Ok(cx) => cx,
+        Err(error) => return Some(Outcome::failed(format!("The command could not be set up: {error}"))),
+    };
+    let Ok(input) = wire::raw::to_raw(&json!({ "command": command })) else { return None };
+    let call = match session.io.registry.find("Bash").map(|tool| tool.parse(&input)) {
+        Some(Ok(call)) => call,
+        Some(Err(error)) => return Some(Outcome::failed(error.to_string())),
+        None => return Some(Outcome::failed("There is no shell in this session.")),
+    };
+    session.control.during(tools::masking::run(call, cx)).await
+}

@@ -1,0 +1,174 @@
+//! The binary in a pseudo-terminal: keys in, screens out. The screen is read through a terminal emulator; every wait has a
+//! limit and fails with the screen that was there.
+
+#![expect(clippy::disallowed_methods, reason = "tests start the binary from outside, as a user does")]
+
+use crate::sandbox::Run;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const SCROLLBACK: usize = 10_000;
+
+/// What has come out so far.
+struct Seen {
+    parser: vt100::Parser,
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
+struct Shared {
+    seen: Mutex<Seen>,
+    changed: Condvar,
+}
+
+/// A run in a terminal. Dropping it kills the process.
+pub struct Terminal {
+    keyboard: File,
+    child: Child,
+    shared: Arc<Shared>,
+}
+
+impl Run {
+    /// Starts the run in a terminal of this size, as its controlling terminal.
+    pub fn terminal(&self, columns: u16, rows: u16) -> Terminal {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let keyboard = File::from(master);
+        set_size(&keyboard, columns, rows);
+        let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+        let side = OpenOptions::new().read(true).write(true).open(path).unwrap();
+        let plain = self.command();
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "--wait"]).arg(plain.get_program()).args(plain.get_args()).env_clear();
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(plain.get_current_dir().unwrap());
+        command.stdin(Stdio::from(side.try_clone().unwrap())).stdout(Stdio::from(side.try_clone().unwrap()));
+        command.stderr(Stdio::from(side));
+        let child = command.spawn().unwrap();
+        let seen = Seen { parser: vt100::Parser::new(rows, columns, SCROLLBACK), bytes: Vec::new(), ended: false };
+        let shared = Arc::new(Shared { seen: Mutex::new(seen), changed: Condvar::new() });
+        let (reader, watched) = (keyboard.try_clone().unwrap(), Arc::clone(&shared));
+        std::thread::spawn(move || watch(reader, &watched));
+        Terminal { keyboard, child, shared }
+    }
+}
+
+fn set_size(terminal: &File, columns: u16, rows: u16) {
+    tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+}
+
+fn watch(mut reader: File, shared: &Shared) {
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        let read = reader.read(&mut buffer).unwrap_or(0);
+        let mut seen = shared.seen.lock().unwrap();
+        seen.ended |= read == 0;
+        seen.bytes.extend_from_slice(&buffer[..read]);
+        seen.parser.process(&buffer[..read]);
+        shared.changed.notify_all();
+        if read == 0 {
+            return;
+        }
+    }
+}
+
+impl Terminal {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends bytes as a keyboard would.
+    pub fn send(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Another size, told by signal.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        self.shared.seen.lock().unwrap().parser.screen_mut().set_size(rows, columns);
+        set_size(&self.keyboard, columns, rows);
+    }
+
+    pub fn screen(&self) -> String {
+        self.shared.seen.lock().unwrap().parser.screen().contents()
+    }
+
+    /// Row and column of the cursor.
+    pub fn cursor(&self) -> (u16, u16) {
+        self.shared.seen.lock().unwrap().parser.screen().cursor_position()
+    }
+
+    /// Everything written so far.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.shared.seen.lock().unwrap().bytes.clone()
+    }
+
+    /// Waits until the screen contains `text`; returns the screen.
+    pub fn wait_for(&self, text: &str) -> String {
+        self.wait_until(&format!("{text:?}"), |screen| screen.contains(text))
+    }
+
+    /// Waits until the screen no longer contains `text`.
+    pub fn wait_gone(&self, text: &str) -> String {
+        self.wait_until(&format!("no {text:?}"), |screen| !screen.contains(text))
+    }
+
+    /// Waits until the screen is as wanted; returns it. Panics after 30 s or when the program ends first.
+    pub fn wait_until(&self, wanted: &str, is_so: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = self.shared.seen.lock().unwrap();
+        loop {
+            let screen = seen.parser.screen().contents();
+            if is_so(&screen) {
+                return screen;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero() && !seen.ended, "expected {wanted}; the screen was:\n{screen}");
+            seen = self.shared.changed.wait_timeout(seen, left).unwrap().0;
+        }
+    }
+
+    pub fn terminate(&self) {
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    pub fn hang_up(&self) {
+        self.signal(rustix::process::Signal::HUP);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for the end; returns the exit code and everything written.
+    pub fn finish(mut self) -> (i32, Vec<u8>) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = self.shared.seen.lock().unwrap();
+        while !seen.ended {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "still running; the screen was:\n{}", seen.parser.screen().contents());
+            seen = self.shared.changed.wait_timeout(seen, left).unwrap().0;
+        }
+        let bytes = seen.bytes.clone();
+        drop(seen);
+        let status = self.child.wait().unwrap();
+        use std::os::unix::process::ExitStatusExt;
+        (status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)), bytes)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,570 @@
+//! What the engine tells, turned into state and finished lines. The engine speaks to us as to any host: the typed
+//! messages of the protocol, and control lines as text.
+
+use super::calls::{Inner, OpenCall};
+use super::dialog::{Dialog, PREVIEW, Request};
+use super::reply::Part;
+use super::session::SlashCommand;
+use super::spinner::Waits;
+use super::tools::{self, Mood, Outcome};
+use super::transcript::Kind;
+use super::{App, todos};
+use crate::style::Line;
+use crate::theme::Token;
+use engine::Event;
+use serde::Deserialize;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::time::Duration;
+use wire::mode::PermissionMode;
+use wire::sdk::{Assistant, Init, Message, StreamEvent, SystemBody, TurnResult, User};
+
+/// The few fields of an API event that are shown.
+#[derive(Deserialize)]
+struct ApiEvent<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    content_block: Option<Started<'a>>,
+    #[serde(default)]
+    usage: Option<OutputUsage>,
+    #[serde(default)]
+    message: Option<StartedMessage>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    thinking: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    partial_json: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Started<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct OutputUsage {
+    #[serde(default)]
+    output_tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct StartedMessage {
+    #[serde(default)]
+    usage: InputUsage,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct InputUsage {
+    input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    #[serde(default)]
+    content: Content,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Blocks(Vec<Block>),
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Blocks(Vec::new())
+    }
+}
+
+#[derive(Deserialize)]
+struct Block {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    thinking: String,
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    input: Value,
+    #[serde(default)]
+    tool_use_id: String,
+    #[serde(default)]
+    content: Value,
+    #[serde(default)]
+    is_error: bool,
+}
+
+/// A control line, read far enough.
+#[derive(Deserialize)]
+struct ControlLine {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    request_id: String,
+    #[serde(default)]
+    request: Value,
+    #[serde(default)]
+    response: Value,
+}
+
+/// Text of a tool result: a string, or its text blocks.
+fn result_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let parts = blocks.iter().map(|block| match block.get("type").and_then(Value::as_str) {
+                Some("text") => block.get("text").and_then(Value::as_str).unwrap_or_default().to_owned(),
+                Some(kind) => format!("[{kind}]"),
+                None => String::new(),
+            });
+            parts.collect::<Vec<_>>().join("\n")
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
+    }
+}
+
+/// `App::look` on its own fields, so that others can be changed meanwhile.
+macro_rules! look {
+    ($app:expr) => {
+        crate::markdown::Look {
+            theme: &$app.preferences.theme,
+            columns: $app.size.columns,
+            syntax: $app.preferences.syntax,
+        }
+    };
+}
+
+impl App {
+    pub(super) fn event(&mut self, event: Event) {
+        if let Some(turn) = &mut self.turn {
+            turn.heard_at = self.now;
+        }
+        match event {
+            Event::Message(message) => self.message(message),
+            Event::Control(line) => self.control_line(&line),
+            Event::Notice(text) => self.note(&text, Token::Warning),
+            Event::Fault(text) => self.note(&text, Token::Error),
+            Event::Refused(error) => {
+                self.note(&error.message, Token::Error);
+                self.effects.push(super::Effect::Exit);
+            }
+            Event::Mirror(_) | Event::Dropped(_) => {}
+        }
+    }
+
+    fn message(&mut self, message: Message) {
+        match message {
+            Message::Init(init) => self.init(&init),
+            Message::StreamEvent(event) => self.stream(&event),
+            Message::Assistant(message) => self.assistant(&message),
+            Message::User(message) => self.user(&message),
+            Message::Result(result) => self.result(&result),
+            Message::System(system) => self.system(system.body),
+            Message::ToolProgress(_) => {}
+            Message::Reset(_) => self.reset(),
+        }
+    }
+
+    fn init(&mut self, init: &Init) {
+        self.session.id = Some(init.session_id.clone());
+        self.session.model = Some(init.model.clone());
+        if let Some(mode) = PermissionMode::parse(init.permission_mode) {
+            self.session.mode = mode;
+        }
+        self.session.cwd.clone_from(&init.cwd);
+        if self.session.commands.is_empty() {
+            let command = |name: &String| SlashCommand {
+                name: name.clone(),
+                description: String::new(),
+                argument_hint: String::new(),
+            };
+            self.session.commands = init.slash_commands.iter().map(command).collect();
+        }
+    }
+
+    /// Another conversation begins behind the same pair of channels.
+    fn reset(&mut self) {
+        self.transcript.clear();
+        self.todos.clear();
+        self.session.cost_usd = 0.0;
+        self.session.context_used = 0;
+        self.note("A new conversation.", Token::Inactive);
+    }
+
+    fn stream(&mut self, event: &StreamEvent) {
+        if event.parent_tool_use_id.is_some() {
+            return;
+        }
+        let Ok(event) = serde_json::from_str::<ApiEvent<'_>>(event.event.get()) else { return };
+        let now = self.now;
+        let Some(turn) = &mut self.turn else { return };
+        match &*event.kind {
+            "message_start" => {
+                turn.tokens += std::mem::take(&mut turn.tokens_now);
+                let usage = event.message.map(|message| message.usage).unwrap_or_default();
+                self.session.context_used =
+                    usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens;
+            }
+            "content_block_start" => match event.content_block.as_ref().map(|block| &*block.kind) {
+                Some("thinking" | "redacted_thinking") => {
+                    turn.thinking_since = Some(now);
+                    turn.waits = Waits::Thinking;
+                }
+                Some(_) | None => turn.waits = Waits::Writing,
+            },
+            "content_block_delta" => self.delta(event.delta),
+            "content_block_stop" => {
+                if let Some(since) = turn.thinking_since.take() {
+                    turn.thought += now.saturating_sub(since);
+                }
+            }
+            "message_delta" => {
+                if let Some(usage) = event.usage {
+                    turn.tokens_now = usage.output_tokens;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn delta(&mut self, delta: Option<Delta<'_>>) {
+        let (Some(delta), Some(turn)) = (delta, &mut self.turn) else { return };
+        let size =
+            [&delta.text, &delta.thinking, &delta.partial_json].into_iter().flatten().map(|t| t.len()).sum::<usize>();
+        // An estimate until the provider counts.
+        turn.tokens_now += (size as u64).div_ceil(4);
+        if let Some(text) = delta.text {
+            turn.waits = Waits::Writing;
+            self.reply.push(&text);
+            let look = look!(self);
+            if let Some(part) = self.reply.take_closed(&look) {
+                self.reply_part(part);
+            }
+        }
+    }
+
+    fn reply_part(&mut self, part: Part) {
+        match part {
+            Part::Begins(lines) => {
+                self.print_held();
+                self.cell(lines);
+            }
+            Part::Continues(lines) => self.continue_cell(lines),
+        }
+    }
+
+    fn assistant(&mut self, message: &Assistant) {
+        let Ok(Body { content: Content::Blocks(blocks) }) = serde_json::from_str(message.message.get()) else { return };
+        if message.parent_tool_use_id.is_some() {
+            return;
+        }
+        for block in blocks {
+            match block.kind.as_str() {
+                "text" if message.is_api_error_message => self.note(&block.text, Token::Error),
+                "text" => {
+                    self.transcript.add(Kind::Reply, &block.text);
+                    let look = look!(self);
+                    if let Some(part) = self.reply.finish(&block.text, &look) {
+                        self.reply_part(part);
+                    }
+                }
+                "thinking" if !block.thinking.trim().is_empty() => {
+                    self.transcript.add(Kind::Thinking, &block.thinking);
+                }
+                "tool_use" => self.call(block),
+                _ => {}
+            }
+        }
+    }
+
+    fn call(&mut self, block: Block) {
+        if block.name == "TodoWrite"
+            && let Some(list) = todos::read(&block.input)
+        {
+            self.todos = list;
+        }
+        let label = tools::label(&block.name, &block.input, &self.session);
+        self.transcript.add(Kind::Call, &format!("{} {}", block.name, block.input));
+        if !self.calls.joins(&block.name) {
+            self.print_held();
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.waits = Waits::Tool(block.name.clone());
+        }
+        self.calls.open(OpenCall {
+            id: block.id,
+            tool: block.name,
+            input: block.input,
+            label,
+            since: self.now,
+            inner: None,
+        });
+    }
+
+    /// Reads and searches that were waiting for company.
+    pub(super) fn print_held(&mut self) {
+        let lines = self.calls.take_held(&self.preferences.theme);
+        self.cell(lines);
+    }
+
+    fn user(&mut self, message: &User) {
+        if message.parent_tool_use_id.is_some() {
+            return;
+        }
+        let Ok(Body { content }) = serde_json::from_str(message.message.get()) else { return };
+        let blocks = match content {
+            Content::Text(text) if message.is_replay => return self.earlier_prompt(&text),
+            Content::Text(text) => return self.injected(&text),
+            Content::Blocks(blocks) => blocks,
+        };
+        for block in blocks {
+            match block.kind.as_str() {
+                "tool_result" => {
+                    let detail = message.tool_use_result.as_ref();
+                    let detail = detail.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+                    let outcome = Outcome { text: result_text(&block.content), is_error: block.is_error, detail };
+                    self.settled(&block.tool_use_id, &outcome);
+                }
+                "text" if message.is_replay => self.earlier_prompt(&block.text),
+                "text" => self.injected(&block.text),
+                _ => {}
+            }
+        }
+    }
+
+    /// A prompt of a resumed conversation. What programs put there begins with a tag.
+    fn earlier_prompt(&mut self, text: &str) {
+        if text.starts_with("[Request interrupted") || text.starts_with('<') {
+            return;
+        }
+        self.print_held();
+        self.print_prompt(text);
+    }
+
+    /// Text the engine put into the conversation.
+    fn injected(&mut self, text: &str) {
+        if text.starts_with("[Request interrupted") {
+            self.note("Interrupted. What should be done instead?", Token::Error);
+        } else if let Some(output) = between(text, "<local-command-stdout>", "</local-command-stdout>") {
+            self.note(output, Token::Text);
+        } else if let Some(output) = between(text, "<local-command-stderr>", "</local-command-stderr>") {
+            self.note(output, Token::Error);
+        } else {
+            self.transcript.note(text);
+        }
+    }
+
+    fn settled(&mut self, id: &str, outcome: &Outcome) {
+        let Some(call) = self.calls.close(id) else { return };
+        let kind = if outcome.is_error { Kind::Failure } else { Kind::Result };
+        self.transcript.add(kind, &outcome.text);
+        if let Some(turn) = &mut self.turn {
+            turn.waits = self.calls.running().map_or(Waits::Model, |tool| Waits::Tool(tool.to_owned()));
+        }
+        if self.calls.hold(&call, outcome) || call.tool == "TodoWrite" && !outcome.is_error {
+            return;
+        }
+        self.print_held();
+        let theme = &self.preferences.theme;
+        let mood = if outcome.is_error { Mood::Failed } else { Mood::Done };
+        let mut lines = tools::title(&call.label, mood, theme);
+        lines.extend(tools::result(&call.tool, &call.input, outcome, theme, self.size.columns));
+        self.cell(lines);
+    }
+
+    fn result(&mut self, result: &TurnResult) {
+        self.print_held();
+        // A call without a result was cut off with the turn.
+        for call in self.calls.abandon() {
+            let lines = tools::title(&call.label, Mood::Failed, &self.preferences.theme);
+            self.cell(lines);
+        }
+        let look = look!(self);
+        if !self.reply.is_empty()
+            && let Some(part) = self.reply.abandon(&look)
+        {
+            self.reply_part(part);
+        }
+        self.session.cost_usd = result.total_cost_usd;
+        if let Some(usage) = self.session.model.as_ref().and_then(|model| result.model_usage.get(model)) {
+            self.session.context_window = usage.context_window;
+        }
+        for error in result.errors.iter().flatten().filter(|_| result.terminal_reason != Some("aborted_streaming")) {
+            self.note(error, Token::Error);
+        }
+        if let Some(turn) = self.turn.take() {
+            let took = self.now.saturating_sub(turn.started);
+            if took >= Duration::from_secs(30) {
+                self.cell(vec![Line::styled(
+                    format!("∗ {}", super::spinner::elapsed(took)),
+                    self.preferences.theme.fg(Token::Inactive),
+                )]);
+            }
+        }
+        if let Some(next) = self.queue.pop_front() {
+            self.send(next);
+        }
+    }
+
+    fn system(&mut self, body: SystemBody) {
+        match body {
+            SystemBody::Status { status, permission_mode, compact_result: _, compact_error, .. } => {
+                if let Some(mode) = permission_mode.and_then(PermissionMode::parse) {
+                    self.session.mode = mode;
+                }
+                if let Some(error) = compact_error {
+                    self.note(&error, Token::Error);
+                }
+                if let Some(turn) = &mut self.turn {
+                    turn.waits = match status {
+                        Some("compacting") => Waits::Compacting,
+                        Some(_) | None => Waits::Model,
+                    };
+                }
+            }
+            SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, .. } => {
+                let until = self.now + Duration::from_millis(retry_delay_ms);
+                if let Some(turn) = &mut self.turn {
+                    turn.waits = Waits::Retry { until, attempt, of: max_retries };
+                }
+            }
+            SystemBody::CompactBoundary { .. } => self.note("The conversation was compacted.", Token::Inactive),
+            SystemBody::TaskProgress(progress) => {
+                if let Some(call) = self.calls.get_mut(&progress.tool_use_id) {
+                    call.inner = Some(Inner {
+                        tool_uses: progress.usage.tool_uses,
+                        tokens: progress.usage.total_tokens,
+                        last_tool: progress.last_tool_name,
+                    });
+                }
+            }
+            SystemBody::BackgroundTasksChanged { tasks } => {
+                self.session.background = tasks.into_iter().map(|task| task.description).collect();
+            }
+            SystemBody::TaskNotification(done) => self.note(&done.summary, Token::Inactive),
+            SystemBody::LocalCommandOutput { content } => {
+                self.transcript.add(Kind::Result, &content);
+                let content = crate::text::clean(&content);
+                let lines = crate::style::lines_of(content.trim_end(), crate::style::Style::PLAIN);
+                let lines = tools::hung(lines, &self.preferences.theme);
+                self.continue_cell(lines);
+            }
+            SystemBody::Informational { content, level } => {
+                let token = if level == "warning" || level == "error" { Token::Warning } else { Token::Inactive };
+                self.note(&content, token);
+            }
+            SystemBody::SessionWritesLost { error_code, .. } => {
+                let text =
+                    format!("The transcript cannot be written ({error_code}). What happens now is not recorded.");
+                self.note(&text, Token::Error);
+            }
+            // Told by what follows them: a result, a state, a hook's own message.
+            _ => {}
+        }
+    }
+
+    fn control_line(&mut self, line: &str) {
+        let Ok(line) = serde_json::from_str::<ControlLine>(line) else { return };
+        match line.kind.as_str() {
+            "control_request" => self.asked(line.request_id, line.request),
+            "control_cancel_request" => {
+                self.dialogs.retain(|dialog| dialog.id != line.request_id);
+                self.after_dialog();
+            }
+            "control_response" => self.answered(&line.response),
+            _ => {}
+        }
+    }
+
+    fn asked(&mut self, id: String, request: Value) {
+        let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or_default().to_owned();
+        match serde_json::from_value::<Request>(request) {
+            Ok(request) if subtype == "can_use_tool" => {
+                let dialog = Dialog::new(id, request, self.now);
+                self.print_held();
+                let preview = dialog.preview(&self.session, &self.preferences.theme, self.size.columns);
+                if preview.len() > PREVIEW {
+                    self.cell(preview);
+                }
+                self.dialogs.push_back(dialog);
+                if let Some(turn) = &mut self.turn {
+                    turn.waits = Waits::Permission;
+                }
+            }
+            // Nothing may wait for us for ever.
+            Ok(_) | Err(_) => {
+                let error = format!("the terminal does not know {subtype}");
+                let response = serde_json::json!({"subtype": "error", "request_id": id, "error": error});
+                self.effects.push(super::Effect::Answer(response.to_string()));
+            }
+        }
+    }
+
+    /// A dialog has gone: the turn goes on, or the next question comes up.
+    pub(super) fn after_dialog(&mut self) {
+        if let Some(next) = self.dialogs.front_mut() {
+            next.shown_at = self.now;
+            return;
+        }
+        let running = self.calls.running().map(str::to_owned);
+        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.waits == Waits::Permission) {
+            turn.waits = running.map_or(Waits::Model, Waits::Tool);
+        }
+    }
+
+    fn answered(&mut self, response: &Value) {
+        if response.get("request_id").and_then(Value::as_str) == self.greeting.as_deref() {
+            self.greeting = None;
+            self.is_ready = true;
+        }
+        if let Some(error) = response.get("error").and_then(Value::as_str) {
+            // What an engine does not know is not offered; everything else is worth telling.
+            if response.get("error_code").and_then(Value::as_str) != Some("unsupported_request") {
+                self.hint(error.to_owned(), Duration::from_secs(6));
+            }
+            return;
+        }
+        let Some(body) = response.get("response") else { return };
+        if let Some(account) = body.get("account").filter(|_| self.session.needs_credentials) {
+            self.met(account);
+        }
+        if let Some(mode) = body.get("mode").and_then(Value::as_str).and_then(PermissionMode::parse) {
+            self.session.mode = mode;
+        }
+        if let Some(commands) = body.get("commands").and_then(Value::as_array) {
+            let text =
+                |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            self.session.commands = commands
+                .iter()
+                .map(|value| SlashCommand {
+                    name: text(value, "name"),
+                    description: crate::text::clean(&text(value, "description")).replace('\n', " "),
+                    argument_hint: text(value, "argumentHint"),
+                })
+                .collect();
+            let exit = SlashCommand { name: "exit".into(), description: "Leave".into(), argument_hint: String::new() };
+            self.session.commands.push(exit);
+        }
+    }
+}
+
+fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    text.trim().strip_prefix(start)?.strip_suffix(end)
+}

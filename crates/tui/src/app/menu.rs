@@ -1,0 +1,140 @@
+//! Suggestions under the input: commands after `/`, files after `@`. What is offered depends on the text and the cursor
+//! only; files come from an index outside and may arrive late, and an answer to an older question is not shown.
+
+use super::session::SlashCommand;
+use crate::completion::fuzzy;
+
+/// Rows that are shown at once.
+pub const ROWS: usize = 6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Command,
+    File,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What replaces the typed word.
+    pub text: String,
+    pub note: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct Menu {
+    pub kind: Kind,
+    pub query: String,
+    /// Where the replaced text begins: at its prefix character.
+    pub start: usize,
+    pub items: Vec<Item>,
+    pub chosen: usize,
+}
+
+/// What is being typed at the cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub kind: Kind,
+    pub query: String,
+    pub start: usize,
+}
+
+/// The word at the cursor, when suggestions could help with it.
+pub fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
+    let before = &text[..cursor];
+    if let Some(rest) = before.strip_prefix('/')
+        && !rest.contains(char::is_whitespace)
+    {
+        return Some(Wanted { kind: Kind::Command, query: rest.to_owned(), start: 0 });
+    }
+    // A quoted path may contain blanks.
+    let at = before.rfind('@')?;
+    let preceded = before[..at].chars().next_back();
+    if preceded.is_some_and(|c| !c.is_whitespace() && c != '(' && c != '"') {
+        return None;
+    }
+    let word = &before[at + 1..];
+    let query = match word.strip_prefix('"') {
+        Some(quoted) if !quoted.contains('"') => quoted,
+        Some(_) => return None,
+        None if word.contains(char::is_whitespace) => return None,
+        None => word,
+    };
+    Some(Wanted { kind: Kind::File, query: query.to_owned(), start: at })
+}
+
+/// The commands that match, best first.
+pub fn commands(query: &str, known: &[SlashCommand]) -> Vec<Item> {
+    let mut scored: Vec<(i32, usize)> = known
+        .iter()
+        .enumerate()
+        .filter_map(|(index, command)| Some((fuzzy::score(query, &command.name)?, index)))
+        .collect();
+    scored.sort_by_key(|(score, index)| (-score, *index));
+    let item = |(_, index): &(i32, usize)| {
+        let command = &known[*index];
+        let hint = if command.argument_hint.is_empty() { String::new() } else { format!("{} ", command.argument_hint) };
+        Item { text: format!("/{}", command.name), note: format!("{hint}{}", command.description) }
+    };
+    scored.iter().map(item).collect()
+}
+
+/// How a file is written in a prompt.
+pub fn mention(path: &str) -> String {
+    if path.contains(char::is_whitespace) { format!("@\"{path}\"") } else { format!("@{path}") }
+}
+
+impl Menu {
+    pub fn new(wanted: Wanted, items: Vec<Item>) -> Self {
+        Self { kind: wanted.kind, query: wanted.query, start: wanted.start, items, chosen: 0 }
+    }
+
+    pub fn next(&mut self) {
+        self.chosen = (self.chosen + 1) % self.items.len().max(1);
+    }
+
+    pub fn previous(&mut self) {
+        self.chosen = self.chosen.checked_sub(1).unwrap_or(self.items.len().saturating_sub(1));
+    }
+
+    pub fn current(&self) -> Option<&Item> {
+        self.items.get(self.chosen)
+    }
+
+    /// The rows around the chosen one.
+    pub fn window(&self) -> std::ops::Range<usize> {
+        let start = self.chosen.saturating_sub(ROWS - 1).min(self.items.len().saturating_sub(ROWS));
+        start..(start + ROWS).min(self.items.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_end(text: &str) -> Option<(Kind, String, usize)> {
+        wanted(text, text.len()).map(|wanted| (wanted.kind, wanted.query, wanted.start))
+    }
+
+    #[test]
+    fn suggestions_follow_the_word_at_the_cursor() {
+        // [TST-237]
+        assert_eq!(at_end("/co"), Some((Kind::Command, "co".into(), 0)));
+        assert_eq!(at_end("/compact now"), None);
+        assert_eq!(at_end("see @src/ma"), Some((Kind::File, "src/ma".into(), 4)));
+        assert_eq!(at_end("see @\"my fi"), Some((Kind::File, "my fi".into(), 4)));
+        assert_eq!(at_end("a@b"), None);
+        assert_eq!(at_end("see @a b"), None);
+        assert_eq!(mention("a b.txt"), "@\"a b.txt\"");
+    }
+
+    #[test]
+    fn commands_match_fuzzily_and_best_first() {
+        let command =
+            |name: &str| SlashCommand { name: name.into(), description: "d".into(), argument_hint: String::new() };
+        let known = [command("context"), command("compact"), command("help")];
+        let names: Vec<String> = commands("cpt", &known).into_iter().map(|item| item.text).collect();
+        assert_eq!(names, ["/compact"]);
+        assert_eq!(commands("", &known).len(), 3);
+        assert_eq!(commands("con", &known)[0].text, "/context");
+    }
+}

@@ -1,0 +1,153 @@
+//! The line that says what a running turn does and how long it has been doing it.
+
+use crate::style::{Line, Style};
+use crate::theme::{Theme, Token};
+use std::time::Duration;
+
+/// How often the glyph changes.
+pub const STEP: Duration = Duration::from_millis(120);
+/// Silence longer than this is worth a word.
+const STALL: Duration = Duration::from_secs(20);
+const GLYPHS: [&str; 6] = ["·", "✢", "✳", "✶", "✳", "✢"];
+
+/// What a turn waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waits {
+    Model,
+    Thinking,
+    Writing,
+    Tool(String),
+    Permission,
+    Retry { until: Duration, attempt: u32, of: u32 },
+    Compacting,
+    Interrupting,
+}
+
+#[derive(Clone, Debug)]
+pub struct Turn {
+    pub started: Duration,
+    /// Output tokens of finished requests, and of the one under way.
+    pub tokens: u64,
+    pub tokens_now: u64,
+    pub thought: Duration,
+    pub thinking_since: Option<Duration>,
+    pub waits: Waits,
+    /// When the engine last said something.
+    pub heard_at: Duration,
+}
+
+impl Turn {
+    pub fn new(now: Duration) -> Self {
+        Self {
+            started: now,
+            tokens: 0,
+            tokens_now: 0,
+            thought: Duration::ZERO,
+            thinking_since: None,
+            waits: Waits::Model,
+            heard_at: now,
+        }
+    }
+
+    fn verb(&self, now: Duration, active: Option<&str>) -> String {
+        match &self.waits {
+            Waits::Retry { until, attempt, of } => {
+                let seconds = until.saturating_sub(now).as_secs() + 1;
+                return format!("Retrying in {seconds}s · attempt {attempt}/{of}");
+            }
+            Waits::Interrupting => return "Stopping…".into(),
+            Waits::Permission => return "Waiting for your answer".into(),
+            Waits::Compacting => return "Compacting the conversation…".into(),
+            Waits::Model | Waits::Thinking | Waits::Writing | Waits::Tool(_) => {}
+        }
+        if let Some(active) = active {
+            return format!("{active}…");
+        }
+        match &self.waits {
+            Waits::Thinking => "Thinking…".into(),
+            Waits::Writing => "Writing…".into(),
+            Waits::Tool(name) => format!("Running {name}…"),
+            Waits::Model if now.saturating_sub(self.heard_at) > STALL => "Still waiting for the model…".into(),
+            Waits::Model => "Waiting for the model…".into(),
+            Waits::Retry { .. } | Waits::Interrupting | Waits::Permission | Waits::Compacting => String::new(),
+        }
+    }
+
+    /// The line. `active` is what the todo list says is being done.
+    pub fn line(&self, now: Duration, active: Option<&str>, theme: &Theme) -> Line {
+        let glyph = GLYPHS[(now.as_millis() / STEP.as_millis()) as usize % GLYPHS.len()];
+        let tone = match self.waits {
+            Waits::Retry { .. } => Token::Warning,
+            Waits::Model
+            | Waits::Thinking
+            | Waits::Writing
+            | Waits::Tool(_)
+            | Waits::Permission
+            | Waits::Compacting
+            | Waits::Interrupting => Token::Accent,
+        };
+        let mut line = Line::styled(format!("{glyph} "), theme.fg(tone));
+        line.push(self.verb(now, active), theme.fg(tone));
+        let mut facts = vec![elapsed(now.saturating_sub(self.started))];
+        let tokens = self.tokens + self.tokens_now;
+        if tokens > 0 {
+            facts.push(format!("↓ {} tokens", short_count(tokens)));
+        }
+        let thought = self.thought + self.thinking_since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        if thought >= Duration::from_secs(1) {
+            facts.push(format!("thought for {}", elapsed(thought)));
+        }
+        if self.waits != Waits::Interrupting {
+            facts.push("esc to interrupt".into());
+        }
+        line.push(format!(" ({})", facts.join(" · ")), theme.fg(Token::Inactive));
+        line
+    }
+}
+
+pub fn elapsed(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m {}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+pub fn short_count(n: u64) -> String {
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..1_000_000 => format!("{:.1}k", n as f64 / 1_000.0),
+        _ => format!("{:.1}m", n as f64 / 1_000_000.0),
+    }
+}
+
+/// A line of facts in the style of hints.
+pub fn faint(text: impl Into<String>, theme: &Theme) -> Line {
+    Line::styled(text, Style::PLAIN.with(theme.fg(Token::Inactive)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(turn: &Turn, seconds: u64, active: Option<&str>) -> String {
+        turn.line(Duration::from_secs(seconds), active, &Theme::default()).text()
+    }
+
+    #[test]
+    fn the_line_says_what_it_waits_for() {
+        // [TST-112]
+        let mut turn = Turn::new(Duration::ZERO);
+        assert!(shown(&turn, 5, None).ends_with("Waiting for the model… (5s · esc to interrupt)"));
+        assert!(shown(&turn, 25, None).contains("Still waiting"));
+        turn.waits = Waits::Retry { until: Duration::from_secs(9), attempt: 2, of: 10 };
+        assert!(shown(&turn, 5, Some("Building")).contains("Retrying in 5s · attempt 2/10"));
+        turn.waits = Waits::Tool("Bash".into());
+        turn.tokens = 1_234;
+        assert!(shown(&turn, 65, None).ends_with("Running Bash… (1m 5s · ↓ 1.2k tokens · esc to interrupt)"));
+        assert!(shown(&turn, 65, Some("Building")).contains("Building… ("));
+        turn.waits = Waits::Permission;
+        assert!(shown(&turn, 65, Some("Building")).contains("Waiting for your answer"));
+    }
+}

@@ -1,0 +1,313 @@
+//! The live region as a frame: what streams, what runs, the list of todos, queued messages, the prompt or a question, and
+//! the line below. Built from the bottom up, so that the prompt is always there and the rest gets what is left.
+
+use super::menu::{Kind, Menu};
+use super::spinner::faint;
+use super::{App, Overlay, todos};
+use crate::editor::layout::Layout;
+use crate::keys::bindings::Action;
+use crate::style::{Line, Style};
+use crate::surface::{Caret, Frame};
+use crate::text;
+use crate::theme::Token;
+use wire::mode::PermissionMode;
+
+/// Rows of a long prompt that are shown at once, at least.
+const PROMPT_ROWS: usize = 3;
+
+impl App {
+    /// What is to be seen below the finished lines.
+    pub fn view(&self) -> Frame {
+        let rows = self.size.rows;
+        let (mut bottom, caret) = self.bottom();
+        let mut caret = caret;
+        // The end of what is too tall matters least: hints, then suggestions.
+        if bottom.len() > rows {
+            let over = bottom.len() - rows;
+            let above = caret.map_or(0, |caret| caret.row.saturating_sub(rows / 2)).min(over);
+            bottom.drain(..above);
+            bottom.truncate(rows);
+            caret = caret.map(|caret| Caret { row: caret.row.saturating_sub(above).min(rows - 1), ..caret });
+        }
+        let mut lines = self.top(rows - bottom.len());
+        let offset = lines.len();
+        lines.extend(bottom);
+        Frame { lines, caret: caret.map(|caret| Caret { row: caret.row + offset, ..caret }) }
+    }
+
+    /// What covers the screen, when something does.
+    pub fn cover(&self) -> Option<Frame> {
+        match &self.overlay {
+            Some(Overlay::Transcript(pager)) => {
+                let page = self.size.rows.saturating_sub(2).max(1);
+                let all = self.transcript.rows(self.size.columns, &self.preferences.theme);
+                let end = all.len().saturating_sub(pager.below);
+                let mut lines: Vec<Line> = all[end.saturating_sub(page)..end].to_vec();
+                lines.resize(page, Line::new());
+                lines.push(self.rule(Token::PromptBorder));
+                let at = if pager.below == 0 { "end".to_owned() } else { format!("{} rows below", pager.below) };
+                let keys = format!("transcript · {at} · ↑↓ space b g G to move · ctrl+o or q to close");
+                lines.push(faint(keys, &self.preferences.theme));
+                Some(Frame { lines, caret: None })
+            }
+            Some(Overlay::Help) | None => None,
+        }
+    }
+
+    pub(super) fn transcript_height(&self) -> usize {
+        self.transcript.rows(self.size.columns, &self.preferences.theme).len()
+    }
+
+    pub(super) fn editor_columns(&self) -> usize {
+        self.size.columns.saturating_sub(2).max(1)
+    }
+
+    fn rule(&self, token: Token) -> Line {
+        Line::styled("─".repeat(self.size.columns), self.preferences.theme.fg(token))
+    }
+
+    /// Everything above the prompt, in at most `room` rows.
+    fn top(&self, room: usize) -> Vec<Line> {
+        let theme = &self.preferences.theme;
+        let mut lower = Vec::new();
+        if let Some(turn) = &self.turn {
+            lower.push(Line::new());
+            lower.push(turn.line(self.now, todos::active(&self.todos), theme));
+        }
+        if self.shows_todos && self.is_busy() {
+            lower.extend(todos::rows(&self.todos, theme));
+        }
+        for queued in &self.queue {
+            let text = text::clean(&queued.shown).replace('\n', " ");
+            lower.push(faint(format!("> {text}"), theme));
+        }
+        lower.drain(..lower.len().saturating_sub(room));
+        let room = room - lower.len();
+        let mut calls = self.calls.rows(self.now, theme);
+        if !calls.is_empty() {
+            calls.insert(0, Line::new());
+        }
+        calls.drain(..calls.len().saturating_sub(room));
+        let room = room - calls.len();
+        let mut lines = self.reply.tail(&self.look(), room.saturating_sub(1));
+        if !lines.is_empty() {
+            lines.insert(0, Line::new());
+        }
+        lines.extend(calls);
+        lines.extend(lower);
+        // Finished text and the prompt are set apart.
+        if lines.is_empty() && room > 3 {
+            lines.push(Line::new());
+        }
+        lines
+    }
+
+    /// The prompt or a question, and what stands below it.
+    fn bottom(&self) -> (Vec<Line>, Option<Caret>) {
+        if let Some(dialog) = self.dialogs.front() {
+            let (mut rows, caret) = dialog.rows(&self.session, &self.preferences.theme, self.size.columns);
+            if self.dialogs.len() > 1 {
+                rows.push(faint(format!("{} more questions", self.dialogs.len() - 1), &self.preferences.theme));
+            }
+            return (rows, caret.map(|(row, column)| Caret { row, column }));
+        }
+        if let Some(open) = &self.onboarding {
+            return open.rows(&self.preferences.theme, self.size.columns);
+        }
+        if let Some(search) = &self.search {
+            return self.search_rows(search);
+        }
+        let token = self.border();
+        let mut lines = vec![self.rule(token)];
+        let (rows, (row, column)) = self.prompt_rows();
+        let caret = Caret { row: lines.len() + row, column: column + 2 };
+        lines.extend(rows);
+        lines.push(self.rule(token));
+        match (&self.menu, &self.overlay) {
+            (Some(menu), _) => lines.extend(self.menu_rows(menu)),
+            (None, Some(Overlay::Help)) => lines.extend(self.help_rows()),
+            (None, Some(Overlay::Transcript(_)) | None) => lines.push(self.footer()),
+        }
+        (lines, Some(caret))
+    }
+
+    fn border(&self) -> Token {
+        if self.editor.text().starts_with('!') {
+            return Token::BashBorder;
+        }
+        match self.session.mode {
+            PermissionMode::Default | PermissionMode::DontAsk => Token::PromptBorder,
+            PermissionMode::AcceptEdits | PermissionMode::Auto => Token::AutoAccept,
+            PermissionMode::Plan => Token::PlanMode,
+            PermissionMode::BypassPermissions => Token::Error,
+        }
+    }
+
+    /// The rows of the prompt that are shown, and the place of the cursor in them.
+    fn prompt_rows(&self) -> (Vec<Line>, (usize, usize)) {
+        let theme = &self.preferences.theme;
+        let text = self.editor.text();
+        let layout = Layout::new(text, self.editor_columns());
+        let (row, column) = layout.position(text, self.editor.cursor());
+        let limit = (self.size.rows / 2).max(PROMPT_ROWS);
+        let start = row.saturating_sub(limit - 1).min(layout.rows.len().saturating_sub(limit));
+        let end = (start + limit).min(layout.rows.len());
+        let mut lines = Vec::with_capacity(end - start);
+        for (index, range) in layout.rows[start..end].iter().enumerate() {
+            let mark = if start + index == 0 { "> " } else { "  " };
+            let mut line = Line::styled(mark, theme.fg(Token::Inactive));
+            self.push_prompt_text(&mut line, range.clone());
+            lines.push(line);
+        }
+        (lines, (row - start, column))
+    }
+
+    /// Chips and a leading command stand out.
+    fn push_prompt_text(&self, line: &mut Line, range: std::ops::Range<usize>) {
+        let text = self.editor.text();
+        let chips = self.editor.chips.find(text);
+        let style = self.preferences.theme.fg(Token::Suggestion);
+        let mut at = range.start;
+        for (chip, _) in &chips {
+            let (from, to) = (chip.start.max(at), chip.end.min(range.end));
+            if from < to {
+                line.push(&text[at..from], Style::PLAIN);
+                line.push(&text[from..to], style);
+                at = to;
+            }
+        }
+        line.push(&text[at..range.end], Style::PLAIN);
+    }
+
+    fn search_rows(&self, search: &super::recall::Search) -> (Vec<Line>, Option<Caret>) {
+        let theme = &self.preferences.theme;
+        let mut lines = vec![self.rule(Token::Suggestion)];
+        let shown = match search.text(&self.recall) {
+            Some(text) => text::clean(text),
+            None if search.query.is_empty() => String::new(),
+            None => "(nothing found)".into(),
+        };
+        let limit = (self.size.rows / 2).max(PROMPT_ROWS);
+        let rows = crate::style::lines_of(&shown, Style::PLAIN);
+        lines.extend(rows.iter().flat_map(|line| line.wrapped(self.size.columns, 0)).take(limit));
+        lines.push(self.rule(Token::Suggestion));
+        let label = "search prompts: ";
+        let query = text::clean(&search.query);
+        let column = text::width(label) + text::width(&query);
+        lines.push(Line::styled(label, theme.fg(Token::Inactive)).and(query, Style::PLAIN));
+        let caret = Caret { row: lines.len() - 1, column };
+        lines.push(faint("ctrl+r next · enter send · tab take · ctrl+c back", theme));
+        (lines, Some(caret))
+    }
+
+    fn menu_rows(&self, menu: &Menu) -> Vec<Line> {
+        let theme = &self.preferences.theme;
+        let window = menu.window();
+        let widest = menu.items[window.clone()].iter().map(|item| text::width(&item.text)).max().unwrap_or(0);
+        let widest = widest.min(self.size.columns / 2).max(8);
+        let row = |(index, item): (usize, &super::menu::Item)| {
+            let style = if index == menu.chosen { theme.fg(Token::Suggestion) } else { theme.fg(Token::Inactive) };
+            match menu.kind {
+                Kind::File => Line::styled(format!("  {}", item.text.trim_start_matches('@')), style),
+                Kind::Command => {
+                    let name = text::truncate(&item.text, widest);
+                    let pad = widest - text::width(&name);
+                    Line::styled(format!("  {name}{}  {}", " ".repeat(pad), item.note), style)
+                }
+            }
+        };
+        menu.items.iter().enumerate().skip(window.start).take(window.len()).map(row).collect()
+    }
+
+    fn help_rows(&self) -> Vec<Line> {
+        let theme = &self.preferences.theme;
+        let mut rows =
+            vec![faint("/ commands · @ files · \\ enter or shift+enter for a new line · ↑ earlier prompts", theme)];
+        let shown = [
+            Action::Cancel,
+            Action::CycleMode,
+            Action::ToggleTranscript,
+            Action::ToggleTodos,
+            Action::HistorySearch,
+            Action::Background,
+            Action::ExternalEditor,
+            Action::Stash,
+            Action::Undo,
+            Action::Suspend,
+            Action::Redraw,
+            Action::Exit,
+        ];
+        let entry = |action: &Action| {
+            let keys = self.preferences.bindings.keys_of(*action)?;
+            Some(format!("{keys:<14} {}", action.help()))
+        };
+        let entries: Vec<String> = shown.iter().filter_map(entry).collect();
+        if self.size.columns >= 100 {
+            let half = entries.len().div_ceil(2);
+            for index in 0..half {
+                let left = &entries[index];
+                let right = entries.get(half + index).map_or("", String::as_str);
+                rows.push(faint(format!("{left:<50}{right}"), theme));
+            }
+        } else {
+            rows.extend(entries.into_iter().map(|entry| faint(entry, theme)));
+        }
+        rows
+    }
+
+    /// Left: a remark or the mode; right: context and cost.
+    fn footer(&self) -> Line {
+        let theme = &self.preferences.theme;
+        let left = match (&self.hint, mode_text(self.session.mode)) {
+            (Some((text, _)), _) => Line::styled(text.clone(), theme.fg(Token::Warning)),
+            (None, Some(text)) => {
+                let cycle = self.preferences.bindings.keys_of(Action::CycleMode).unwrap_or_default();
+                Line::styled(text, theme.fg(self.border()))
+                    .and(format!(" ({cycle} to cycle)"), theme.fg(Token::Inactive))
+            }
+            (None, None) if self.editor.is_empty() && !self.is_busy() => faint("? for shortcuts", theme),
+            (None, None) => Line::new(),
+        };
+        let left = match &self.vim {
+            Some(vim) if self.hint.is_none() => {
+                let mut line = faint(format!("-- {} -- ", vim.mode().name()), theme);
+                line.append(left);
+                line
+            }
+            Some(_) | None => left,
+        };
+        let mut facts = Vec::new();
+        match self.session.background.len() {
+            0 => {}
+            1 => facts.push("1 background task".to_owned()),
+            n => facts.push(format!("{n} background tasks")),
+        }
+        if let Some(left) = self.session.context_left().filter(|left| *left < 60) {
+            facts.push(format!("{left}% context left"));
+        }
+        if self.session.cost_usd >= 0.005 {
+            facts.push(format!("${:.2}", self.session.cost_usd));
+        }
+        let right = facts.join(" · ");
+        let gap = self.size.columns.saturating_sub(2 + left.width() + text::width(&right) + 1);
+        let mut line = Line::plain("  ");
+        line.append(left);
+        if gap > 0 && !right.is_empty() {
+            line.push(" ".repeat(gap), Style::PLAIN);
+            line.push(right, theme.fg(Token::Inactive));
+        }
+        line
+    }
+}
+
+/// As people know them.
+fn mode_text(mode: PermissionMode) -> Option<&'static str> {
+    match mode {
+        PermissionMode::Default => None,
+        PermissionMode::AcceptEdits => Some("⏵⏵ accept edits on"),
+        PermissionMode::Plan => Some("⏸ plan mode on"),
+        PermissionMode::Auto => Some("⏵⏵ auto mode on"),
+        PermissionMode::DontAsk => Some("⏵⏵ don't ask on"),
+        PermissionMode::BypassPermissions => Some("⏵⏵ bypass permissions on"),
+    }
+}

@@ -1,0 +1,257 @@
+use super::*;
+use crate::keys::{Code, Mods};
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use wire::sdk::{Message, StreamEvent};
+
+const SIZE: Size = Size { columns: 60, rows: 20 };
+
+fn app() -> App {
+    let session = Session { cwd: "/work".into(), place: "~/work".into(), ..Session::default() };
+    let mut app = App::new(Preferences::default(), SIZE, session);
+    app.now = Duration::from_secs(10);
+    app
+}
+
+fn press(app: &mut App, keys: &[Key]) -> Vec<Effect> {
+    keys.iter().flat_map(|key| app.update(Input::Key(*key))).collect()
+}
+
+fn write(app: &mut App, text: &str) -> Vec<Effect> {
+    text.chars().flat_map(|c| app.update(Input::Key(Key::char(c)))).collect()
+}
+
+fn enter(app: &mut App) -> Vec<Effect> {
+    press(app, &[Key::plain(Code::Enter)])
+}
+
+fn raw(value: &serde_json::Value) -> Box<RawValue> {
+    RawValue::from_string(value.to_string()).unwrap()
+}
+
+fn stream(app: &mut App, event: &serde_json::Value) {
+    let event = StreamEvent {
+        kind: "stream_event",
+        event: Arc::from(raw(event)),
+        session_id: "s".into(),
+        parent_tool_use_id: None,
+        uuid: "u".into(),
+        ttft_ms: None,
+    };
+    app.update(Input::Event(engine::Event::Message(Message::StreamEvent(event))));
+}
+
+fn say(app: &mut App, text: &str) {
+    stream(app, &json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}));
+}
+
+fn ask(app: &mut App, request: &serde_json::Value) {
+    let line = json!({"type": "control_request", "request_id": "q1", "request": request});
+    app.update(Input::Event(engine::Event::Control(line.to_string())));
+}
+
+fn shown(app: &App) -> Vec<String> {
+    app.view().lines.iter().map(Line::text).collect()
+}
+
+fn printed(app: &mut App) -> Vec<String> {
+    app.take_finished().iter().map(Line::text).collect()
+}
+
+#[test]
+fn a_prompt_is_sent_and_one_typed_meanwhile_waits() {
+    let mut app = app();
+    write(&mut app, "hello");
+    let effects = enter(&mut app);
+    assert!(
+        effects.contains(&Effect::Submit(Prompt { text: "hello".into(), images: Vec::new(), is_shell: false })),
+        "{effects:?}"
+    );
+    assert!(app.is_busy());
+    write(&mut app, "and then");
+    assert!(!enter(&mut app).iter().any(|effect| matches!(effect, Effect::Submit(_))));
+    assert!(shown(&app).contains(&"> and then".to_owned()));
+    press(&mut app, &[Key::plain(Code::Up)]);
+    assert_eq!(app.editor.text(), "and then");
+    assert!(!shown(&app)[..3].contains(&"> and then".to_owned()));
+}
+
+#[test]
+fn text_streams_and_closed_blocks_are_printed_once() {
+    let mut app = app();
+    write(&mut app, "x");
+    enter(&mut app);
+    printed(&mut app);
+    say(&mut app, "One.\n\nTw");
+    assert_eq!(printed(&mut app), ["", "● One."]);
+    assert!(shown(&app).contains(&"Tw".to_owned()));
+    say(&mut app, "o.");
+    assert!(printed(&mut app).is_empty());
+    assert!(shown(&app).contains(&"Two.".to_owned()));
+}
+
+#[test]
+fn an_exclamation_mark_runs_a_command() {
+    // [TST-238]
+    let mut app = app();
+    write(&mut app, "! ls -l");
+    let effects = enter(&mut app);
+    assert!(effects.contains(&Effect::Submit(Prompt { text: "ls -l".into(), images: Vec::new(), is_shell: true })));
+    assert!(shown(&app).iter().any(|line| line.contains("Running your command")));
+}
+
+#[test]
+fn escape_interrupts_at_once() {
+    let mut app = app();
+    write(&mut app, "x");
+    enter(&mut app);
+    assert_eq!(press(&mut app, &[Key::plain(Code::Escape)]), [Effect::Interrupt]);
+    assert!(shown(&app).iter().any(|line| line.contains("Stopping")));
+}
+
+#[test]
+fn ctrl_c_clears_then_exits_on_the_second_press() {
+    // [TST-232]
+    let mut app = app();
+    write(&mut app, "draft");
+    assert!(press(&mut app, &[Key::ctrl('c')]).is_empty());
+    assert!(app.editor.is_empty());
+    assert!(press(&mut app, &[Key::ctrl('c')]).is_empty());
+    app.now += Duration::from_secs(1);
+    assert!(press(&mut app, &[Key::ctrl('c')]).is_empty());
+    assert_eq!(press(&mut app, &[Key::ctrl('c')]), [Effect::Exit]);
+}
+
+#[test]
+fn every_way_to_a_new_line() {
+    // [TST-234]
+    for keys in [
+        vec![Key::ctrl('j')],
+        vec![Key::new(Code::Enter, Mods::ALT)],
+        vec![Key::new(Code::Enter, Mods::SHIFT)],
+        vec![Key::char('\\'), Key::plain(Code::Enter)],
+    ] {
+        let mut app = app();
+        write(&mut app, "a");
+        assert!(press(&mut app, &keys).is_empty());
+        write(&mut app, "b");
+        assert_eq!(app.editor.text(), "a\nb");
+    }
+}
+
+#[test]
+fn keys_on_their_way_do_not_answer_a_question() {
+    // [TST-240]
+    let mut app = app();
+    write(&mut app, "x");
+    enter(&mut app);
+    ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "rm x"}}));
+    // Someone types on: the dialog must wait for a pause.
+    for _ in 0..5 {
+        app.now += Duration::from_millis(100);
+        assert!(write(&mut app, "y1").is_empty());
+        assert!(enter(&mut app).is_empty());
+    }
+    assert_eq!(app.editor.text(), "y1y1y1y1y1");
+    app.now += Duration::from_millis(300);
+    let effects = write(&mut app, "y");
+    assert!(
+        matches!(&effects[..], [Effect::Answer(answer)] if answer.contains("\"behavior\":\"allow\"")),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn escape_says_no_and_a_comment_goes_along() {
+    // [TST-240]
+    let mut app = app();
+    write(&mut app, "x");
+    enter(&mut app);
+    let request = json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "rm x"}});
+    ask(&mut app, &request);
+    app.now += Duration::from_secs(1);
+    let effects = press(&mut app, &[Key::plain(Code::Escape)]);
+    assert!(matches!(&effects[..], [Effect::Answer(answer)] if answer.contains("deny")));
+    ask(&mut app, &request);
+    app.now += Duration::from_secs(1);
+    press(&mut app, &[Key::plain(Code::Down), Key::plain(Code::Tab)]);
+    write(&mut app, "use make");
+    let effects = enter(&mut app);
+    assert!(matches!(&effects[..], [Effect::Answer(answer)] if answer.contains("use make")), "{effects:?}");
+    assert!(app.dialogs.is_empty());
+}
+
+#[test]
+fn a_withdrawn_question_goes_away() {
+    let mut app = app();
+    ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "x"}}));
+    let line = json!({"type": "control_cancel_request", "request_id": "q1"});
+    app.update(Input::Event(engine::Event::Control(line.to_string())));
+    assert!(app.dialogs.is_empty());
+}
+
+#[test]
+fn modes_cycle() {
+    let mut app = app();
+    for mode in ["acceptEdits", "plan", "default"] {
+        let effects = press(&mut app, &[Key::new(Code::Tab, Mods::SHIFT)]);
+        assert!(matches!(&effects[..], [Effect::Control { request, .. }] if request.contains(mode)), "{effects:?}");
+    }
+}
+
+#[test]
+fn nothing_moves_when_idle() {
+    // [TST-226]
+    let mut app = app();
+    assert_eq!(app.next_change(), None);
+    write(&mut app, "x");
+    enter(&mut app);
+    assert!(app.next_change().is_some());
+}
+
+#[test]
+fn every_size_has_a_prompt() {
+    // [TST-247]
+    let mut app = app();
+    write(&mut app, "a prompt of some length that wraps in small windows");
+    for (columns, rows) in [(20, 5), (40, 10), (400, 60), (1, 1), (5, 2)] {
+        app.size = Size { columns, rows };
+        let frame = app.view();
+        assert!(frame.lines.len() <= rows, "{columns}x{rows}");
+        assert!(frame.caret.is_some_and(|caret| caret.row < rows), "{columns}x{rows}");
+    }
+    ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "a\nb\nc\nd\ne"}}));
+    app.size = Size { columns: 20, rows: 5 };
+    assert!(app.view().lines.len() <= 5);
+}
+
+#[test]
+fn files_are_suggested_and_late_answers_ignored() {
+    // [TST-237]
+    let mut app = app();
+    let effects = write(&mut app, "see @ma");
+    assert_eq!(effects.last(), Some(&Effect::FindFiles("ma".into())));
+    app.update(Input::Files { query: "m".into(), found: vec!["old".into()] });
+    assert!(app.menu.is_none());
+    app.update(Input::Files { query: "ma".into(), found: vec!["src/main.rs".into(), "my map.txt".into()] });
+    press(&mut app, &[Key::plain(Code::Down), Key::plain(Code::Tab)]);
+    assert_eq!(app.editor.text(), "see @\"my map.txt\" ");
+}
+
+#[test]
+fn a_history_search_finds_and_can_be_left() {
+    // [TST-239]
+    let mut app = app();
+    app.update(Input::History(vec!["build it".into(), "test it".into()]));
+    write(&mut app, "draft");
+    press(&mut app, &[Key::ctrl('r')]);
+    write(&mut app, "te");
+    assert!(shown(&app).contains(&"test it".to_owned()));
+    press(&mut app, &[Key::ctrl('c')]);
+    assert_eq!(app.editor.text(), "draft");
+    press(&mut app, &[Key::ctrl('r')]);
+    write(&mut app, "te");
+    press(&mut app, &[Key::plain(Code::Tab)]);
+    assert_eq!(app.editor.text(), "test it");
+}

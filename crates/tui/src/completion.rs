@@ -1,0 +1,4 @@
+//! Finding files and commands by a few letters of their names.
+
+pub mod fuzzy;
+pub mod index;

@@ -1,0 +1,61 @@
+//! Fuzzy matching: the letters of the query in order, anywhere in the candidate. Matches at the start of words, in runs
+//! and in the file name count more; shorter candidates win among equals.
+
+/// `None` when the query is not contained. Higher is better. An upper-case letter in the query matches only itself.
+pub fn score(query: &str, candidate: &str) -> Option<i32> {
+    if query.is_empty() {
+        return Some(0);
+    }
+    let bytes = candidate.as_bytes();
+    let name_start = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    // In the name alone when it is there, else over the whole path.
+    let in_name = walk(query.as_bytes(), bytes, name_start).map(|score| score + 15);
+    let score = in_name.or_else(|| walk(query.as_bytes(), bytes, 0))?;
+    Some(score - (bytes.len() / 8) as i32)
+}
+
+fn same(query: u8, candidate: u8) -> bool {
+    query == candidate || (query.is_ascii_lowercase() && query == candidate.to_ascii_lowercase())
+}
+
+/// The first place each letter fits, counting bonuses.
+fn walk(query: &[u8], candidate: &[u8], from: usize) -> Option<i32> {
+    let mut total = 0;
+    let mut at = from;
+    let mut last = None;
+    for letter in query {
+        let found = at + candidate[at..].iter().position(|byte| same(*letter, *byte))?;
+        let starts_word = found == from || !candidate[found - 1].is_ascii_alphanumeric();
+        let hump = found > 0 && candidate[found].is_ascii_uppercase() && candidate[found - 1].is_ascii_lowercase();
+        total += match last {
+            Some(last) if last + 1 == found => 12,
+            Some(last) => 2 - ((found - last) as i32).min(8),
+            None => 4 - ((found - from) as i32).min(8),
+        };
+        if starts_word || hump {
+            total += 10;
+        }
+        last = Some(found);
+        at = found + 1;
+    }
+    Some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn best<'a>(query: &str, candidates: &[&'a str]) -> Option<&'a str> {
+        candidates.iter().filter_map(|c| Some((score(query, c)?, *c))).max_by_key(|(s, _)| *s).map(|(_, c)| c)
+    }
+
+    #[test]
+    fn names_words_and_runs_win() {
+        assert_eq!(best("main", &["src/domain/x.rs", "src/main.rs", "m/a/i/n.rs"]), Some("src/main.rs"));
+        assert_eq!(best("sm", &["src/main.rs", "awesome.rs"]), Some("src/main.rs"));
+        assert_eq!(best("README", &["readme.txt", "README.md"]), Some("README.md"));
+        assert_eq!(score("zzz", "abc"), None);
+        assert_eq!(score("", "abc"), Some(0));
+        assert!(score("é", "café").is_some());
+    }
+}

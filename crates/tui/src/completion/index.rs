@@ -1,0 +1,192 @@
+//! The file index behind `@`: built on a thread of its own while questions are already answered from what is there.
+//! Ignore files are respected. A key never waits: a newer question replaces one that was not begun, and answers to
+//! outdated ones are dropped where they arrive.
+
+use super::fuzzy;
+use ignore::WalkBuilder;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::time::Duration;
+
+/// Most suggestions are useless.
+const ANSWERS: usize = 20;
+/// Larger trees are indexed up to here.
+const LIMIT: usize = 1_000_000;
+/// Files read between two looks at the questions.
+const BATCH: usize = 2_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ignores {
+    Respected,
+    Disregarded,
+}
+
+/// A handle to the index; the thread ends with it.
+#[derive(Debug)]
+pub struct Index {
+    questions: Sender<String>,
+}
+
+impl Index {
+    /// Begins to index `root`; `answer` is called on the index's thread.
+    pub fn start(
+        root: PathBuf,
+        ignores: Ignores,
+        answer: impl Fn(String, Vec<String>) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (questions, asked) = channel();
+        let run = move || Builder { root, ignores, files: Vec::new(), asked, answer, last: None }.run();
+        std::thread::Builder::new().name("files".into()).spawn(run)?;
+        Ok(Self { questions })
+    }
+
+    pub fn ask(&self, query: String) {
+        self.questions.send(query).ok();
+    }
+}
+
+struct Builder<A> {
+    root: PathBuf,
+    ignores: Ignores,
+    files: Vec<Box<str>>,
+    asked: Receiver<String>,
+    answer: A,
+    last: Option<String>,
+}
+
+/// Whether anyone still wants answers.
+enum Then {
+    GoOn,
+    End,
+}
+
+impl<A: Fn(String, Vec<String>)> Builder<A> {
+    fn run(mut self) {
+        let on = self.ignores == Ignores::Respected;
+        let mut builder = WalkBuilder::new(&self.root);
+        builder.hidden(false).git_ignore(on).git_exclude(on).git_global(on).ignore(on).parents(on).require_git(false);
+        builder.filter_entry(|entry| entry.file_name() != ".git");
+        let mut since = 0;
+        for entry in builder.build() {
+            let Ok(entry) = entry else { continue };
+            let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+            if let Some(path) = relative(&self.root, entry.path(), is_dir) {
+                self.files.push(path);
+            }
+            since += 1;
+            if since == BATCH || self.files.len() >= LIMIT {
+                since = 0;
+                if let Then::End = self.serve_waiting() {
+                    return;
+                }
+            }
+            if self.files.len() >= LIMIT {
+                break;
+            }
+        }
+        // What was asked before the end of the walk gets a complete answer.
+        if let Some(query) = self.last.clone() {
+            self.reply(query);
+        }
+        self.serve();
+    }
+
+    /// Answers the newest question without waiting for one.
+    fn serve_waiting(&mut self) -> Then {
+        let mut newest = None;
+        loop {
+            match self.asked.try_recv() {
+                Ok(query) => newest = Some(query),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return Then::End,
+            }
+        }
+        if let Some(query) = newest {
+            self.reply(query);
+        }
+        Then::GoOn
+    }
+
+    fn serve(&mut self) {
+        while let Ok(mut query) = self.asked.recv() {
+            // Keys come in bursts: only the last question matters.
+            loop {
+                match self.asked.recv_timeout(Duration::from_millis(1)) {
+                    Ok(newer) => query = newer,
+                    Err(RecvTimeoutError::Timeout) => break,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+            self.reply(query);
+        }
+    }
+
+    fn reply(&mut self, query: String) {
+        let found = best(&self.files, &query);
+        self.last = Some(query.clone());
+        (self.answer)(query, found);
+    }
+}
+
+/// Directories end in a slash.
+fn relative(root: &Path, path: &Path, is_dir: bool) -> Option<Box<str>> {
+    let text = path.strip_prefix(root).ok()?.to_str()?;
+    let hostile = |c: char| c.is_control();
+    if text.is_empty() || text.contains(hostile) {
+        return None;
+    }
+    Some(if is_dir { format!("{text}/").into() } else { text.into() })
+}
+
+/// The best matches, best first.
+pub fn best(files: &[Box<str>], query: &str) -> Vec<String> {
+    let mut top: Vec<(i32, &str)> = Vec::with_capacity(ANSWERS + 1);
+    for file in files {
+        let Some(score) = fuzzy::score(query, file.trim_end_matches('/')) else { continue };
+        if top.len() == ANSWERS && top.last().is_some_and(|(worst, _)| *worst >= score) {
+            continue;
+        }
+        let at = top.partition_point(|(other, _)| *other >= score);
+        top.insert(at, (score, file));
+        top.truncate(ANSWERS);
+    }
+    top.into_iter().map(|(_, file)| file.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignore_files_are_respected_and_directories_marked() {
+        // [TST-237]
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in
+            [(".gitignore", "target\n"), ("target/x.rs", ""), ("src/main.rs", ""), ("a b.txt", ""), (".git/config", "")]
+        {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let (sender, answers) = channel();
+        let index = Index::start(dir.path().to_owned(), Ignores::Respected, move |query, found| {
+            sender.send((query, found)).ok();
+        })
+        .unwrap();
+        index.ask(String::new());
+        let (_, mut found) = answers.recv_timeout(Duration::from_secs(10)).unwrap();
+        while found.len() < 4 {
+            found = answers.recv_timeout(Duration::from_secs(10)).unwrap().1;
+        }
+        found.sort();
+        assert_eq!(found, [".gitignore", "a b.txt", "src/", "src/main.rs"]);
+    }
+
+    #[test]
+    fn the_best_twenty_of_many() {
+        let files: Vec<Box<str>> = (0..50_000).map(|n| format!("dir{}/file{n}.rs", n % 100).into()).collect();
+        let found = best(&files, "file4711");
+        assert_eq!(found[0], "dir11/file4711.rs");
+        assert_eq!(best(&files, "f").len(), ANSWERS);
+    }
+}

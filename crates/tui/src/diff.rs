@@ -1,0 +1,287 @@
+//! Changes to a file as rows: line numbers, a sign, word marks. Rows are laid out for a width, so that numbers and signs
+//! stay in their columns.
+
+use crate::highlight::{highlight, language_of};
+use crate::style::{Line, Span, Style};
+use crate::text;
+use crate::theme::{Theme, Token};
+use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices_deadline};
+use std::time::{Duration, Instant};
+
+const CONTEXT: usize = 3;
+/// A diff must not hold up a frame.
+const DEADLINE: Duration = Duration::from_millis(150);
+
+/// One line of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    Same,
+    Added,
+    Removed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub sign: Sign,
+    /// In the new file; in the old one for what was removed.
+    pub number: usize,
+    pub text: String,
+    /// Byte ranges that differ from the partner line.
+    pub marks: Vec<std::ops::Range<usize>>,
+}
+
+/// A run of rows; between hunks lines are left out.
+pub type Hunk = Vec<Row>;
+
+/// How two texts differ. `first_line` is the number of the first line of both.
+pub fn between(old: &str, new: &str, first_line: usize) -> Vec<Hunk> {
+    let diff = TextDiff::configure().deadline(Instant::now() + DEADLINE).diff_lines(old, new);
+    let groups = diff.grouped_ops(CONTEXT);
+    let hunks = groups.iter().map(|ops| {
+        let mut rows: Hunk = Vec::new();
+        for op in ops {
+            rows.extend(diff.iter_changes(op).map(|change| {
+                let (sign, index) = match change.tag() {
+                    ChangeTag::Equal => (Sign::Same, change.new_index()),
+                    ChangeTag::Insert => (Sign::Added, change.new_index()),
+                    ChangeTag::Delete => (Sign::Removed, change.old_index()),
+                };
+                let text = change.value().trim_end_matches(['\n', '\r']).to_owned();
+                Row { sign, number: index.unwrap_or(0) + first_line, text, marks: Vec::new() }
+            }));
+        }
+        mark_words(&mut rows);
+        rows
+    });
+    hunks.collect()
+}
+
+/// Marks what differs between removed lines and the added lines that follow them.
+pub fn mark_words(rows: &mut [Row]) {
+    let mut at = 0;
+    while at < rows.len() {
+        let removed = rows[at..].iter().take_while(|row| row.sign == Sign::Removed).count();
+        let added = rows[at + removed..].iter().take_while(|row| row.sign == Sign::Added).count();
+        for pair in 0..removed.min(added) {
+            let (before, after) = (&rows[at + pair].text, &rows[at + removed + pair].text);
+            if let Some((old, new)) = word_marks(before, after) {
+                rows[at + pair].marks = old;
+                rows[at + removed + pair].marks = new;
+            }
+        }
+        at += (removed + added).max(1);
+    }
+}
+
+type Marks = Vec<std::ops::Range<usize>>;
+
+/// `None` when the lines have too little in common for marks to help.
+fn word_marks(old: &str, new: &str) -> Option<(Marks, Marks)> {
+    let (old_words, new_words) = (words(old), words(new));
+    let deadline = Some(Instant::now() + DEADLINE / 10);
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, &old_words, &new_words, deadline);
+    let starts = |words: &[&str]| -> Vec<usize> {
+        let ends = words.iter().scan(0, |at, word| {
+            *at += word.len();
+            Some(*at)
+        });
+        std::iter::once(0).chain(ends).collect()
+    };
+    let (old_at, new_at) = (starts(&old_words), starts(&new_words));
+    let (mut old_marks, mut new_marks, mut same) = (Vec::new(), Vec::new(), 0);
+    for op in ops {
+        let (old_range, new_range) = (op.old_range(), op.new_range());
+        if let DiffOp::Equal { .. } = op {
+            same += new_words[new_range].iter().map(|word| word.trim().len()).sum::<usize>();
+            continue;
+        }
+        if !old_range.is_empty() {
+            old_marks.push(old_at[old_range.start]..old_at[old_range.end]);
+        }
+        if !new_range.is_empty() {
+            new_marks.push(new_at[new_range.start]..new_at[new_range.end]);
+        }
+    }
+    (same * 3 >= old.trim().len().max(new.trim().len())).then_some((old_marks, new_marks))
+}
+
+/// Runs of letters, runs of blanks, single other characters.
+fn words(text: &str) -> Vec<&str> {
+    let class = |c: char| {
+        if c.is_alphanumeric() || c == '_' {
+            1
+        } else if c.is_whitespace() {
+            2
+        } else {
+            0
+        }
+    };
+    let mut words = Vec::new();
+    let mut start = 0;
+    let mut last = None;
+    for (at, c) in text.char_indices() {
+        let now = class(c);
+        if last.is_some_and(|last| last != now || now == 0) {
+            words.push(&text[start..at]);
+            start = at;
+        }
+        last = Some(now);
+    }
+    if start < text.len() {
+        words.push(&text[start..]);
+    }
+    words
+}
+
+/// How rows are drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    pub theme: &'a Theme,
+    pub columns: usize,
+    /// For the colours of the language.
+    pub path: &'a str,
+    /// More rows are cut, with a count.
+    pub limit: usize,
+}
+
+pub fn render(hunks: &[Hunk], look: &Look<'_>) -> Vec<Line> {
+    let largest = hunks.iter().flatten().map(|row| row.number).max().unwrap_or(0);
+    let digits = largest.to_string().len().max(3);
+    let total: usize = hunks.iter().map(Vec::len).sum();
+    let mut lines = Vec::new();
+    let mut shown = 0;
+    'all: for (index, hunk) in hunks.iter().enumerate() {
+        if index > 0 {
+            lines.push(Line::styled(format!("{:>digits$}", "..."), look.theme.fg(Token::Inactive)));
+        }
+        for row in hunk {
+            if shown == look.limit {
+                let rest = total - shown;
+                lines.push(Line::styled(format!("… +{rest} lines"), look.theme.fg(Token::Inactive)));
+                break 'all;
+            }
+            lines.extend(draw(row, digits, look));
+            shown += 1;
+        }
+    }
+    lines
+}
+
+/// Counts of added and removed lines.
+pub fn counts(hunks: &[Hunk]) -> (usize, usize) {
+    let count = |sign| hunks.iter().flatten().filter(|row| row.sign == sign).count();
+    (count(Sign::Added), count(Sign::Removed))
+}
+
+fn draw(row: &Row, digits: usize, look: &Look<'_>) -> Vec<Line> {
+    let theme = look.theme;
+    let (sign, fill, word, tone) = match row.sign {
+        Sign::Same => (' ', None, None, Token::Text),
+        Sign::Added => ('+', theme.colour(Token::DiffAdded), theme.colour(Token::DiffAddedWord), Token::Success),
+        Sign::Removed => ('-', theme.colour(Token::DiffRemoved), theme.colour(Token::DiffRemovedWord), Token::Error),
+    };
+    let gutter = digits + 3;
+    let room = look.columns.saturating_sub(gutter).max(8);
+    let body = coloured(row, word, look);
+    let mut lines = Vec::new();
+    for part in body.wrapped(room, 0) {
+        let number = if lines.is_empty() { row.number.to_string() } else { String::new() };
+        let mut line = Line::styled(format!("{number:>digits$} "), theme.fg(Token::Inactive));
+        line.push(format!("{sign} "), theme.fg(tone));
+        line.append(part);
+        line.fill = fill;
+        lines.push(line);
+    }
+    lines
+}
+
+/// The text with the colours of its language and its word marks. Tabs are widened after the marks were placed.
+fn coloured(row: &Row, word: Option<crate::style::Colour>, look: &Look<'_>) -> Line {
+    let plain = highlight(&row.text, language_of(look.path), look.theme).into_iter().next().unwrap_or_default();
+    let mut out = Line::new();
+    let mut at = 0;
+    for span in plain.spans {
+        let end = at + span.text.len();
+        let mut cuts: Vec<usize> = vec![at, end];
+        cuts.extend(row.marks.iter().flat_map(|mark| [mark.start, mark.end]).filter(|cut| at < *cut && *cut < end));
+        cuts.sort_unstable();
+        for pair in cuts.windows(2) {
+            let marked = row.marks.iter().any(|mark| mark.start <= pair[0] && pair[1] <= mark.end);
+            let style = if marked { mark_style(span.style, word) } else { span.style };
+            let text = text::clean(&span.text[pair[0] - at..pair[1] - at]);
+            out.push_span(Span { text, style, link: None });
+        }
+        at = end;
+    }
+    out
+}
+
+/// Underlined too, so that marks are seen without colours.
+fn mark_style(style: Style, word: Option<crate::style::Colour>) -> Style {
+    style.on(word).bold()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(old: &str, new: &str, columns: usize) -> Vec<String> {
+        let theme = Theme::default();
+        let look = Look { theme: &theme, columns, path: "a.rs", limit: 100 };
+        render(&between(old, new, 1), &look).iter().map(Line::text).collect()
+    }
+
+    #[test]
+    fn numbers_signs_and_context() {
+        // [TST-242]
+        let old = (1..=12).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
+        let new = old.replace("line 6\n", "line six\n").replace("line 12\n", "line 12\nline 13\n");
+        assert_eq!(
+            shown(&old, &new, 40),
+            [
+                "  3   line 3",
+                "  4   line 4",
+                "  5   line 5",
+                "  6 - line 6",
+                "  6 + line six",
+                "  7   line 7",
+                "  8   line 8",
+                "  9   line 9",
+                " 10   line 10",
+                " 11   line 11",
+                " 12   line 12",
+                " 13 + line 13",
+            ]
+        );
+    }
+
+    #[test]
+    fn hunks_are_set_apart_and_long_diffs_cut() {
+        let old = (1..=40).map(|n| format!("{n}\n")).collect::<Vec<_>>().concat();
+        let new = old.replace("\n5\n", "\nfive\n").replace("\n30\n", "\nthirty\n");
+        let hunks = between(&old, &new, 1);
+        assert_eq!((hunks.len(), counts(&hunks)), (2, (2, 2)));
+        let theme = Theme::default();
+        let lines = render(&hunks, &Look { theme: &theme, columns: 40, path: "", limit: 4 });
+        assert_eq!(lines.last().unwrap().text(), "… +12 lines");
+    }
+
+    #[test]
+    fn words_are_marked_when_lines_are_alike() {
+        // [TST-242]
+        let hunks = between("let count = 1;\n", "let total = 1;\n", 1);
+        let only = std::slice::from_ref(&(4..9));
+        assert_eq!(hunks[0][0].marks, only);
+        assert_eq!(hunks[0][1].marks, only);
+        assert!(between("abc\n", "xyz uvw\n", 1)[0].iter().all(|row| row.marks.is_empty()));
+    }
+
+    #[test]
+    fn narrow_rows_wrap_under_their_text_and_tabs_have_a_width() {
+        // [TST-242]
+        assert_eq!(
+            shown("", "\tword another 日本語日本語\n", 18),
+            ["  1 +     word", "    + another", "    + 日本語日本語"]
+        );
+    }
+}

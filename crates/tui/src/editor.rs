@@ -1,0 +1,387 @@
+//! The prompt editor: text, cursor, undo, kill ring, and chips that stand for pasted text and images. Positions are byte
+//! offsets at grapheme boundaries. A chip is one unit: the cursor steps over it and deleting touches it as a whole.
+//! Nothing here knows keys or colours.
+
+pub mod chips;
+pub mod layout;
+pub mod motion;
+pub mod vim;
+
+use chips::Chips;
+use layout::Layout;
+use std::ops::Range;
+
+const UNDO_LIMIT: usize = 200;
+const KILL_LIMIT: usize = 30;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Moment {
+    text: String,
+    cursor: usize,
+}
+
+/// Consecutive edits of one kind are one step of undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Typing,
+    Deleting,
+    Other,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Editor {
+    text: String,
+    cursor: usize,
+    /// The column that moves up and down aim at.
+    goal: Option<usize>,
+    past: Vec<Moment>,
+    future: Vec<Moment>,
+    last: Option<Kind>,
+    kills: Vec<String>,
+    /// The last kill may be extended, or the last yank replaced.
+    chain: Chain,
+    pub chips: Chips,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Chain {
+    #[default]
+    None,
+    Kill,
+    Yank {
+        range: Range<usize>,
+        index: usize,
+    },
+}
+
+/// What was sent: the line as shown, and as meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submission {
+    pub shown: String,
+    pub expanded: String,
+    /// Media type and base64 data of the images in it.
+    pub images: Vec<(String, String)>,
+}
+
+impl Submission {
+    /// A text that was not typed here.
+    pub fn plain(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { shown: text.clone(), expanded: text, images: Vec::new() }
+    }
+}
+
+impl Editor {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Replaces everything; the cursor goes to the end. Can be undone.
+    pub fn set(&mut self, text: impl Into<String>) {
+        self.remember(Kind::Other);
+        self.text = text.into();
+        self.cursor = self.text.len();
+        self.moved();
+    }
+
+    /// Puts a text back as it was, without a trace in undo.
+    pub fn restore(&mut self, text: String, cursor: usize) {
+        self.cursor = motion::boundary(&text, cursor);
+        self.text = text;
+        self.moved();
+    }
+
+    /// Takes the text out and forgets how it was made; kills stay.
+    pub fn take(&mut self) -> Submission {
+        let shown = std::mem::take(&mut self.text);
+        let expanded = self.chips.expand(&shown);
+        let images = self.chips.images(&shown);
+        self.cursor = 0;
+        self.past.clear();
+        self.future.clear();
+        self.chips.clear();
+        self.last = None;
+        self.moved();
+        Submission { shown, expanded, images }
+    }
+
+    /// The text as it would be sent.
+    pub fn expanded(&self) -> String {
+        self.chips.expand(&self.text)
+    }
+
+    pub fn insert(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        // A blank ends a step of undo, so that undo works by words.
+        let kind = if text.chars().all(char::is_whitespace) || text.len() > 8 { Kind::Other } else { Kind::Typing };
+        self.remember(kind);
+        self.text.insert_str(self.cursor, text);
+        self.cursor += text.len();
+        self.moved();
+    }
+
+    /// Text from the clipboard; long text becomes a chip.
+    pub fn paste(&mut self, text: &str) {
+        let text = crate::text::clean(text);
+        if chips::is_long(&text) {
+            let label = self.chips.add_text(text);
+            self.insert(&label);
+        } else {
+            self.remember(Kind::Other);
+            self.text.insert_str(self.cursor, &text);
+            self.cursor += text.len();
+            self.moved();
+        }
+    }
+
+    pub fn remove(&mut self, range: Range<usize>) -> String {
+        self.remove_as(range, Kind::Other)
+    }
+
+    fn remove_as(&mut self, range: Range<usize>, kind: Kind) -> String {
+        let range = self.chips.widen(&self.text, range);
+        if range.is_empty() {
+            return String::new();
+        }
+        self.remember(kind);
+        let gone = self.text[range.clone()].to_owned();
+        self.text.replace_range(range.clone(), "");
+        self.cursor = range.start;
+        self.moved();
+        gone
+    }
+
+    pub fn replace(&mut self, range: Range<usize>, with: &str) {
+        self.remember(Kind::Other);
+        self.text.replace_range(range.clone(), with);
+        self.cursor = range.start + with.len();
+        self.moved();
+    }
+
+    pub fn backspace(&mut self) {
+        let from = self.step_left(self.cursor);
+        self.remove_as(from..self.cursor, Kind::Deleting);
+    }
+
+    pub fn delete(&mut self) {
+        let to = self.step_right(self.cursor);
+        self.remove_as(self.cursor..to, Kind::Deleting);
+    }
+
+    // Motions.
+
+    pub fn step_left(&self, from: usize) -> usize {
+        let at = motion::left(&self.text, from);
+        self.chips.around(&self.text, at).map_or(at, |chip| chip.start)
+    }
+
+    pub fn step_right(&self, from: usize) -> usize {
+        let at = motion::right(&self.text, from);
+        self.chips.around(&self.text, at).map_or(at, |chip| chip.end)
+    }
+
+    pub fn go(&mut self, at: usize) {
+        let at = motion::boundary(&self.text, at);
+        self.cursor = self.chips.around(&self.text, at).map_or(at, |chip| chip.end);
+        self.moved();
+    }
+
+    pub fn left(&mut self) {
+        self.go_exactly(self.step_left(self.cursor));
+    }
+
+    pub fn right(&mut self) {
+        self.go_exactly(self.step_right(self.cursor));
+    }
+
+    fn go_exactly(&mut self, at: usize) {
+        self.cursor = at;
+        self.moved();
+    }
+
+    pub fn word_left(&mut self) {
+        self.go_exactly(self.word_start());
+    }
+
+    pub fn word_right(&mut self) {
+        self.go(motion::word_right(&self.text, self.cursor));
+    }
+
+    fn word_start(&self) -> usize {
+        let at = motion::word_left(&self.text, self.cursor);
+        self.chips.around(&self.text, at).map_or(at, |chip| chip.start)
+    }
+
+    pub fn line_start(&mut self) {
+        self.go_exactly(motion::line_start(&self.text, self.cursor));
+    }
+
+    pub fn line_end(&mut self) {
+        self.go_exactly(motion::line_end(&self.text, self.cursor));
+    }
+
+    /// One visual row up; `false` when there is none.
+    pub fn up(&mut self, columns: usize) -> bool {
+        self.vertical(columns, |row| row.checked_sub(1))
+    }
+
+    pub fn down(&mut self, columns: usize) -> bool {
+        self.vertical(columns, |row| Some(row + 1))
+    }
+
+    fn vertical(&mut self, columns: usize, to: impl Fn(usize) -> Option<usize>) -> bool {
+        let layout = Layout::new(&self.text, columns);
+        let (row, column) = layout.position(&self.text, self.cursor);
+        let goal = self.goal.unwrap_or(column);
+        let Some(at) = to(row).and_then(|row| layout.offset(&self.text, row, goal)) else { return false };
+        self.cursor = self.chips.around(&self.text, at).map_or(at, |chip| chip.start);
+        self.chain = Chain::None;
+        self.last = None;
+        self.goal = Some(goal);
+        true
+    }
+
+    // Kill and yank.
+
+    pub fn kill_to_end(&mut self) {
+        let end = motion::line_end(&self.text, self.cursor);
+        // At the end of a line the line break itself goes.
+        let end = if end == self.cursor { self.step_right(self.cursor) } else { end };
+        self.kill(self.cursor..end, Side::After);
+    }
+
+    pub fn kill_to_start(&mut self) {
+        let start = motion::line_start(&self.text, self.cursor);
+        let start = if start == self.cursor { self.step_left(self.cursor) } else { start };
+        self.kill(start..self.cursor, Side::Before);
+    }
+
+    /// Back to the last blank, as Ctrl+W does.
+    pub fn kill_big_word(&mut self) {
+        let start = motion::big_word_left(&self.text, self.cursor);
+        self.kill(start..self.cursor, Side::Before);
+    }
+
+    pub fn kill_word_left(&mut self) {
+        self.kill(self.word_start()..self.cursor, Side::Before);
+    }
+
+    pub fn kill_word_right(&mut self) {
+        let end = motion::word_right(&self.text, self.cursor);
+        self.kill(self.cursor..end, Side::After);
+    }
+
+    fn kill(&mut self, range: Range<usize>, side: Side) {
+        let joins = self.chain == Chain::Kill;
+        let gone = self.remove(range);
+        if gone.is_empty() {
+            return;
+        }
+        match self.kills.last_mut().filter(|_| joins) {
+            Some(last) => match side {
+                Side::Before => last.insert_str(0, &gone),
+                Side::After => last.push_str(&gone),
+            },
+            None => self.keep(gone),
+        }
+        self.chain = Chain::Kill;
+    }
+
+    /// Puts a text on the kill ring.
+    pub fn keep(&mut self, text: String) {
+        self.kills.push(text);
+        if self.kills.len() > KILL_LIMIT {
+            self.kills.remove(0);
+        }
+    }
+
+    pub fn yank(&mut self) {
+        let Some(text) = self.kills.last().cloned() else { return };
+        let start = self.cursor;
+        self.insert_whole(&text);
+        self.chain = Chain::Yank { range: start..self.cursor, index: self.kills.len() - 1 };
+    }
+
+    /// Replaces what was just yanked by the kill before it.
+    pub fn yank_older(&mut self) {
+        let Chain::Yank { range, index } = self.chain.clone() else { return };
+        let index = index.checked_sub(1).unwrap_or(self.kills.len() - 1);
+        let text = self.kills[index].clone();
+        let start = range.start;
+        self.replace(range, &text);
+        self.chain = Chain::Yank { range: start..self.cursor, index };
+    }
+
+    fn insert_whole(&mut self, text: &str) {
+        self.remember(Kind::Other);
+        self.text.insert_str(self.cursor, text);
+        self.cursor += text.len();
+        self.moved();
+    }
+
+    // Undo.
+
+    fn remember(&mut self, kind: Kind) {
+        if kind == Kind::Other || self.last != Some(kind) {
+            self.past.push(Moment { text: self.text.clone(), cursor: self.cursor });
+            if self.past.len() > UNDO_LIMIT {
+                self.past.remove(0);
+            }
+        }
+        self.future.clear();
+        self.last = Some(kind);
+    }
+
+    pub fn undo(&mut self) -> bool {
+        let now = Moment { text: self.text.clone(), cursor: self.cursor };
+        let Some(before) = self.past.pop() else { return false };
+        self.future.push(now);
+        self.become_moment(before);
+        true
+    }
+
+    pub fn redo(&mut self) -> bool {
+        let now = Moment { text: self.text.clone(), cursor: self.cursor };
+        let Some(after) = self.future.pop() else { return false };
+        self.past.push(now);
+        self.become_moment(after);
+        true
+    }
+
+    fn become_moment(&mut self, moment: Moment) {
+        self.text = moment.text;
+        self.cursor = moment.cursor;
+        self.last = None;
+        self.goal = None;
+        self.chain = Chain::None;
+    }
+
+    fn moved(&mut self) {
+        self.goal = None;
+        self.chain = Chain::None;
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Before,
+    After,
+}
+
+#[cfg(test)]
+#[path = "editor_tests.rs"]
+mod tests;

@@ -1,0 +1,121 @@
+//! Chips: short labels in the prompt that stand for pasted text or images. The label is part of the text; what it stands
+//! for is kept here. A label whose content is unknown is plain text and is never expanded.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Longer pastes become a chip.
+const LONG_CHARS: usize = 800;
+const LONG_BREAKS: usize = 2;
+
+pub fn is_long(text: &str) -> bool {
+    text.matches('\n').count() > LONG_BREAKS || text.chars().count() > LONG_CHARS
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chip {
+    Text(String),
+    Image { media_type: String, base64: String },
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Chips {
+    by_label: BTreeMap<String, Chip>,
+    count: usize,
+}
+
+impl Chips {
+    pub fn add_text(&mut self, text: String) -> String {
+        self.count += 1;
+        let breaks = text.matches('\n').count();
+        let label = match breaks {
+            0 => format!("[Pasted text #{}]", self.count),
+            lines => format!("[Pasted text #{} +{lines} lines]", self.count),
+        };
+        self.by_label.insert(label.clone(), Chip::Text(text));
+        label
+    }
+
+    pub fn add_image(&mut self, media_type: String, base64: String) -> String {
+        self.count += 1;
+        let label = format!("[Image #{}]", self.count);
+        self.by_label.insert(label.clone(), Chip::Image { media_type, base64 });
+        label
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_label.is_empty()
+    }
+
+    /// Numbers go on counting: an earlier label must not come to mean something else.
+    pub fn clear(&mut self) {
+        self.by_label.clear();
+    }
+
+    pub fn get(&self, label: &str) -> Option<&Chip> {
+        self.by_label.get(label)
+    }
+
+    /// The chips in `text`, in order.
+    pub fn find(&self, text: &str) -> Vec<(Range<usize>, &Chip)> {
+        if self.by_label.is_empty() {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        let mut at = 0;
+        while let Some(start) = text[at..].find('[').map(|index| at + index) {
+            let end = text[start..].find(']').map_or(text.len(), |index| start + index + 1);
+            match self.by_label.get(&text[start..end]) {
+                Some(chip) => {
+                    found.push((start..end, chip));
+                    at = end;
+                }
+                None => at = start + 1,
+            }
+        }
+        found
+    }
+
+    /// The chip that `at` is inside of, not at its edges.
+    pub fn around(&self, text: &str, at: usize) -> Option<Range<usize>> {
+        self.find(text).into_iter().map(|(range, _)| range).find(|range| range.start < at && at < range.end)
+    }
+
+    /// Extended so that it cuts no chip.
+    pub fn widen(&self, text: &str, range: Range<usize>) -> Range<usize> {
+        if range.is_empty() {
+            return range;
+        }
+        self.find(text).into_iter().fold(range, |range, (chip, _)| {
+            if chip.start < range.end && range.start < chip.end {
+                range.start.min(chip.start)..range.end.max(chip.end)
+            } else {
+                range
+            }
+        })
+    }
+
+    /// Text chips replaced by what they stand for; images stay as labels.
+    pub fn expand(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut at = 0;
+        for (range, chip) in self.find(text) {
+            if let Chip::Text(content) = chip {
+                out.push_str(&text[at..range.start]);
+                out.push_str(content);
+                at = range.end;
+            }
+        }
+        out.push_str(&text[at..]);
+        out
+    }
+
+    /// The images in `text`, in order.
+    pub fn images(&self, text: &str) -> Vec<(String, String)> {
+        let images = self.find(text).into_iter().filter_map(|(_, chip)| match chip {
+            Chip::Image { media_type, base64 } => Some((media_type.clone(), base64.clone())),
+            Chip::Text(_) => None,
+        });
+        images.collect()
+    }
+}

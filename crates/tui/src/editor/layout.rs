@@ -1,0 +1,43 @@
+//! The rows of a text at some width, and the way between offsets and places on the screen.
+
+use crate::text::{self, cluster_width, wrap};
+use std::ops::Range;
+use unicode_segmentation::UnicodeSegmentation;
+
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Byte ranges; blanks at a break belong to no row.
+    pub rows: Vec<Range<usize>>,
+}
+
+impl Layout {
+    pub fn new(text: &str, columns: usize) -> Self {
+        let mut rows = Vec::new();
+        let mut at = 0;
+        for line in text.split('\n') {
+            rows.extend(wrap(line, columns, columns).into_iter().map(|range| range.start + at..range.end + at));
+            at += line.len() + 1;
+        }
+        Self { rows }
+    }
+
+    /// Row and column of an offset.
+    pub fn position(&self, text: &str, at: usize) -> (usize, usize) {
+        let row = self.rows.partition_point(|range| range.start <= at).saturating_sub(1);
+        let range = &self.rows[row];
+        (row, text::width(&text[range.start..at.min(range.end)]))
+    }
+
+    /// The offset nearest to a place; `None` when there is no such row.
+    pub fn offset(&self, text: &str, row: usize, column: usize) -> Option<usize> {
+        let range = self.rows.get(row)?;
+        let mut used = 0;
+        for (index, cluster) in text[range.clone()].grapheme_indices(true) {
+            used += cluster_width(cluster);
+            if used > column {
+                return Some(range.start + index);
+            }
+        }
+        Some(range.end)
+    }
+}

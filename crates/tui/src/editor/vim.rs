@@ -1,0 +1,587 @@
+//! Vim keys. A state of its own beside the editor, so that mode, register and cursor survive whatever covers the prompt.
+//! Inserting is left to the usual keys; here are the normal and visual modes. A key that means nothing is swallowed there.
+
+mod objects;
+
+use super::Editor;
+use super::motion;
+use crate::keys::{Code, Key};
+use objects::{Find, FindKind, object};
+use std::ops::Range;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    #[default]
+    Insert,
+    Normal,
+    Visual,
+    VisualLine,
+}
+
+impl Mode {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "INSERT",
+            Self::Normal => "NORMAL",
+            Self::Visual => "VISUAL",
+            Self::VisualLine => "VISUAL LINE",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Delete,
+    Change,
+    Yank,
+    Indent,
+    Outdent,
+}
+
+/// Whether whole lines are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Shape {
+    #[default]
+    Chars,
+    Lines,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Vim {
+    mode: Mode,
+    /// Keys of a command that is not complete.
+    pending: String,
+    register: (String, Shape),
+    find: Option<Find>,
+    /// Where a visual selection began.
+    anchor: usize,
+    /// The last change, to be repeated.
+    last: String,
+    /// What was typed after it, in insert mode.
+    typed: String,
+    repeating: bool,
+}
+
+/// What is to be done with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handled {
+    Yes,
+    /// The usual keys apply.
+    No,
+}
+
+/// How far the pending keys are understood.
+enum Parsed {
+    Complete,
+    Incomplete,
+    Nonsense,
+}
+
+/// Where a motion leads, and whether the place itself belongs to it.
+struct Target {
+    at: usize,
+    inclusive: bool,
+    shape: Shape,
+}
+
+impl Vim {
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// In normal mode, with no command begun.
+    pub fn is_idle(&self) -> bool {
+        self.mode == Mode::Normal && self.pending.is_empty()
+    }
+
+    /// The selection, as a range of the text.
+    pub fn selection(&self, editor: &Editor) -> Option<Range<usize>> {
+        match self.mode {
+            Mode::Insert | Mode::Normal => None,
+            Mode::Visual => {
+                let (from, to) = ordered(self.anchor, editor.cursor());
+                Some(from..motion::right(editor.text(), to))
+            }
+            Mode::VisualLine => {
+                let (from, to) = ordered(self.anchor, editor.cursor());
+                Some(lines(editor.text(), from, to))
+            }
+        }
+    }
+
+    /// Everything was sent or cleared: a new prompt starts by inserting.
+    pub fn reset(&mut self) {
+        self.mode = Mode::Insert;
+        self.pending.clear();
+    }
+
+    pub fn key(&mut self, editor: &mut Editor, key: Key) -> Handled {
+        if self.mode == Mode::Insert {
+            if key == Key::plain(Code::Escape) {
+                self.leave_insert(editor);
+                return Handled::Yes;
+            }
+            if let Some(c) = key.text() {
+                self.typed.push(c);
+            }
+            return Handled::No;
+        }
+        let typed = match key.code {
+            Code::Escape if key.mods.is_none() => {
+                self.pending.clear();
+                let selecting = self.mode != Mode::Normal;
+                self.mode = Mode::Normal;
+                // Nothing to leave: the key has its usual meaning.
+                return if selecting { Handled::Yes } else { Handled::No };
+            }
+            Code::Char(c) if key.mods.is_none() => c,
+            Code::Left | Code::Backspace => 'h',
+            Code::Right => 'l',
+            Code::Home => '0',
+            Code::End => '$',
+            _ => return Handled::No,
+        };
+        self.pending.push(typed);
+        let keys = self.pending.clone();
+        match self.run(editor, &keys) {
+            Parsed::Incomplete => {}
+            Parsed::Complete | Parsed::Nonsense => self.pending.clear(),
+        }
+        Handled::Yes
+    }
+
+    fn leave_insert(&mut self, editor: &mut Editor) {
+        self.mode = Mode::Normal;
+        let start = motion::line_start(editor.text(), editor.cursor());
+        if editor.cursor() > start {
+            editor.left();
+        }
+    }
+
+    fn insert(&mut self) {
+        self.mode = Mode::Insert;
+        if !self.repeating {
+            self.typed.clear();
+        }
+    }
+
+    fn run(&mut self, editor: &mut Editor, keys: &str) -> Parsed {
+        let (count, rest) = count(keys);
+        let Some(first) = rest.chars().next() else { return Parsed::Incomplete };
+        if self.mode != Mode::Normal {
+            return self.visual(editor, count.unwrap_or(1), first, rest);
+        }
+        match first {
+            'd' | 'c' | 'y' | '>' | '<' => return self.operator(editor, count, first, rest),
+            'i' | 'a' | 'I' | 'A' | 'o' | 'O' => self.start_insert(editor, first),
+            'x' | 'X' | 's' | 'S' | 'D' | 'C' | 'Y' => self.shorthand(editor, count.unwrap_or(1), first),
+            'p' | 'P' => self.put(editor, first),
+            'J' => join(editor),
+            '~' => flip(editor),
+            'u' => {
+                editor.undo();
+            }
+            '.' => self.repeat(editor),
+            'v' => {
+                self.anchor = editor.cursor();
+                self.mode = Mode::Visual;
+            }
+            'V' => {
+                self.anchor = editor.cursor();
+                self.mode = Mode::VisualLine;
+            }
+            'r' => {
+                let Some(with) = rest.chars().nth(1) else { return Parsed::Incomplete };
+                replace_char(editor, with);
+            }
+            _ => return self.moved(editor, count.unwrap_or(1), rest),
+        }
+        if !matches!(first, 'u' | '.' | 'v' | 'V') {
+            self.changed(keys);
+        }
+        Parsed::Complete
+    }
+
+    /// Remembers what `.` repeats.
+    fn changed(&mut self, keys: &str) {
+        if !self.repeating {
+            keys.clone_into(&mut self.last);
+        }
+    }
+
+    fn repeat(&mut self, editor: &mut Editor) {
+        let (keys, typed) = (self.last.clone(), self.typed.clone());
+        if keys.is_empty() {
+            return;
+        }
+        self.repeating = true;
+        self.run(editor, &keys);
+        if self.mode == Mode::Insert {
+            editor.insert(&typed);
+            self.leave_insert(editor);
+        }
+        self.repeating = false;
+    }
+
+    // Moving.
+
+    fn moved(&mut self, editor: &mut Editor, count: usize, keys: &str) -> Parsed {
+        match self.target(editor, count, keys) {
+            Ok(target) => {
+                editor.go(target.at);
+                Parsed::Complete
+            }
+            Err(parsed) => parsed,
+        }
+    }
+
+    fn target(&mut self, editor: &Editor, count: usize, keys: &str) -> Result<Target, Parsed> {
+        let text = editor.text();
+        let from = editor.cursor();
+        let mut chars = keys.chars();
+        let first = chars.next().ok_or(Parsed::Incomplete)?;
+        let plain = |at| Ok(Target { at, inclusive: false, shape: Shape::Chars });
+        let inclusive = |at| Ok(Target { at, inclusive: true, shape: Shape::Chars });
+        let linewise = |at| Ok(Target { at, inclusive: true, shape: Shape::Lines });
+        let times = |step: &dyn Fn(usize) -> usize| (0..count).fold(from, |at, _| step(at));
+        match first {
+            'h' => plain(times(&|at| motion::left(text, at)).max(motion::line_start(text, from))),
+            'l' | ' ' => plain(times(&|at| motion::right(text, at)).min(motion::line_end(text, from))),
+            'j' => linewise(times(&|at| objects::line_below(text, at))),
+            'k' => linewise(times(&|at| objects::line_above(text, at))),
+            'w' => plain(times(&|at| objects::next_word(text, at, objects::Word::Small))),
+            'W' => plain(times(&|at| objects::next_word(text, at, objects::Word::Big))),
+            'e' => inclusive(times(&|at| objects::word_end(text, at, objects::Word::Small))),
+            'E' => inclusive(times(&|at| objects::word_end(text, at, objects::Word::Big))),
+            'b' => plain(times(&|at| objects::word_start(text, at, objects::Word::Small))),
+            'B' => plain(times(&|at| objects::word_start(text, at, objects::Word::Big))),
+            '0' => plain(motion::line_start(text, from)),
+            '^' => plain(objects::first_non_blank(text, from)),
+            '$' => plain(motion::line_end(text, from)),
+            'G' => linewise(text.len()),
+            'g' => match chars.next() {
+                None => Err(Parsed::Incomplete),
+                Some('g') => linewise(0),
+                Some(_) => Err(Parsed::Nonsense),
+            },
+            'f' | 'F' | 't' | 'T' => {
+                let what = chars.next().ok_or(Parsed::Incomplete)?;
+                let find = Find { kind: FindKind::parse(first), what };
+                self.find = Some(find);
+                find.go(text, from, count).map(|at| found(find, at)).ok_or(Parsed::Nonsense)
+            }
+            ';' | ',' => {
+                let find = self.find.ok_or(Parsed::Nonsense)?;
+                let find = if first == ',' { find.reversed() } else { find };
+                find.go(text, from, count).map(|at| found(find, at)).ok_or(Parsed::Nonsense)
+            }
+            _ => Err(Parsed::Nonsense),
+        }
+    }
+
+    // Operators.
+
+    fn operator(&mut self, editor: &mut Editor, count_before: Option<usize>, name: char, keys: &str) -> Parsed {
+        let operator = match name {
+            'd' => Operator::Delete,
+            'c' => Operator::Change,
+            'y' => Operator::Yank,
+            '>' => Operator::Indent,
+            _ => Operator::Outdent,
+        };
+        let (count_after, rest) = count(&keys[1..]);
+        let times = count_before.unwrap_or(1) * count_after.unwrap_or(1);
+        let Some(first) = rest.chars().next() else { return Parsed::Incomplete };
+        let text = editor.text();
+        let from = editor.cursor();
+        let (range, shape) = if first == name {
+            let end = (1..times).fold(from, |at, _| objects::line_below(text, at));
+            (lines(text, from, end), Shape::Lines)
+        } else if first == 'i' || first == 'a' {
+            let Some(kind) = rest.chars().nth(1) else { return Parsed::Incomplete };
+            let Some(range) = object(text, from, first, kind) else { return Parsed::Nonsense };
+            (range, Shape::Chars)
+        } else {
+            // Changing a word leaves the blank behind it.
+            let rest = match (operator, first) {
+                (Operator::Change, 'w') => "e",
+                (Operator::Change, 'W') => "E",
+                _ => rest,
+            };
+            match self.target(editor, times, rest) {
+                Err(parsed) => return parsed,
+                Ok(target) => span(editor.text(), from, &target),
+            }
+        };
+        let keys = self.pending.clone();
+        self.apply(editor, operator, range, shape);
+        if operator != Operator::Yank {
+            self.changed(&keys);
+        }
+        Parsed::Complete
+    }
+
+    fn apply(&mut self, editor: &mut Editor, operator: Operator, range: Range<usize>, shape: Shape) {
+        let text = editor.text();
+        if operator != Operator::Indent && operator != Operator::Outdent {
+            self.register = (text[range.clone()].trim_end_matches('\n').to_owned(), shape);
+            if shape == Shape::Chars {
+                text[range.clone()].clone_into(&mut self.register.0);
+            }
+        }
+        match operator {
+            Operator::Yank => editor.go(range.start),
+            Operator::Delete => {
+                let range = match shape {
+                    Shape::Chars => range,
+                    Shape::Lines => with_break(text, range),
+                };
+                editor.remove(range);
+                if shape == Shape::Lines {
+                    editor.go(objects::first_non_blank(editor.text(), editor.cursor()));
+                }
+            }
+            Operator::Change => {
+                editor.remove(range);
+                self.insert();
+            }
+            Operator::Indent | Operator::Outdent => indent(editor, &range, operator),
+        }
+    }
+
+    fn shorthand(&mut self, editor: &mut Editor, count: usize, name: char) {
+        let text = editor.text();
+        let from = editor.cursor();
+        let end = motion::line_end(text, from);
+        let ahead = (0..count).fold(from, |at, _| motion::right(text, at)).min(end);
+        let behind = (0..count).fold(from, |at, _| motion::left(text, at)).max(motion::line_start(text, from));
+        let line = lines(text, from, from);
+        let (operator, range, shape) = match name {
+            'x' => (Operator::Delete, from..ahead, Shape::Chars),
+            'X' => (Operator::Delete, behind..from, Shape::Chars),
+            's' => (Operator::Change, from..ahead, Shape::Chars),
+            'S' => (Operator::Change, line, Shape::Lines),
+            'D' => (Operator::Delete, from..end, Shape::Chars),
+            'C' => (Operator::Change, from..end, Shape::Chars),
+            _ => (Operator::Yank, line, Shape::Lines),
+        };
+        if !range.is_empty() || operator == Operator::Change {
+            self.apply(editor, operator, range, shape);
+        }
+    }
+
+    fn start_insert(&mut self, editor: &mut Editor, name: char) {
+        let text = editor.text();
+        let from = editor.cursor();
+        match name {
+            'a' => editor.go(motion::right(text, from).min(motion::line_end(text, from))),
+            'I' => editor.go(objects::first_non_blank(text, from)),
+            'A' => editor.go(motion::line_end(text, from)),
+            'o' => {
+                editor.go(motion::line_end(text, from));
+                editor.insert("\n");
+            }
+            'O' => {
+                editor.go(motion::line_start(text, from));
+                editor.insert("\n");
+                editor.left();
+            }
+            _ => {}
+        }
+        self.insert();
+    }
+
+    fn put(&mut self, editor: &mut Editor, name: char) {
+        let (text, shape) = self.register.clone();
+        if text.is_empty() {
+            return;
+        }
+        let from = editor.cursor();
+        match (shape, name) {
+            (Shape::Chars, 'p') => {
+                editor.go(motion::right(editor.text(), from).min(motion::line_end(editor.text(), from)));
+                editor.insert(&text);
+                editor.left();
+            }
+            (Shape::Chars, _) => {
+                editor.insert(&text);
+                editor.left();
+            }
+            (Shape::Lines, 'p') => {
+                let end = motion::line_end(editor.text(), from);
+                editor.go(end);
+                editor.insert(&format!("\n{text}"));
+                editor.go(end + 1);
+            }
+            (Shape::Lines, _) => {
+                let start = motion::line_start(editor.text(), from);
+                editor.go(start);
+                editor.insert(&format!("{text}\n"));
+                editor.go(start);
+            }
+        }
+    }
+
+    // Visual modes.
+
+    fn visual(&mut self, editor: &mut Editor, count: usize, first: char, keys: &str) -> Parsed {
+        let Some(range) = self.selection(editor) else { return Parsed::Nonsense };
+        let shape = if self.mode == Mode::VisualLine { Shape::Lines } else { Shape::Chars };
+        let replaced = |editor: &mut Editor, with: String| {
+            editor.replace(range.clone(), &with);
+            editor.go(range.start);
+        };
+        match first {
+            'v' | 'V' => {
+                let asked = if first == 'v' { Mode::Visual } else { Mode::VisualLine };
+                self.mode = if self.mode == asked { Mode::Normal } else { asked };
+                return Parsed::Complete;
+            }
+            'o' => {
+                let cursor = editor.cursor();
+                editor.go(self.anchor);
+                self.anchor = cursor;
+                return Parsed::Complete;
+            }
+            'i' | 'a' => {
+                let Some(kind) = keys.chars().nth(1) else { return Parsed::Incomplete };
+                let Some(range) = object(editor.text(), editor.cursor(), first, kind) else { return Parsed::Nonsense };
+                self.anchor = range.start;
+                editor.go(motion::left(editor.text(), range.end));
+                return Parsed::Complete;
+            }
+            'd' | 'x' => self.apply(editor, Operator::Delete, range, shape),
+            'y' => self.apply(editor, Operator::Yank, range, shape),
+            'c' | 's' => {
+                self.mode = Mode::Normal;
+                self.apply(editor, Operator::Change, range, shape);
+                return Parsed::Complete;
+            }
+            '>' => self.apply(editor, Operator::Indent, range, shape),
+            '<' => self.apply(editor, Operator::Outdent, range, shape),
+            'p' => {
+                let text = self.register.0.clone();
+                replaced(editor, text);
+            }
+            'u' => {
+                let text = editor.text()[range.clone()].to_lowercase();
+                replaced(editor, text);
+            }
+            'U' => {
+                let text = editor.text()[range.clone()].to_uppercase();
+                replaced(editor, text);
+            }
+            '~' => {
+                let text = objects::flipped(&editor.text()[range.clone()]);
+                replaced(editor, text);
+            }
+            'r' => {
+                let Some(with) = keys.chars().nth(1) else { return Parsed::Incomplete };
+                let text = &editor.text()[range.clone()];
+                let text = text.chars().map(|c| if c == '\n' { c } else { with }).collect();
+                replaced(editor, text);
+            }
+            'J' => {
+                let breaks = editor.text()[range.clone()].matches('\n').count().max(1);
+                editor.go(range.start);
+                for _ in 0..breaks {
+                    join(editor);
+                }
+            }
+            _ => return self.moved(editor, count, keys),
+        }
+        self.mode = Mode::Normal;
+        Parsed::Complete
+    }
+}
+
+/// Forward finds take the place itself.
+fn found(find: Find, at: usize) -> Target {
+    Target { at, inclusive: find.is_forward(), shape: Shape::Chars }
+}
+
+fn join(editor: &mut Editor) {
+    let text = editor.text();
+    let end = motion::line_end(text, editor.cursor());
+    if end == text.len() {
+        return;
+    }
+    let next = text[end + 1..].trim_start_matches([' ', '\t']);
+    let resume = text.len() - next.len();
+    editor.replace(end..resume, " ");
+    editor.left();
+}
+
+fn flip(editor: &mut Editor) {
+    let from = editor.cursor();
+    let to = motion::right(editor.text(), from);
+    let flipped: String = objects::flipped(&editor.text()[from..to]);
+    if flipped != "\n" && !flipped.is_empty() {
+        editor.replace(from..to, &flipped);
+    }
+}
+
+fn replace_char(editor: &mut Editor, with: char) {
+    let from = editor.cursor();
+    let to = motion::right(editor.text(), from);
+    if from < to && &editor.text()[from..to] != "\n" {
+        editor.replace(from..to, with.encode_utf8(&mut [0; 4]));
+        editor.left();
+    }
+}
+
+fn ordered(a: usize, b: usize) -> (usize, usize) {
+    (a.min(b), a.max(b))
+}
+
+/// A leading number; a zero by itself is a motion.
+fn count(keys: &str) -> (Option<usize>, &str) {
+    let digits = keys.len() - keys.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    if digits == 0 || keys.starts_with('0') {
+        return (None, keys);
+    }
+    (keys[..digits].parse::<usize>().ok().map(|n| n.clamp(1, 999)), &keys[digits..])
+}
+
+/// Whole lines around two places, without the break after the last.
+fn lines(text: &str, from: usize, to: usize) -> Range<usize> {
+    motion::line_start(text, from)..motion::line_end(text, to)
+}
+
+/// Lines with the break that goes with them.
+fn with_break(text: &str, range: Range<usize>) -> Range<usize> {
+    if range.end < text.len() {
+        range.start..range.end + 1
+    } else if range.start > 0 {
+        range.start - 1..range.end
+    } else {
+        range
+    }
+}
+
+/// What lies between here and where a motion leads.
+fn span(text: &str, from: usize, target: &Target) -> (Range<usize>, Shape) {
+    let (start, end) = ordered(from, target.at);
+    match target.shape {
+        Shape::Lines => (lines(text, start, end), Shape::Lines),
+        Shape::Chars if target.inclusive && target.at >= from => (start..motion::right(text, end), Shape::Chars),
+        Shape::Chars => (start..end, Shape::Chars),
+    }
+}
+
+fn indent(editor: &mut Editor, range: &Range<usize>, operator: Operator) {
+    let whole = lines(editor.text(), range.start, range.end);
+    let shifted: Vec<String> = editor.text()[whole.clone()]
+        .split('\n')
+        .map(|line| match operator {
+            Operator::Indent => format!("  {line}"),
+            _ => line.strip_prefix("  ").or_else(|| line.strip_prefix(' ')).unwrap_or(line).to_owned(),
+        })
+        .collect();
+    editor.replace(whole.clone(), &shifted.join("\n"));
+    editor.go(objects::first_non_blank(editor.text(), whole.start));
+}
+
+#[cfg(test)]
+#[path = "vim_tests.rs"]
+mod tests;

@@ -1,0 +1,96 @@
+use super::*;
+use proptest::prelude::*;
+
+/// Types `keys` in normal mode into `text` with the cursor at its start; `<` stands for Esc.
+fn after(text: &str, keys: &str) -> (String, usize, Mode) {
+    let mut editor = Editor::new();
+    editor.set(text);
+    editor.go(0);
+    let mut vim = Vim { mode: Mode::Normal, ..Vim::default() };
+    for c in keys.chars() {
+        let key = if c == '\u{1b}' { Key::plain(Code::Escape) } else { Key::char(c) };
+        if vim.key(&mut editor, key) == Handled::No && key.text().is_some() {
+            editor.insert(&c.to_string());
+        }
+    }
+    (editor.text().to_owned(), editor.cursor(), vim.mode())
+}
+
+fn text(text: &str, keys: &str) -> String {
+    after(text, keys).0
+}
+
+#[test]
+fn motions() {
+    // [TST-233]
+    let at = |keys| after("foo.bar baz\n  next line", keys).1;
+    assert_eq!(
+        [at("w"), at("W"), at("e"), at("3l"), at("$"), at("jj"), at("j^"), at("G")],
+        [3, 8, 2, 3, 11, 12, 14, 23]
+    );
+    assert_eq!(
+        [at("wwb"), at("$b"), at("$B"), at("fb"), at("tb"), at("fb;"), at("$Fb"), at("fb;,")],
+        [3, 8, 8, 4, 3, 8, 8, 4]
+    );
+    assert_eq!([at("Ggg"), at("jk"), at("$0")], [0, 0, 0]);
+}
+
+#[test]
+fn operators_and_objects() {
+    // [TST-233]
+    assert_eq!(text("one two three", "dw"), "two three");
+    assert_eq!(text("one two three", "d2w"), "three");
+    assert_eq!(text("one two three", "wdiw"), "one  three");
+    assert_eq!(text("one two three", "wdaw"), "one three");
+    assert_eq!(text("one two three", "cwxy\u{1b}"), "xy two three");
+    assert_eq!(text("say \"hi there\" now", "fhci\"x\u{1b}"), "say \"x\" now");
+    assert_eq!(text("f(a, (b), c)", "fadi("), "f()");
+    assert_eq!(text("f(a, b)", "fada("), "f");
+    assert_eq!(text("one\ntwo\nthree", "jdd"), "one\nthree");
+    assert_eq!(text("one\ntwo\nthree", "2dd"), "three");
+    assert_eq!(text("one two", "wD"), "one ");
+    assert_eq!(text("one two", "wCxy\u{1b}"), "one xy");
+    assert_eq!(text("one\ntwo", "yyp"), "one\none\ntwo");
+    assert_eq!(text("one two", "ywwP"), "one one two");
+    assert_eq!(text("abc", "xp"), "bac");
+    assert_eq!(text("one\n  two", "J"), "one two");
+    assert_eq!(text("one", ">>"), "  one");
+    assert_eq!(text("  one", "<<"), "one");
+    assert_eq!(text("abc", "~~"), "ABc");
+    assert_eq!(text("abc", "rx"), "xbc");
+    assert_eq!(text("one two", "dfe"), " two");
+    assert_eq!(text("one two", "dte"), "e two");
+    assert_eq!(text("abc", "3x"), "");
+}
+
+#[test]
+fn the_last_change_is_repeated() {
+    // [TST-233]
+    assert_eq!(text("a b c d", "dw.."), "d");
+    assert_eq!(text("one two", "cwx\u{1b}w."), "x x");
+    assert_eq!(text("ab", "ix\u{1b}l."), "xxab");
+    assert_eq!(text("a b c", "dwu"), "a b c");
+}
+
+#[test]
+fn visual_modes() {
+    // [TST-233]
+    assert_eq!(text("one two three", "vey"), "one two three");
+    assert_eq!(text("one two three", "wved"), "one  three");
+    assert_eq!(text("one\ntwo\nthree", "Vjd"), "three");
+    assert_eq!(text("abc def", "veU"), "ABC def");
+    assert_eq!(text("abc def", "v~"), "Abc def");
+    assert_eq!(text("abc def", "verx"), "xxx def");
+    assert_eq!(text("abc def", "yiwwviwp"), "abc abc");
+    assert_eq!(text("a\nb\nc", "VjJ"), "a b\nc");
+    assert_eq!(after("abc", "v\u{1b}").2, Mode::Normal);
+    assert_eq!(after("abc", "vcx").2, Mode::Insert);
+}
+
+proptest! {
+    #[test]
+    fn no_keys_break_the_editor(keys in "[a-zA-Z0-9$^~.;,<>\"(){}'\u{1b} ]{0,40}", start in "[a-c (\"日\n]{0,20}") {
+        let (text, cursor, _) = after(&start, &keys);
+        prop_assert!(text.is_char_boundary(cursor));
+    }
+}

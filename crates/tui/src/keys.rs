@@ -1,0 +1,126 @@
+//! Keys: what they are (`Key`), how they come in as bytes (`decode`), and what they do (`bindings`).
+
+pub mod bindings;
+pub mod decode;
+mod names;
+
+/// A key of the keyboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Code {
+    Char(char),
+    Enter,
+    Tab,
+    Backspace,
+    Escape,
+    Up,
+    Down,
+    Left,
+    Right,
+    Home,
+    End,
+    PageUp,
+    PageDown,
+    Delete,
+    Insert,
+    Function(u8),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Mods {
+    pub ctrl: bool,
+    pub alt: bool,
+    pub shift: bool,
+    pub command: bool,
+}
+
+impl Mods {
+    pub const NONE: Self = Self { ctrl: false, alt: false, shift: false, command: false };
+    pub const CTRL: Self = Self { ctrl: true, ..Self::NONE };
+    pub const ALT: Self = Self { alt: true, ..Self::NONE };
+    pub const SHIFT: Self = Self { shift: true, ..Self::NONE };
+
+    pub fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+}
+
+/// A key press. A character with no other modifier carries its shift in itself: `A`, not shift and `a`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    pub code: Code,
+    pub mods: Mods,
+}
+
+impl Key {
+    pub fn new(code: Code, mods: Mods) -> Self {
+        let mut key = Self { code, mods };
+        if let Code::Char(c) = code {
+            let alone = !mods.ctrl && !mods.alt && !mods.command;
+            if alone && mods.shift {
+                key.code = Code::Char(upper(c));
+                key.mods.shift = false;
+            } else if !alone && c.is_uppercase() {
+                key.code = Code::Char(lower(c));
+                key.mods.shift = true;
+            }
+        }
+        key
+    }
+
+    pub fn plain(code: Code) -> Self {
+        Self::new(code, Mods::NONE)
+    }
+
+    pub fn char(c: char) -> Self {
+        Self::plain(Code::Char(c))
+    }
+
+    pub fn ctrl(c: char) -> Self {
+        Self::new(Code::Char(c), Mods::CTRL)
+    }
+
+    pub fn alt(c: char) -> Self {
+        Self::new(Code::Char(c), Mods::ALT)
+    }
+
+    /// The character to insert, when the key is one.
+    pub fn text(self) -> Option<char> {
+        match self.code {
+            Code::Char(c) if self.mods.is_none() => Some(c),
+            _ => None,
+        }
+    }
+}
+
+fn upper(c: char) -> char {
+    let mut upper = c.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(only), None) => only,
+        _ => c,
+    }
+}
+
+fn lower(c: char) -> char {
+    let mut lower = c.to_lowercase();
+    match (lower.next(), lower.next()) {
+        (Some(only), None) => only,
+        _ => c,
+    }
+}
+
+/// What the terminal sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    Key(Key),
+    /// With `\n` line ends.
+    Paste(String),
+    Focus(Focus),
+    /// The terminal answers a question: the sequence without its introducer, e.g. `]11;rgb:…` or `[?1u`.
+    Report(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Focus {
+    Gained,
+    Lost,
+}

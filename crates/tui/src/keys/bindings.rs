@@ -1,0 +1,323 @@
+//! What keys do. One table of actions with their defaults; `keybindings.json` changes it. A bad entry is a warning and
+//! changes nothing else. Ctrl+C, Ctrl+D and Ctrl+M cannot be rebound.
+
+use super::names::{parse_chord, show_chord};
+use super::{Code, Key, Mods};
+use serde::Deserialize;
+
+/// Where a binding counts. The order is that of the specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Context {
+    Global,
+    Chat,
+    Autocomplete,
+    Settings,
+    Confirmation,
+    Tabs,
+    Help,
+    Transcript,
+    HistorySearch,
+    Task,
+    ThemePicker,
+    Attachments,
+    Footer,
+    MessageSelector,
+    DiffDialog,
+    ModelPicker,
+    Select,
+    Plugin,
+    Scroll,
+}
+
+impl Context {
+    pub const ALL: [(Self, &'static str); 19] = [
+        (Self::Global, "Global"),
+        (Self::Chat, "Chat"),
+        (Self::Autocomplete, "Autocomplete"),
+        (Self::Settings, "Settings"),
+        (Self::Confirmation, "Confirmation"),
+        (Self::Tabs, "Tabs"),
+        (Self::Help, "Help"),
+        (Self::Transcript, "Transcript"),
+        (Self::HistorySearch, "HistorySearch"),
+        (Self::Task, "Task"),
+        (Self::ThemePicker, "ThemePicker"),
+        (Self::Attachments, "Attachments"),
+        (Self::Footer, "Footer"),
+        (Self::MessageSelector, "MessageSelector"),
+        (Self::DiffDialog, "DiffDialog"),
+        (Self::ModelPicker, "ModelPicker"),
+        (Self::Select, "Select"),
+        (Self::Plugin, "Plugin"),
+        (Self::Scroll, "Scroll"),
+    ];
+}
+
+macro_rules! actions {
+    ($($variant:ident $name:literal $context:ident [$($keys:literal),*] $help:literal;)*) => {
+        /// What a key can do.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Action { $($variant),* }
+
+        impl Action {
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+
+            pub fn context(self) -> Context {
+                match self { $(Self::$variant => Context::$context),* }
+            }
+
+            pub fn defaults(self) -> &'static [&'static str] {
+                match self { $(Self::$variant => &[$($keys),*]),* }
+            }
+
+            pub fn help(self) -> &'static str {
+                match self { $(Self::$variant => $help),* }
+            }
+        }
+    };
+}
+
+actions! {
+    Interrupt "app:interrupt" Global ["ctrl+c"] "interrupt; clear the input; twice: exit";
+    Exit "app:exit" Global ["ctrl+d"] "exit (twice, on empty input)";
+    Redraw "app:redraw" Global ["ctrl+l"] "redraw";
+    ToggleTodos "app:toggleTodos" Global ["ctrl+t"] "show or hide the todo list";
+    ToggleTranscript "app:toggleTranscript" Global ["ctrl+o"] "transcript with all details";
+    HistorySearch "history:search" Chat ["ctrl+r"] "search in earlier prompts";
+    HistoryPrevious "history:previous" Chat ["ctrl+p"] "earlier prompt";
+    HistoryNext "history:next" Chat ["ctrl+n"] "later prompt";
+    Cancel "chat:cancel" Chat ["escape"] "interrupt; twice: clear the input";
+    ClearInput "chat:clearInput" Chat [] "clear the input";
+    ClearScreen "chat:clearScreen" Chat ["cmd+k"] "redraw the screen";
+    KillAgents "chat:killAgents" Chat ["ctrl+x ctrl+k"] "stop background agents (twice)";
+    CycleMode "chat:cycleMode" Chat ["shift+tab", "alt+m"] "next permission mode";
+    ModelPicker "chat:modelPicker" Chat ["alt+p"] "choose the model";
+    FastMode "chat:fastMode" Chat ["alt+o"] "fast mode";
+    ThinkingToggle "chat:thinkingToggle" Chat ["alt+t"] "thinking on or off";
+    Submit "chat:submit" Chat ["enter"] "send";
+    Newline "chat:newline" Chat ["ctrl+j", "alt+enter", "shift+enter"] "new line";
+    Undo "chat:undo" Chat ["ctrl+_", "ctrl+shift+-"] "undo";
+    ExternalEditor "chat:externalEditor" Chat ["ctrl+g", "ctrl+x ctrl+e"] "edit in $EDITOR";
+    Stash "chat:stash" Chat ["ctrl+s"] "put the input aside, or take it back";
+    ImagePaste "chat:imagePaste" Chat ["ctrl+v"] "paste an image";
+    Suspend "app:suspend" Global ["ctrl+z"] "suspend";
+    Accept "autocomplete:accept" Autocomplete ["tab"] "take the suggestion";
+    Dismiss "autocomplete:dismiss" Autocomplete ["escape"] "close the list";
+    CompletionPrevious "autocomplete:previous" Autocomplete ["up", "ctrl+p"] "suggestion above";
+    CompletionNext "autocomplete:next" Autocomplete ["down", "ctrl+n"] "suggestion below";
+    ConfirmYes "confirm:yes" Confirmation ["y", "enter"] "yes";
+    ConfirmNo "confirm:no" Confirmation ["n", "escape"] "no";
+    ConfirmPrevious "confirm:previous" Confirmation ["up"] "option above";
+    ConfirmNext "confirm:next" Confirmation ["down"] "option below";
+    ConfirmNextField "confirm:nextField" Confirmation ["tab"] "add a comment";
+    ConfirmPreviousField "confirm:previousField" Confirmation [] "field before";
+    ConfirmToggle "confirm:toggle" Confirmation ["space"] "choose or not";
+    ConfirmCycleMode "confirm:cycleMode" Confirmation ["shift+tab"] "yes, for the whole session";
+    ToggleExplanation "confirm:toggleExplanation" Confirmation ["ctrl+e"] "explain";
+    PermissionDebug "permission:toggleDebug" Confirmation [] "why this is asked";
+    TranscriptShowAll "transcript:toggleShowAll" Transcript ["ctrl+e"] "show everything";
+    TranscriptExit "transcript:exit" Transcript ["q", "escape"] "close the transcript";
+    SearchNext "historySearch:next" HistorySearch ["ctrl+r"] "next match";
+    SearchAccept "historySearch:accept" HistorySearch ["tab", "escape"] "take the match";
+    SearchCancel "historySearch:cancel" HistorySearch ["ctrl+c"] "back to what was typed";
+    SearchExecute "historySearch:execute" HistorySearch ["enter"] "send the match";
+    SearchScope "historySearch:cycleScope" HistorySearch ["ctrl+s"] "where to search";
+    Background "task:background" Task ["ctrl+b", "ctrl+x ctrl+b"] "move the running task to the background";
+    SyntaxToggle "theme:toggleSyntaxHighlighting" ThemePicker ["ctrl+t"] "syntax colours on or off";
+    HelpDismiss "help:dismiss" Help ["escape"] "close help";
+    TabsNext "tabs:next" Tabs ["tab", "right"] "next tab";
+    TabsPrevious "tabs:previous" Tabs ["shift+tab", "left"] "tab before";
+    SelectNext "select:next" Select ["down", "ctrl+n", "j"] "row below";
+    SelectPrevious "select:previous" Select ["up", "ctrl+p", "k"] "row above";
+    SelectAccept "select:accept" Select ["enter"] "choose";
+    SelectCancel "select:cancel" Select ["escape"] "cancel";
+    ScrollLineUp "scroll:lineUp" Scroll ["up", "k"] "line up";
+    ScrollLineDown "scroll:lineDown" Scroll ["down", "j"] "line down";
+    ScrollPageUp "scroll:pageUp" Scroll ["pageup", "b"] "page up";
+    ScrollPageDown "scroll:pageDown" Scroll ["pagedown", "space"] "page down";
+    ScrollHalfUp "scroll:halfPageUp" Scroll ["ctrl+u"] "half a page up";
+    ScrollHalfDown "scroll:halfPageDown" Scroll ["ctrl+d"] "half a page down";
+    ScrollFullUp "scroll:fullPageUp" Scroll ["ctrl+b"] "full page up";
+    ScrollFullDown "scroll:fullPageDown" Scroll ["ctrl+f"] "full page down";
+    ScrollTop "scroll:top" Scroll ["g", "home", "ctrl+home"] "to the top";
+    ScrollBottom "scroll:bottom" Scroll ["G", "end", "ctrl+end"] "to the bottom";
+}
+
+#[derive(Clone, Debug)]
+struct Binding {
+    context: Context,
+    keys: Vec<Key>,
+    action: Action,
+}
+
+#[derive(Clone, Debug)]
+pub struct Bindings {
+    /// Later ones win.
+    all: Vec<Binding>,
+}
+
+/// What the keys pressed so far mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Match {
+    Action(Action),
+    /// The beginning of a chord.
+    Prefix,
+    None,
+}
+
+#[derive(Debug, Deserialize)]
+struct File {
+    #[serde(default)]
+    bindings: Vec<serde_json::Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Block {
+    context: String,
+    #[serde(default)]
+    bindings: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Default for Bindings {
+    fn default() -> Self {
+        let rows = Action::ALL.iter().flat_map(|action| {
+            let chords = action.defaults().iter().filter_map(|text| parse_chord(text));
+            chords.map(|keys| Binding { context: action.context(), keys, action: *action })
+        });
+        Self { all: rows.collect() }
+    }
+}
+
+impl Bindings {
+    /// The defaults changed by a `keybindings.json`, and what is wrong with it.
+    pub fn parse(json: &str) -> (Self, Vec<String>) {
+        let mut bindings = Self::default();
+        let mut warnings = Vec::new();
+        let file: File = match serde_json::from_str(json) {
+            Ok(file) => file,
+            Err(error) => return (bindings, vec![format!("keybindings.json is not valid: {error}")]),
+        };
+        for value in file.bindings {
+            match serde_json::from_value::<Block>(value) {
+                Ok(block) => bindings.apply(&block, &mut warnings),
+                Err(error) => warnings.push(format!("keybindings.json: a block is ignored: {error}")),
+            }
+        }
+        (bindings, warnings)
+    }
+
+    fn apply(&mut self, block: &Block, warnings: &mut Vec<String>) {
+        let Some((context, _)) = Context::ALL.iter().find(|(_, name)| *name == block.context) else {
+            warnings.push(format!("keybindings.json: there is no context {:?}", block.context));
+            return;
+        };
+        for (text, value) in &block.bindings {
+            if let Err(why) = self.bind(*context, text, value) {
+                warnings.push(format!("keybindings.json: {:?} in {}: {why}", text, block.context));
+            }
+        }
+    }
+
+    fn bind(&mut self, context: Context, text: &str, value: &serde_json::Value) -> Result<(), String> {
+        let keys = parse_chord(text).ok_or("is not a key")?;
+        if keys.len() == 1 && is_reserved(keys[0]) {
+            return Err("cannot be rebound".into());
+        }
+        let action = match value {
+            serde_json::Value::Null => None,
+            serde_json::Value::String(name) => {
+                let found = Action::ALL.iter().find(|action| action.name() == name);
+                Some(*found.ok_or_else(|| format!("there is no action {name:?}"))?)
+            }
+            _ => return Err("must be the name of an action or null".into()),
+        };
+        self.all.retain(|binding| binding.context != context || binding.keys != keys);
+        self.all.extend(action.map(|action| Binding { context, keys, action }));
+        Ok(())
+    }
+
+    /// What `keys` mean where these contexts are active, the first one counting most.
+    pub fn find(&self, contexts: &[Context], keys: &[Key]) -> Match {
+        for context in contexts {
+            let here = || self.all.iter().rev().filter(|binding| binding.context == *context);
+            if let Some(binding) = here().find(|binding| binding.keys == keys) {
+                return Match::Action(binding.action);
+            }
+            if here().any(|binding| binding.keys.len() > keys.len() && binding.keys.starts_with(keys)) {
+                return Match::Prefix;
+            }
+        }
+        Match::None
+    }
+
+    /// The keys of an action, for hints; the user's own come first.
+    pub fn keys_of(&self, action: Action) -> Option<String> {
+        let own = self.all.iter().rev().find(|binding| {
+            let text = show_chord(&binding.keys);
+            binding.action == action && !action.defaults().contains(&text.as_str())
+        });
+        let any = || self.all.iter().find(|binding| binding.action == action);
+        own.or_else(any).map(|binding| show_chord(&binding.keys))
+    }
+}
+
+fn is_reserved(key: Key) -> bool {
+    let named = |c: char| key == Key::new(Code::Char(c), Mods::CTRL);
+    named('c') || named('d') || named('m')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHAT: [Context; 2] = [Context::Chat, Context::Global];
+
+    #[test]
+    fn every_default_is_a_chord() {
+        for action in Action::ALL {
+            for text in action.defaults() {
+                assert!(parse_chord(text).is_some_and(|keys| show_chord(&keys) == *text), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn chords_are_prefixes_until_complete() {
+        let bindings = Bindings::default();
+        let keys = [Key::ctrl('x'), Key::ctrl('k')];
+        assert_eq!(bindings.find(&CHAT, &keys[..1]), Match::Prefix);
+        assert_eq!(bindings.find(&CHAT, &keys), Match::Action(Action::KillAgents));
+        assert_eq!(bindings.find(&CHAT, &[Key::char('a')]), Match::None);
+    }
+
+    #[test]
+    fn the_file_rebinds_unbinds_and_warns() {
+        // [TST-232]
+        let (bindings, warnings) = Bindings::parse(
+            r#"{"$schema":"x","bindings":[
+                {"context":"Chat","bindings":{"enter":"chat:newline","ctrl+enter":"chat:submit","ctrl+s":null,
+                 "ctrl+c":"chat:submit","hyper+q":"chat:submit","ctrl+q":"chat:nothing","ctrl+y":7}},
+                {"context":"Nowhere","bindings":{"a":"chat:submit"}}, 5]}"#,
+        );
+        assert_eq!(bindings.find(&CHAT, &[Key::plain(Code::Enter)]), Match::Action(Action::Newline));
+        assert_eq!(bindings.find(&CHAT, &[Key::new(Code::Enter, Mods::CTRL)]), Match::Action(Action::Submit));
+        assert_eq!(bindings.find(&CHAT, &[Key::ctrl('s')]), Match::None);
+        assert_eq!(bindings.find(&CHAT, &[Key::ctrl('c')]), Match::Action(Action::Interrupt));
+        assert_eq!(bindings.keys_of(Action::Submit).as_deref(), Some("ctrl+enter"));
+        assert_eq!(warnings.len(), 6, "{warnings:?}");
+        assert_eq!(Bindings::parse("{").1.len(), 1);
+    }
+
+    #[test]
+    fn a_lone_capital_implies_shift_and_unbinding_all_chords_frees_the_prefix() {
+        let (bindings, _) = Bindings::parse(
+            r#"{"bindings":[{"context":"Chat","bindings":{"ctrl+x ctrl+k":null,"ctrl+x ctrl+e":null,"K":"chat:undo"}}]}"#,
+        );
+        assert_eq!(bindings.find(&CHAT, &[Key::ctrl('x')]), Match::None);
+        assert_eq!(bindings.find(&CHAT, &[Key::new(Code::Char('k'), Mods::SHIFT)]), Match::Action(Action::Undo));
+    }
+}

@@ -1,0 +1,401 @@
+//! Markdown as styled logical lines. Prose is left unwrapped for the terminal to wrap; tables are laid out for a width.
+//! While a reply streams only its open end is parsed: `closed` says up to where the text can no longer change its look.
+
+mod table;
+
+use crate::highlight::highlight;
+use crate::style::{Line, Span, Style};
+use crate::text;
+use crate::theme::{Theme, Token};
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use std::sync::Arc;
+use table::Table;
+
+/// How it is to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    pub theme: &'a Theme,
+    pub columns: usize,
+    pub syntax: Syntax,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    Coloured,
+    Plain,
+}
+
+fn options() -> Options {
+    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
+}
+
+/// The length of the part of `source` whose blocks are complete: everything before the last block.
+pub fn closed(source: &str) -> usize {
+    // A line that is not complete may still belong to the block before it.
+    let source = &source[..source.rfind('\n').map_or(0, |at| at + 1)];
+    let mut depth = 0_usize;
+    let mut last = 0;
+    let mut ends_at_blank = false;
+    for (event, range) in Parser::new_ext(source, options()).into_offset_iter() {
+        if depth == 0 {
+            last = range.start;
+            ends_at_blank = matches!(
+                event,
+                Event::Rule | Event::Start(Tag::Paragraph | Tag::Heading { .. } | Tag::Table(_) | Tag::BlockQuote(_))
+            );
+        }
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            Event::Text(_)
+            | Event::Code(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::Html(_)
+            | Event::InlineHtml(_)
+            | Event::FootnoteReference(_)
+            | Event::SoftBreak
+            | Event::HardBreak
+            | Event::Rule
+            | Event::TaskListMarker(_) => {}
+        }
+    }
+    if ends_at_blank && source.ends_with("\n\n") { source.len() } else { last }
+}
+
+/// All blocks of `source`, separated by blank lines.
+pub fn render(source: &str, look: &Look<'_>) -> Vec<Line> {
+    let source = text::clean(source);
+    let mut writer = Writer::new(look);
+    for event in Parser::new_ext(&source, options()) {
+        writer.event(event);
+    }
+    writer.finish()
+}
+
+/// Something that indents what stands in it.
+#[derive(Debug)]
+struct Indent {
+    /// Before the first line only; taken when it was written.
+    marker: Option<Line>,
+    rest: Line,
+}
+
+#[derive(Debug)]
+struct Writer<'a> {
+    look: &'a Look<'a>,
+    lines: Vec<Line>,
+    current: Line,
+    /// Whether the current line has its indents already.
+    begun: bool,
+    styles: Vec<Style>,
+    indents: Vec<Indent>,
+    /// Open lists and their next number.
+    lists: Vec<Option<u64>>,
+    link: Option<Arc<str>>,
+    /// Where the text of the open link began, to tell whether it shows its target.
+    link_text: String,
+    code: Option<(String, String)>,
+    table: Option<Table>,
+    /// A block has ended: the next one is set off.
+    gap: bool,
+}
+
+impl<'a> Writer<'a> {
+    fn new(look: &'a Look<'a>) -> Self {
+        Self {
+            look,
+            lines: Vec::new(),
+            current: Line::new(),
+            begun: false,
+            styles: Vec::new(),
+            indents: Vec::new(),
+            lists: Vec::new(),
+            link: None,
+            link_text: String::new(),
+            code: None,
+            table: None,
+            gap: false,
+        }
+    }
+
+    fn finish(mut self) -> Vec<Line> {
+        self.end_line();
+        self.lines
+    }
+
+    fn fg(&self, token: Token) -> Style {
+        self.look.theme.fg(token)
+    }
+
+    fn style(&self) -> Style {
+        self.styles.iter().fold(Style::PLAIN, |all, style| all.with(*style))
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => self.text(&text),
+            Event::Code(code) => {
+                let style = self.style().with(self.fg(Token::Suggestion));
+                self.write(&code, style);
+            }
+            Event::Html(text) | Event::InlineHtml(text) => {
+                let style = self.style().with(self.fg(Token::Inactive));
+                for (index, line) in text.trim_end_matches('\n').split('\n').enumerate() {
+                    if index > 0 {
+                        self.end_line();
+                    }
+                    self.write(line, style);
+                }
+            }
+            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
+                self.write(&text, self.style());
+            }
+            Event::HardBreak if self.table.is_none() => self.end_line(),
+            Event::SoftBreak | Event::HardBreak => self.write(" ", self.style()),
+            Event::Rule => {
+                self.begin_block();
+                let style = self.fg(Token::Subtle);
+                self.write(&"─".repeat(self.look.columns.min(40)), style);
+                self.end_block();
+            }
+            Event::TaskListMarker(done) => {
+                let mark = if done { "☒ " } else { "☐ " };
+                self.write(mark, self.style());
+            }
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
+            Tag::Heading { level, .. } => {
+                self.begin_block();
+                self.styles.push(self.heading(level));
+            }
+            Tag::BlockQuote(_) => {
+                self.begin_block();
+                let bar = Line::styled("│ ", self.fg(Token::Subtle));
+                self.indents.push(Indent { marker: None, rest: bar });
+                self.styles.push(Style::PLAIN.italic());
+            }
+            Tag::CodeBlock(kind) => {
+                self.begin_block();
+                let language = match kind {
+                    CodeBlockKind::Fenced(language) => language.to_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((language, String::new()));
+            }
+            Tag::List(number) => {
+                if self.lists.is_empty() {
+                    self.begin_block();
+                } else {
+                    self.end_line();
+                    self.gap = false;
+                }
+                self.lists.push(number);
+            }
+            Tag::Item => self.start_item(),
+            Tag::Table(alignments) => {
+                self.begin_block();
+                self.table = Some(Table::new(&alignments));
+            }
+            Tag::Emphasis => self.styles.push(Style::PLAIN.italic()),
+            Tag::Strong => self.styles.push(Style::PLAIN.bold()),
+            Tag::Strikethrough => self.styles.push(Style::PLAIN.strike()),
+            Tag::Link { dest_url, .. } => {
+                self.link = Some(dest_url.as_ref().into());
+                self.link_text.clear();
+                self.styles.push(Style::PLAIN.underline());
+            }
+            Tag::Image { .. } => self.write("[image: ", self.style()),
+            Tag::TableHead
+            | Tag::TableRow
+            | Tag::TableCell
+            | Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_block(),
+            TagEnd::Heading(_) => {
+                self.styles.pop();
+                self.end_block();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.end_line();
+                self.indents.pop();
+                self.styles.pop();
+                self.gap = true;
+            }
+            TagEnd::CodeBlock => self.end_code(),
+            TagEnd::List(_) => {
+                self.lists.pop();
+                self.end_line();
+                self.gap = self.lists.is_empty();
+            }
+            TagEnd::Item => {
+                self.end_line();
+                self.indents.pop();
+                self.gap = false;
+            }
+            TagEnd::Table => self.end_table(),
+            TagEnd::TableHead | TagEnd::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.end_row();
+                }
+            }
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.current);
+                if let Some(table) = &mut self.table {
+                    table.cell(cell);
+                }
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
+            TagEnd::Link => self.end_link(),
+            TagEnd::Image => self.write("]", self.style()),
+            TagEnd::FootnoteDefinition
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
+        }
+    }
+
+    fn heading(&self, level: HeadingLevel) -> Style {
+        match level {
+            HeadingLevel::H1 => self.fg(Token::Accent).bold().underline(),
+            HeadingLevel::H2 => self.fg(Token::Accent).bold(),
+            HeadingLevel::H3 | HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => Style::PLAIN.bold(),
+        }
+    }
+
+    fn start_item(&mut self) {
+        self.end_line();
+        let marker = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let text = format!("{number}. ");
+                *number += 1;
+                text
+            }
+            Some(None) | None => "- ".to_owned(),
+        };
+        let rest = Line::plain(" ".repeat(text::width(&marker)));
+        let marker = Line::styled(marker, self.fg(Token::Inactive));
+        self.indents.push(Indent { marker: Some(marker), rest });
+        self.gap = false;
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some((_, code)) = &mut self.code {
+            code.push_str(text);
+            return;
+        }
+        if self.link.is_some() {
+            self.link_text.push_str(text);
+        }
+        self.write(text, self.style());
+    }
+
+    fn end_link(&mut self) {
+        self.styles.pop();
+        let Some(target) = self.link.take() else { return };
+        // Where links cannot be followed the target must be readable.
+        let shows_itself = self.link_text == *target || target.starts_with('#');
+        if !shows_itself && self.table.is_none() && target.len() <= 200 {
+            let style = self.style().with(self.fg(Token::Inactive));
+            self.write(&format!(" ({target})"), style);
+        }
+    }
+
+    fn end_code(&mut self) {
+        let Some((language, code)) = self.code.take() else { return };
+        let code = code.trim_end_matches('\n');
+        let lines = match self.look.syntax {
+            Syntax::Coloured => highlight(code, &language, self.look.theme),
+            Syntax::Plain => code.split('\n').map(Line::plain).collect(),
+        };
+        for line in lines {
+            self.begin_line();
+            self.current.push("  ", Style::PLAIN);
+            self.current.append(line);
+            self.end_line();
+        }
+        self.gap = true;
+    }
+
+    fn end_table(&mut self) {
+        let Some(table) = self.table.take() else { return };
+        let indent: usize = self.indents.iter().map(|indent| indent.rest.width()).sum();
+        let room = self.look.columns.saturating_sub(indent);
+        for line in table.layout(room, self.look.theme) {
+            self.begin_line();
+            self.current.append(line);
+            self.end_line();
+        }
+        self.gap = true;
+    }
+
+    fn begin_block(&mut self) {
+        self.end_line();
+        if std::mem::take(&mut self.gap) && !self.lines.is_empty() {
+            let bars: Line = self.indents.iter().fold(Line::new(), |mut line, indent| {
+                line.append(indent.rest.clone());
+                line
+            });
+            self.lines.push(if bars.text().trim().is_empty() { Line::new() } else { bars });
+        }
+    }
+
+    fn end_block(&mut self) {
+        self.end_line();
+        self.gap = true;
+    }
+
+    fn begin_line(&mut self) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        for indent in &mut self.indents {
+            let part = indent.marker.take().unwrap_or_else(|| indent.rest.clone());
+            self.current.append(part);
+        }
+    }
+
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.begun) {
+            self.lines.push(std::mem::take(&mut self.current));
+        }
+    }
+
+    fn write(&mut self, text: &str, style: Style) {
+        if self.table.is_none() {
+            self.begin_line();
+        }
+        match &self.link {
+            Some(link) => {
+                let span = Span { text: text.to_owned(), style, link: Some(Arc::clone(link)) };
+                self.current.push_span(span);
+            }
+            None => self.current.push(text, style),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "markdown_tests.rs"]
+mod tests;

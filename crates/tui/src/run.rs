@@ -1,0 +1,386 @@
+//! The terminal loop: keys, engine events, signals and time go into `App`; effects and frames come out. Nothing wakes up
+//! while nothing happens: there is a timer only while something moves. The terminal is put back on every way out.
+
+mod effects;
+mod screen;
+
+use crate::app::session::Session;
+use crate::app::{App, Effect, Input, Overlay, Preferences};
+use crate::editor::Submission;
+use crate::keys::decode::Decoder;
+use crate::keys::{self};
+use crate::surface::Reflow;
+use crate::theme::{self, ColourHints, Theme};
+use effects::Outside;
+use engine::{Boot, Command, Commands, Event, Events, Shell};
+use screen::Screen;
+use std::io;
+use std::time::{Duration, Instant};
+use sys::signal::{Signal, Signals, TerminalSignal, TerminalSignals};
+use sys::tty::{self, Tty};
+use tokio::sync::mpsc;
+
+/// No more frames than this.
+const FRAME: Duration = Duration::from_millis(16);
+/// Engine events taken in before the picture is renewed.
+const BURST: usize = 256;
+/// How long a session may take to put itself away.
+const GRACE: Duration = Duration::from_millis(1_700);
+
+/// What to start with.
+#[derive(Debug)]
+pub struct Start {
+    pub boot: Boot,
+    /// Sent as if it had been typed.
+    pub prompt: Option<String>,
+    pub preferences: Preferences,
+    /// The theme follows the terminal's background.
+    pub follows_background: bool,
+}
+
+/// Runs the interface until the person leaves; returns the exit code. Must be called inside the runtime.
+pub async fn run(start: Start) -> u8 {
+    match Interface::open(&start) {
+        Ok(interface) => Box::pin(interface.serve(start)).await,
+        Err(error) => {
+            tty::restore();
+            tracing::error!(%error, "the terminal cannot be used");
+            1
+        }
+    }
+}
+
+struct Interface {
+    app: App,
+    screen: Screen,
+    decoder: Decoder,
+    bytes: mpsc::Receiver<Vec<u8>>,
+    outside: Outside,
+    signals: Signals,
+    terminal_signals: TerminalSignals,
+    began: Instant,
+    drawn_at: Instant,
+    /// The picture is older than the state.
+    dirty: bool,
+    follows_background: bool,
+    /// Sent once the session stands and has told what it continues.
+    prompt: Option<String>,
+    /// The session is to be opened again, with what has changed.
+    reopens: bool,
+}
+
+/// Why the loop ends.
+enum End {
+    Asked,
+    Signal(Signal),
+    /// The terminal has gone.
+    HungUp,
+}
+
+impl Interface {
+    fn open(start: &Start) -> io::Result<Self> {
+        let env = &start.boot.env;
+        let tty = Tty::open()?;
+        // Before the terminal is changed: from here on every end puts it back.
+        let (signals, terminal_signals) = (Signals::listen()?, TerminalSignals::listen()?);
+        restore_on_panic();
+        let mut preferences = start.preferences.clone();
+        if preferences.theme.base() == theme::Base::Dark && env.non_empty("COLORFGBG").is_some_and(is_light) {
+            preferences.theme = Theme::new(theme::Base::Light);
+        }
+        let profile = crate::surface::Profile {
+            can: crate::style::Abilities {
+                depth: theme::depth(ColourHints {
+                    term: env.get("TERM").unwrap_or_default(),
+                    colorterm: env.get("COLORTERM").unwrap_or_default(),
+                    no_color: env.non_empty("NO_COLOR").is_some(),
+                    force_color: env.get("FORCE_COLOR"),
+                }),
+                links: env.get("TERM") != Some("linux"),
+            },
+            reflow: reflow(env),
+            synchronized: true,
+        };
+        let session = Session {
+            cwd: start.boot.cwd.to_string_lossy().into_owned(),
+            place: short_home(&start.boot.cwd.to_string_lossy(), env),
+            mode: start.boot.options.permission_mode.unwrap_or_default(),
+            may_bypass: start.boot.options.allow_bypass,
+            needs_credentials: start.boot.options.replay.is_none(),
+            ..Session::default()
+        };
+        let titles = !env.is_on("CLAUDE_CODE_DISABLE_TERMINAL_TITLE");
+        let mut screen = Screen::enter(tty, profile, titles)?;
+        let mut app = App::new(preferences, screen.size(), session);
+        app.welcome(wire::version::OWN);
+        screen.draw(&mut app)?;
+        if start.follows_background {
+            screen.ask_background()?;
+        }
+        let (sender, bytes) = mpsc::channel(64);
+        screen.read(sender)?;
+        let outside =
+            Outside::new(&start.boot, if start.preferences.answers_shell { Shell::Answered } else { Shell::Recorded });
+        let now = Instant::now();
+        Ok(Self {
+            app,
+            screen,
+            decoder: Decoder::new(),
+            bytes,
+            outside,
+            signals,
+            terminal_signals,
+            began: now,
+            drawn_at: now,
+            dirty: false,
+            follows_background: start.follows_background,
+            prompt: None,
+            reopens: false,
+        })
+    }
+
+    async fn serve(mut self, start: Start) -> u8 {
+        let (mut commands, mut events) = match engine::open(start.boot.clone()).await {
+            Ok(session) => session,
+            Err(error) => return self.give_up(error.message),
+        };
+        self.outside.connect(commands.clone());
+        self.app.initialize();
+        self.prompt = start.prompt.filter(|prompt| !prompt.trim().is_empty());
+        let effects = self.app.update(Input::Tick);
+        let mut end = self.perform(effects).await;
+        while end.is_none() {
+            end = self.step(&mut events).await;
+            if std::mem::take(&mut self.reopens) {
+                // The one before has had no turn yet: nothing is lost with it.
+                commands.send(Command::Close).await.ok();
+                (commands, events) = match engine::open(start.boot.clone()).await {
+                    Ok(session) => session,
+                    Err(error) => return self.give_up(error.message),
+                };
+                self.outside.connect(commands.clone());
+                self.app.initialize();
+                let effects = self.app.update(Input::Tick);
+                end = self.perform(effects).await;
+            }
+        }
+        let code = match end {
+            Some(End::Signal(signal)) => signal.exit_code(),
+            Some(End::HungUp) => Signal::Hangup.exit_code(),
+            Some(End::Asked) | None => 0,
+        };
+        self.close(commands, events).await;
+        code
+    }
+
+    /// No session, no interface: the reason stays on the screen.
+    fn give_up(mut self, why: String) -> u8 {
+        self.app.update(Input::Gone(why));
+        self.screen.leave(&mut self.app).ok();
+        1
+    }
+
+    /// Waits for one thing to happen and deals with it.
+    async fn step(&mut self, events: &mut Events) -> Option<End> {
+        if self.dirty && self.drawn_at.elapsed() >= FRAME && self.draw().is_err() {
+            return Some(End::HungUp);
+        }
+        let wake = self.wake_at();
+        let patience = self.decoder.patience();
+        tokio::select! {
+            biased;
+            signal = self.signals.next() => match signal {
+                Signal::Interrupt => self.update(Input::Key(keys::Key::ctrl('c'))).await,
+                signal @ (Signal::Terminate | Signal::Hangup) => Some(End::Signal(signal)),
+            },
+            bytes = self.bytes.recv() => match bytes {
+                Some(bytes) if !bytes.is_empty() => {
+                    let inputs = self.decoder.push(&bytes);
+                    self.inputs(inputs).await
+                }
+                Some(_) | None => Some(End::HungUp),
+            },
+            () = pause(patience), if patience.is_some() => {
+                let inputs = self.decoder.settle();
+                self.inputs(inputs).await
+            }
+            signal = self.terminal_signals.next() => {
+                if signal == TerminalSignal::Continued {
+                    self.screen.resume().ok();
+                }
+                self.dirty = true;
+                None
+            }
+            event = events.recv() => self.event(event, events).await,
+            Some(input) = self.outside.next() => self.update(input).await,
+            () = until(wake), if wake.is_some() => self.update(Input::Tick).await,
+        }
+    }
+
+    /// When something has to be done although nothing comes in.
+    fn wake_at(&self) -> Option<Instant> {
+        let frame = self.dirty.then(|| self.drawn_at + FRAME);
+        let change = self.app.next_change().map(|at| self.began + at);
+        frame.into_iter().chain(change).min()
+    }
+
+    /// Keys are shown at once; a burst of them is one frame.
+    async fn inputs(&mut self, inputs: Vec<keys::Input>) -> Option<End> {
+        for input in inputs {
+            let input = match input {
+                keys::Input::Key(key) => Input::Key(key),
+                keys::Input::Paste(text) => Input::Paste(text),
+                keys::Input::Focus(focus) => Input::Focus(focus),
+                keys::Input::Report(report) => {
+                    self.report(&report);
+                    continue;
+                }
+            };
+            if let Some(end) = self.update(input).await {
+                return Some(end);
+            }
+        }
+        if self.draw().is_err() { Some(End::HungUp) } else { None }
+    }
+
+    fn report(&mut self, report: &str) {
+        if let Some(base) = report.strip_prefix("]11;").and_then(theme::base_for_background)
+            && self.follows_background
+        {
+            self.app.preferences.theme = Theme::new(base);
+            self.dirty = true;
+        }
+    }
+
+    async fn event(&mut self, event: Option<Event>, events: &mut Events) -> Option<End> {
+        let Some(event) = event else {
+            return self.update(Input::Gone("The session has ended.".into())).await;
+        };
+        let mut next = Some(event);
+        for _ in 0..BURST {
+            let Some(event) = next else { break };
+            if let Some(end) = self.update(Input::Event(event)).await {
+                return Some(end);
+            }
+            next = events.try_recv();
+        }
+        if let Some(event) = next {
+            return self.update(Input::Event(event)).await;
+        }
+        if let Some(prompt) = self.prompt.take_if(|_| self.app.is_ready) {
+            self.app.submit(Submission::plain(prompt));
+            return self.update(Input::Tick).await;
+        }
+        None
+    }
+
+    async fn update(&mut self, input: Input) -> Option<End> {
+        self.app.now = self.began.elapsed();
+        let effects = self.app.update(input);
+        self.dirty = true;
+        self.perform(effects).await
+    }
+
+    async fn perform(&mut self, effects: Vec<Effect>) -> Option<End> {
+        for effect in effects {
+            match effect {
+                Effect::Exit => return Some(End::Asked),
+                Effect::Redraw => self.screen.redraw(),
+                Effect::Suspend => {
+                    self.screen.suspend(&mut self.app).ok();
+                }
+                Effect::ExternalEditor(text) => {
+                    let text = self.external_editor(text).await;
+                    self.app.update(Input::Edited(text));
+                }
+                Effect::SignIn(key) => match self.outside.sign_in(key).await {
+                    Ok(place) => {
+                        self.app.update(Input::SignedIn(place));
+                        self.reopens = true;
+                    }
+                    Err(why) => {
+                        self.app.update(Input::NotSignedIn(why));
+                    }
+                },
+                effect => self.outside.perform(effect).await,
+            }
+        }
+        None
+    }
+
+    async fn external_editor(&mut self, text: String) -> String {
+        let Ok(sender) = self.screen.lend(&mut self.app) else { return text };
+        let edited = self.outside.edit(text).await;
+        self.screen.take_back(sender).ok();
+        edited
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        self.drawn_at = Instant::now();
+        self.dirty = false;
+        self.app.now = self.began.elapsed();
+        self.screen.draw(&mut self.app)
+    }
+
+    /// The session puts itself away while the terminal is already back.
+    async fn close(mut self, commands: Commands, mut events: Events) {
+        let busy = self.app.is_busy();
+        if let Some(Overlay::Transcript(_)) = self.app.overlay {
+            self.app.overlay = None;
+        }
+        self.app.farewell();
+        self.screen.leave(&mut self.app).ok();
+        commands.send(if busy { Command::Shutdown } else { Command::Close }).await.ok();
+        drop(commands);
+        self.outside.disconnect();
+        let drained = async { while events.recv().await.is_some() {} };
+        tokio::time::timeout(GRACE, drained).await.ok();
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    if let Some(at) = at {
+        tokio::time::sleep_until(at.into()).await;
+    }
+}
+
+async fn pause(time: Option<Duration>) {
+    if let Some(time) = time {
+        tokio::time::sleep(time).await;
+    }
+}
+
+/// A panic must be readable, and the shell usable after it.
+fn restore_on_panic() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        tty::restore();
+        before(info);
+    }));
+}
+
+/// `COLORFGBG` ends in the number of the background colour.
+fn is_light(value: &str) -> bool {
+    matches!(value.rsplit(';').next(), Some("7" | "15"))
+}
+
+/// Which terminals cut rows when they become narrower. The others are taken to reflow.
+fn reflow(env: &sys::Env) -> Reflow {
+    let term = env.get("TERM").unwrap_or_default();
+    let in_tmux = env.non_empty("TMUX").is_some();
+    let cuts = !in_tmux
+        && (env.non_empty("XTERM_VERSION").is_some()
+            || env.non_empty("STY").is_some()
+            || term == "linux"
+            || term.starts_with("st-")
+            || term == "st");
+    if cuts { Reflow::Cuts } else { Reflow::Wraps }
+}
+
+fn short_home(path: &str, env: &sys::Env) -> String {
+    let home = env.home().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default();
+    match path.strip_prefix(&home).filter(|_| !home.is_empty()) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
+        Some(_) | None => path.to_owned(),
+    }
+}

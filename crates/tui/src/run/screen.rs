@@ -1,0 +1,174 @@
+//! The terminal as the loop uses it: the surface on the main screen, the other screen for what covers everything, and the
+//! modes that are switched on while we have it.
+
+use crate::app::App;
+use crate::style::{Fill, Line, encode};
+use crate::surface::{Frame, Profile, Size, Surface};
+use std::fs::File;
+use std::io;
+use sys::tty::{Reader, Tty};
+use tokio::sync::mpsc;
+
+/// Bracketed paste, the kitty keyboard protocol and its older relative; terminals ignore what they do not know.
+const ENTER: &[u8] = b"\x1b[?2004h\x1b[>1u\x1b[>4;2m";
+const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l";
+/// The same, from the other screen.
+const LEAVE_COVER: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l\x1b[?1049l";
+
+pub(super) struct Screen {
+    surface: Surface<File>,
+    tty: Tty,
+    reader: Option<Reader>,
+    sender: Option<mpsc::Sender<Vec<u8>>>,
+    /// What covers the main screen was drawn like this.
+    cover: Option<Vec<Vec<u8>>>,
+    titles: bool,
+    title: String,
+}
+
+impl Screen {
+    pub(super) fn enter(mut tty: Tty, profile: Profile, titles: bool) -> io::Result<Self> {
+        tty.enter(ENTER, LEAVE)?;
+        let surface = Surface::new(tty.writer()?, profile, measure(&tty));
+        Ok(Self { surface, tty, reader: None, sender: None, cover: None, titles, title: String::new() })
+    }
+
+    pub(super) fn size(&self) -> Size {
+        self.surface.size()
+    }
+
+    pub(super) fn read(&mut self, sender: mpsc::Sender<Vec<u8>>) -> io::Result<()> {
+        self.reader = Some(self.tty.read(sender.clone())?);
+        self.sender = Some(sender);
+        Ok(())
+    }
+
+    pub(super) fn ask_background(&mut self) -> io::Result<()> {
+        self.surface.send(b"\x1b]11;?\x1b\\")
+    }
+
+    /// Brings the terminal in line with the application. The size is asked for each time: a resize cannot be missed.
+    pub(super) fn draw(&mut self, app: &mut App) -> io::Result<()> {
+        let size = measure(&self.tty);
+        self.surface.resize(size);
+        app.size = self.surface.size();
+        self.show_title(app)?;
+        if let Some(frame) = app.cover() {
+            return self.draw_cover(&frame);
+        }
+        self.uncover()?;
+        let finished = app.take_finished();
+        self.surface.draw(&finished, &app.view())
+    }
+
+    fn draw_cover(&mut self, frame: &Frame) -> io::Result<()> {
+        let mut out = Vec::new();
+        if self.cover.is_none() {
+            sys::tty::on_restore(LEAVE_COVER);
+            out.extend_from_slice(b"\x1b[?1049h\x1b[?25l\x1b[2J");
+        }
+        out.extend_from_slice(b"\x1b[?2026h\x1b[?7l");
+        let size = self.surface.size();
+        let rows: Vec<Vec<u8>> = frame.lines.iter().take(size.rows).map(|line| self.encoded(line)).collect();
+        let before = self.cover.take().unwrap_or_default();
+        for (index, row) in rows.iter().enumerate() {
+            if before.get(index) != Some(row) {
+                out.extend_from_slice(format!("\x1b[{};1H\x1b[2K", index + 1).as_bytes());
+                out.extend_from_slice(row);
+            }
+        }
+        if before.len() > rows.len() {
+            out.extend_from_slice(format!("\x1b[{};1H\x1b[J", rows.len() + 1).as_bytes());
+        }
+        out.extend_from_slice(b"\x1b[?7h\x1b[?2026l");
+        self.cover = Some(rows);
+        self.surface.send(&out)
+    }
+
+    fn encoded(&self, line: &Line) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let line = line.truncated(self.surface.size().columns);
+        encode(&line, self.surface.profile().can, Fill::TextOnly, &mut bytes);
+        bytes
+    }
+
+    fn uncover(&mut self) -> io::Result<()> {
+        if self.cover.take().is_some() {
+            sys::tty::on_restore(LEAVE);
+            self.surface.send(b"\x1b[?1049l")?;
+        }
+        Ok(())
+    }
+
+    /// Written only when it changes.
+    fn show_title(&mut self, app: &App) -> io::Result<()> {
+        let title = app.title();
+        if !self.titles || title == self.title {
+            return Ok(());
+        }
+        let first = self.title.is_empty();
+        self.title = title;
+        let clean: String = self.title.chars().filter(|c| !c.is_control()).collect();
+        // The title that was there comes back at the end.
+        let save = if first { "\x1b[22;2t" } else { "" };
+        self.surface.send(format!("{save}\x1b]2;{clean}\x07").as_bytes())
+    }
+
+    pub(super) fn redraw(&mut self) {
+        self.surface.distrust();
+        self.cover = self.cover.take().map(|_| Vec::new());
+    }
+
+    /// Ctrl+Z: the shell gets the terminal, we get it back when we are continued.
+    pub(super) fn suspend(&mut self, app: &mut App) -> io::Result<()> {
+        let sender = self.lend(app)?;
+        sys::tty::suspend();
+        self.take_back(sender)
+    }
+
+    /// Gives the terminal to another program. Hand the result to `take_back`.
+    pub(super) fn lend(&mut self, app: &mut App) -> io::Result<Option<mpsc::Sender<Vec<u8>>>> {
+        self.reader = None;
+        self.uncover()?;
+        let finished = app.take_finished();
+        self.surface.leave(&finished)?;
+        self.tty.leave();
+        Ok(self.sender.clone())
+    }
+
+    pub(super) fn take_back(&mut self, sender: Option<mpsc::Sender<Vec<u8>>>) -> io::Result<()> {
+        self.tty.enter(ENTER, LEAVE)?;
+        self.surface.forget();
+        self.surface.resize(measure(&self.tty));
+        if let Some(sender) = sender {
+            self.reader = Some(self.tty.read(sender)?);
+        }
+        Ok(())
+    }
+
+    /// We were stopped and continued from outside: the modes may be gone.
+    pub(super) fn resume(&mut self) -> io::Result<()> {
+        self.tty.leave();
+        self.tty.enter(ENTER, if self.cover.is_some() { LEAVE_COVER } else { LEAVE })?;
+        self.redraw();
+        Ok(())
+    }
+
+    /// Prints what is left, takes the live region away and puts the terminal back.
+    pub(super) fn leave(&mut self, app: &mut App) -> io::Result<()> {
+        self.reader = None;
+        let uncovered = self.uncover();
+        let finished = app.take_finished();
+        let left = uncovered.and_then(|()| self.surface.leave(&finished));
+        if !self.title.is_empty() {
+            self.surface.send(b"\x1b[23;2t").ok();
+        }
+        self.tty.leave();
+        left
+    }
+}
+
+fn measure(tty: &Tty) -> Size {
+    let (columns, rows) = tty.size().unwrap_or((80, 24));
+    Size { columns, rows }
+}

@@ -1,0 +1,460 @@
+//! Styled text: spans, lines and their encoding as terminal bytes. Encoding is the only place where escape sequences for
+//! colours are made; text is written without its control characters, whatever it contains.
+
+use crate::text;
+use std::io::Write;
+use std::sync::Arc;
+
+/// One of the 16 colours of the terminal's own palette, one of 256, or a free one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Colour {
+    Ansi(u8),
+    Indexed(u8),
+    Rgb(u8, u8, u8),
+}
+
+/// How many colours the terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// Attributes only.
+    None,
+    Ansi16,
+    Ansi256,
+    True,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    pub fg: Option<Colour>,
+    pub bg: Option<Colour>,
+    pub bold: bool,
+    pub dim: bool,
+    pub italic: bool,
+    pub underline: bool,
+    pub strike: bool,
+    pub reverse: bool,
+}
+
+impl Style {
+    pub const PLAIN: Self = Self {
+        fg: None,
+        bg: None,
+        bold: false,
+        dim: false,
+        italic: false,
+        underline: false,
+        strike: false,
+        reverse: false,
+    };
+
+    pub fn fg(colour: Option<Colour>) -> Self {
+        Self { fg: colour, ..Self::PLAIN }
+    }
+
+    #[must_use]
+    pub fn bold(self) -> Self {
+        Self { bold: true, ..self }
+    }
+
+    #[must_use]
+    pub fn dim(self) -> Self {
+        Self { dim: true, ..self }
+    }
+
+    #[must_use]
+    pub fn italic(self) -> Self {
+        Self { italic: true, ..self }
+    }
+
+    #[must_use]
+    pub fn underline(self) -> Self {
+        Self { underline: true, ..self }
+    }
+
+    #[must_use]
+    pub fn strike(self) -> Self {
+        Self { strike: true, ..self }
+    }
+
+    #[must_use]
+    pub fn reverse(self) -> Self {
+        Self { reverse: true, ..self }
+    }
+
+    #[must_use]
+    pub fn on(self, colour: Option<Colour>) -> Self {
+        Self { bg: colour.or(self.bg), ..self }
+    }
+
+    /// `over` where it says something, else this.
+    #[must_use]
+    pub fn with(self, over: Self) -> Self {
+        Self {
+            fg: over.fg.or(self.fg),
+            bg: over.bg.or(self.bg),
+            bold: self.bold || over.bold,
+            dim: self.dim || over.dim,
+            italic: self.italic || over.italic,
+            underline: self.underline || over.underline,
+            strike: self.strike || over.strike,
+            reverse: self.reverse || over.reverse,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    pub text: String,
+    pub style: Style,
+    pub link: Option<Arc<str>>,
+}
+
+/// A logical line. As finished content the terminal wraps it; in the live region it is one row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    pub spans: Vec<Span>,
+    /// Background up to the right edge.
+    pub fill: Option<Colour>,
+}
+
+impl Line {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self::styled(text, Style::PLAIN)
+    }
+
+    pub fn styled(text: impl Into<String>, style: Style) -> Self {
+        let mut line = Self::new();
+        line.push(text, style);
+        line
+    }
+
+    pub fn push(&mut self, text: impl Into<String>, style: Style) {
+        let text = text.into();
+        if text.is_empty() {
+            return;
+        }
+        match self.spans.last_mut() {
+            Some(last) if last.style == style && last.link.is_none() => last.text.push_str(&text),
+            Some(_) | None => self.spans.push(Span { text, style, link: None }),
+        }
+    }
+
+    pub fn push_span(&mut self, span: Span) {
+        if !span.text.is_empty() {
+            self.spans.push(span);
+        }
+    }
+
+    #[must_use]
+    pub fn and(mut self, text: impl Into<String>, style: Style) -> Self {
+        self.push(text, style);
+        self
+    }
+
+    pub fn append(&mut self, other: Self) {
+        for span in other.spans {
+            self.push_span(span);
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.spans.iter().all(|span| span.text.is_empty())
+    }
+
+    pub fn width(&self) -> usize {
+        self.spans.iter().map(|span| text::width(&span.text)).sum()
+    }
+
+    /// The characters alone.
+    pub fn text(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// The part between two byte offsets of `text()`.
+    #[must_use]
+    pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
+        let mut out = Self { spans: Vec::new(), fill: self.fill };
+        let mut at = 0;
+        for span in &self.spans {
+            let end = at + span.text.len();
+            let (from, to) = (range.start.max(at), range.end.min(end));
+            if from < to {
+                let text = span.text[from - at..to - at].to_owned();
+                out.spans.push(Span { text, style: span.style, link: span.link.clone() });
+            }
+            at = end;
+        }
+        out
+    }
+
+    /// At most `columns`, with an ellipsis when something was cut.
+    #[must_use]
+    pub fn truncated(&self, columns: usize) -> Self {
+        if self.width() <= columns {
+            return self.clone();
+        }
+        let Some(room) = columns.checked_sub(1) else { return Self::new() };
+        let text = self.text();
+        let cut = text::fit(&text, room);
+        let mut out = self.slice(0..cut);
+        let style = out.spans.last().map_or(Style::PLAIN, |span| span.style);
+        out.push("…", style);
+        out
+    }
+
+    /// Rows of at most `columns`; those after the first begin with `indent` blanks.
+    pub fn wrapped(&self, columns: usize, indent: usize) -> Vec<Self> {
+        if self.width() <= columns {
+            return vec![self.clone()];
+        }
+        let indent = if indent + 8 > columns { 0 } else { indent };
+        let text = self.text();
+        let mut rows: Vec<Self> = Vec::new();
+        for range in wrap_ranges(&text, columns, columns - indent) {
+            let part = self.slice(range);
+            if rows.is_empty() || indent == 0 {
+                rows.push(part);
+            } else {
+                let mut row = Self::plain(" ".repeat(indent));
+                row.fill = self.fill;
+                row.append(part);
+                rows.push(row);
+            }
+        }
+        rows
+    }
+}
+
+/// `text::wrap` with a first row wider than the others.
+fn wrap_ranges(text: &str, first: usize, rest: usize) -> Vec<std::ops::Range<usize>> {
+    if first == rest {
+        return text::wrap(text, first, rest);
+    }
+    let head = text::wrap(text, first, first).into_iter().next().unwrap_or(0..text.len());
+    if head.end >= text.len() {
+        return std::iter::once(head).collect();
+    }
+    let from = head.end + usize::from(text[head.end..].starts_with(' '));
+    let tail = text::wrap(&text[from..], rest, rest).into_iter().map(|range| range.start + from..range.end + from);
+    std::iter::once(head).chain(tail).collect()
+}
+
+impl From<&str> for Line {
+    fn from(text: &str) -> Self {
+        Self::plain(text)
+    }
+}
+
+/// Lines of a plain text.
+pub fn lines_of(text: &str, style: Style) -> Vec<Line> {
+    text.split('\n').map(|line| Line::styled(line, style)).collect()
+}
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abilities {
+    pub depth: Depth,
+    pub links: bool,
+}
+
+/// Whether the background may reach the right edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    ToEdge,
+    TextOnly,
+}
+
+/// Appends the bytes of a line; they begin and end in the plain style.
+pub fn encode(line: &Line, can: Abilities, fill: Fill, out: &mut Vec<u8>) {
+    if let (Some(colour), Fill::ToEdge) = (line.fill, fill)
+        && can.depth != Depth::None
+    {
+        // Ahead of the text: erasing after a full row would take its last character.
+        sgr(Style::PLAIN.on(Some(colour)), can.depth, out);
+        out.extend_from_slice(b"\x1b[K\x1b[0m");
+    }
+    let background = line.fill.filter(|_| fill == Fill::ToEdge);
+    for span in &line.spans {
+        let style = Style { bg: span.style.bg.or(background), ..span.style };
+        let link = span.link.as_deref().filter(|_| can.links);
+        if let Some(link) = link {
+            out.extend_from_slice(b"\x1b]8;;");
+            out.extend(link.bytes().filter(|byte| (0x21..0x7f).contains(byte)));
+            out.extend_from_slice(b"\x1b\\");
+        }
+        let styled = sgr(style, can.depth, out);
+        let mut buffer = [0; 4];
+        for c in span.text.chars().filter(|c| !c.is_control()) {
+            out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+        }
+        if styled {
+            out.extend_from_slice(b"\x1b[0m");
+        }
+        if link.is_some() {
+            out.extend_from_slice(b"\x1b]8;;\x1b\\");
+        }
+    }
+}
+
+/// Sets a style on top of the plain one; `false` when there was nothing to set.
+fn sgr(style: Style, depth: Depth, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    out.extend_from_slice(b"\x1b[");
+    let attributes = [
+        (style.bold, 1),
+        (style.dim, 2),
+        (style.italic, 3),
+        (style.underline, 4),
+        (style.reverse, 7),
+        (style.strike, 9),
+    ];
+    for (_, code) in attributes.iter().filter(|(on, _)| *on) {
+        write!(out, "{code};").ok();
+    }
+    if let Some(colour) = style.fg {
+        colour_code(colour, depth, 30, out);
+    }
+    if let Some(colour) = style.bg {
+        colour_code(colour, depth, 40, out);
+    }
+    if out.len() == start + 2 {
+        out.truncate(start);
+        return false;
+    }
+    out.pop();
+    out.push(b'm');
+    true
+}
+
+fn colour_code(colour: Colour, depth: Depth, base: u8, out: &mut Vec<u8>) {
+    match lowered(colour, depth) {
+        None => {}
+        Some(Colour::Ansi(n @ 0..8)) => {
+            write!(out, "{};", base + n).ok();
+        }
+        Some(Colour::Ansi(n)) => {
+            write!(out, "{};", base + 60 + (n & 7)).ok();
+        }
+        Some(Colour::Indexed(n)) => {
+            write!(out, "{};5;{n};", base + 8).ok();
+        }
+        Some(Colour::Rgb(r, g, b)) => {
+            write!(out, "{};2;{r};{g};{b};", base + 8).ok();
+        }
+    }
+}
+
+/// The nearest colour the terminal can show.
+pub fn lowered(colour: Colour, depth: Depth) -> Option<Colour> {
+    match (depth, colour) {
+        (Depth::None, _) => None,
+        (_, Colour::Ansi(_))
+        | (Depth::True, Colour::Indexed(_) | Colour::Rgb(..))
+        | (Depth::Ansi256, Colour::Indexed(_)) => Some(colour),
+        (Depth::Ansi256, Colour::Rgb(r, g, b)) => Some(Colour::Indexed(nearest_256(r, g, b))),
+        (Depth::Ansi16, Colour::Rgb(r, g, b)) => Some(Colour::Ansi(nearest_16(r, g, b))),
+        (Depth::Ansi16, Colour::Indexed(n)) => {
+            let (r, g, b) = components(n);
+            Some(Colour::Ansi(if n < 16 { n } else { nearest_16(r, g, b) }))
+        }
+    }
+}
+
+const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+
+fn components(n: u8) -> (u8, u8, u8) {
+    match n {
+        0..16 => PALETTE[usize::from(n)],
+        16..232 => {
+            let n = usize::from(n - 16);
+            (STEPS[n / 36], STEPS[n / 6 % 6], STEPS[n % 6])
+        }
+        232.. => {
+            let grey = 8 + 10 * (n - 232);
+            (grey, grey, grey)
+        }
+    }
+}
+
+/// The usual values of the 16 colours; themes of terminals differ.
+const PALETTE: [(u8, u8, u8); 16] = [
+    (0, 0, 0),
+    (205, 0, 0),
+    (0, 205, 0),
+    (205, 205, 0),
+    (0, 0, 238),
+    (205, 0, 205),
+    (0, 205, 205),
+    (229, 229, 229),
+    (127, 127, 127),
+    (255, 0, 0),
+    (0, 255, 0),
+    (255, 255, 0),
+    (92, 92, 255),
+    (255, 0, 255),
+    (0, 255, 255),
+    (255, 255, 255),
+];
+
+fn distance(a: (u8, u8, u8), b: (u8, u8, u8)) -> u32 {
+    let square = |x: u8, y: u8| u32::from(x.abs_diff(y)).pow(2);
+    square(a.0, b.0) + square(a.1, b.1) + square(a.2, b.2)
+}
+
+fn nearest_256(r: u8, g: u8, b: u8) -> u8 {
+    let nearest = (16..=255_u8).min_by_key(|n| distance(components(*n), (r, g, b)));
+    nearest.unwrap_or(15)
+}
+
+fn nearest_16(r: u8, g: u8, b: u8) -> u8 {
+    let nearest = (0..16_u8).min_by_key(|n| distance(components(*n), (r, g, b)));
+    nearest.unwrap_or(7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(line: &Line, depth: Depth) -> String {
+        let mut out = Vec::new();
+        encode(line, Abilities { depth, links: true }, Fill::ToEdge, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn colours_are_lowered_to_what_the_terminal_has() {
+        // [TST-248]
+        let line = Line::styled("x", Style::fg(Some(Colour::Rgb(255, 0, 0))).bold());
+        assert_eq!(bytes(&line, Depth::True), "\x1b[1;38;2;255;0;0mx\x1b[0m");
+        assert_eq!(bytes(&line, Depth::Ansi256), "\x1b[1;38;5;196mx\x1b[0m");
+        assert_eq!(bytes(&line, Depth::Ansi16), "\x1b[1;91mx\x1b[0m");
+        assert_eq!(bytes(&line, Depth::None), "\x1b[1mx\x1b[0m");
+        assert_eq!(lowered(Colour::Indexed(244), Depth::Ansi16), Some(Colour::Ansi(8)));
+    }
+
+    #[test]
+    fn no_control_character_of_a_text_is_written() {
+        let mut line = Line::plain("a\u{1b}[2Jb\r\n");
+        line.push_span(Span { text: "l".into(), style: Style::PLAIN, link: Some("http://x/\u{1b}\u{7}y".into()) });
+        assert_eq!(bytes(&line, Depth::True), "a[2Jb\x1b]8;;http://x/y\x1b\\l\x1b]8;;\x1b\\");
+    }
+
+    #[test]
+    fn a_line_wraps_with_its_styles_and_hangs() {
+        let line = Line::plain("- one two ").and("three four", Style::PLAIN.bold());
+        let rows: Vec<String> = line.wrapped(12, 2).iter().map(Line::text).collect();
+        assert_eq!(rows, ["- one two", "  three four"]);
+        assert!(line.wrapped(12, 2)[1].spans[1].style.bold);
+        assert_eq!(line.truncated(9).text(), "- one tw…");
+    }
+
+    #[test]
+    fn a_fill_comes_before_the_text() {
+        let line = Line { fill: Some(Colour::Ansi(1)), ..Line::plain("x") };
+        assert_eq!(bytes(&line, Depth::True), "\x1b[41m\x1b[K\x1b[0m\x1b[41mx\x1b[0m");
+    }
+}

@@ -1,0 +1,341 @@
+//! The only writer to the terminal. Finished lines are printed once, as logical lines: the terminal wraps them, keeps
+//! them in its own scrollback and reflows them. Below them stands the live region, redrawn by line difference.
+//!
+//! Guarantees: nothing above the live region is ever written to again; the scrollback is never cleared; a frame is
+//! never taller than the screen; every draw is one write. Only relative motion is used, so it does not matter where on
+//! the screen the program was started, and rows of the live region are drawn with wrapping off, so that a disagreement
+//! about the width of a character cannot shift them.
+
+use crate::style::{Abilities, Fill, Line, encode};
+use crate::text;
+use std::io::{self, Write};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    pub columns: usize,
+    pub rows: usize,
+}
+
+/// Where the terminal's cursor stands: row and column of the frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caret {
+    pub row: usize,
+    pub column: usize,
+}
+
+/// The whole live region.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    pub lines: Vec<Line>,
+    /// `None` hides the cursor.
+    pub caret: Option<Caret>,
+}
+
+/// What a narrower terminal does with rows that no longer fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reflow {
+    /// They continue on rows of their own.
+    Wraps,
+    /// They are cut.
+    Cuts,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    pub can: Abilities,
+    pub reflow: Reflow,
+    /// Synchronized output; harmless where it is not known.
+    pub synchronized: bool,
+}
+
+/// Cells by which terminals may disagree about the cursor after a reflow.
+const SLACK: usize = 2;
+
+/// One row as it stands on the screen.
+#[derive(Debug, PartialEq, Eq)]
+struct Row {
+    bytes: Vec<u8>,
+    /// Without styles.
+    text: String,
+    width: usize,
+}
+
+#[derive(Debug)]
+pub struct Surface<W> {
+    out: W,
+    profile: Profile,
+    size: Size,
+    /// What the screen shows of the live region.
+    rows: Vec<Row>,
+    /// Where the cursor is, relative to the first row.
+    at: Caret,
+    hidden: bool,
+    /// The terminal may have moved what we drew.
+    stale: bool,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> Surface<W> {
+    pub fn new(out: W, profile: Profile, size: Size) -> Self {
+        Self {
+            out,
+            profile,
+            size: sane(size),
+            rows: Vec::new(),
+            at: Caret::default(),
+            hidden: false,
+            stale: false,
+            buffer: Vec::new(),
+        }
+    }
+
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// The terminal has this size now; what it shows is repaired by the next draw.
+    pub fn resize(&mut self, size: Size) {
+        let size = sane(size);
+        if size != self.size {
+            self.size = size;
+            self.stale = true;
+        }
+    }
+
+    /// Someone else wrote to the screen: the next draw repaints the live region as a whole.
+    pub fn distrust(&mut self) {
+        self.stale = true;
+    }
+
+    /// Another program had the terminal: what was drawn is no longer below the cursor.
+    pub fn forget(&mut self) {
+        self.rows.clear();
+        self.at = Caret::default();
+        self.stale = false;
+        self.hidden = false;
+    }
+
+    /// Prints `finished` above the live region and makes that equal `frame`. Writes nothing when nothing changes.
+    pub fn draw(&mut self, finished: &[Line], frame: &Frame) -> io::Result<()> {
+        let (rows, caret) = self.prepare(frame);
+        if finished.is_empty() && !self.stale && rows == self.rows && self.caret_stands(caret) {
+            return Ok(());
+        }
+        self.buffer.clear();
+        self.begin();
+        if !finished.is_empty() || self.stale {
+            self.climb();
+            self.buffer.extend_from_slice(b"\x1b[J");
+            self.rows.clear();
+            self.print(finished);
+        }
+        self.buffer.extend_from_slice(b"\x1b[?7l");
+        self.paint(rows);
+        self.buffer.extend_from_slice(b"\x1b[?7h");
+        self.place(caret);
+        self.end();
+        self.stale = false;
+        self.flush()
+    }
+
+    /// Prints `finished` and takes the live region away; the cursor stands where it began.
+    pub fn leave(&mut self, finished: &[Line]) -> io::Result<()> {
+        self.buffer.clear();
+        self.begin();
+        self.climb();
+        self.buffer.extend_from_slice(b"\x1b[J");
+        self.rows.clear();
+        self.print(finished);
+        self.buffer.extend_from_slice(b"\x1b[?25h");
+        self.hidden = false;
+        self.end();
+        self.flush()
+    }
+
+    /// Bytes that draw nothing: modes, title, bell.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)?;
+        self.out.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.buffer)?;
+        // A long reply must not keep its buffer for ever.
+        if self.buffer.capacity() > 1 << 20 {
+            self.buffer = Vec::new();
+        }
+        self.out.flush()
+    }
+
+    fn begin(&mut self) {
+        if self.profile.synchronized {
+            self.buffer.extend_from_slice(b"\x1b[?2026h");
+        }
+        if !self.hidden {
+            self.buffer.extend_from_slice(b"\x1b[?25l");
+            self.hidden = true;
+        }
+    }
+
+    fn end(&mut self) {
+        if self.profile.synchronized {
+            self.buffer.extend_from_slice(b"\x1b[?2026l");
+        }
+    }
+
+    /// The rows to show: the last ones when there are too many, each within the width.
+    fn prepare(&self, frame: &Frame) -> (Vec<Row>, Option<Caret>) {
+        let skipped = frame.lines.len().saturating_sub(self.size.rows);
+        let rows = frame.lines[skipped..].iter().map(|line| self.row(line)).collect();
+        let caret = frame.caret.filter(|caret| caret.row >= skipped).map(|caret| Caret {
+            row: (caret.row - skipped).min(frame.lines.len().saturating_sub(skipped + 1)),
+            column: caret.column.min(self.size.columns - 1),
+        });
+        (rows, caret)
+    }
+
+    /// Blanks at the end are not written: some terminals would wrap them when they reflow.
+    fn row(&self, line: &Line) -> Row {
+        let mut line = line.truncated(self.size.columns);
+        while let Some(last) = line.spans.last_mut() {
+            if last.style.bg.is_some() || last.style.reverse || last.style.underline {
+                break;
+            }
+            last.text.truncate(last.text.trim_end_matches(' ').len());
+            if !last.text.is_empty() {
+                break;
+            }
+            line.spans.pop();
+        }
+        let mut bytes = Vec::new();
+        encode(&line, self.profile.can, Fill::TextOnly, &mut bytes);
+        Row { bytes, width: line.width(), text: line.text() }
+    }
+
+    fn caret_stands(&self, caret: Option<Caret>) -> bool {
+        match caret {
+            Some(caret) => !self.hidden && caret == self.at,
+            None => self.hidden,
+        }
+    }
+
+    /// From the cursor to the first row of the live region, wherever a resize has put it. The terminal stops at the top
+    /// of the screen by itself.
+    fn climb(&mut self) {
+        up(self.rows_above(), &mut self.buffer);
+        self.buffer.push(b'\r');
+        self.at = Caret::default();
+    }
+
+    /// How many rows of the live region stand above the cursor.
+    fn rows_above(&self) -> usize {
+        if self.stale && self.profile.reflow == Reflow::Wraps {
+            let columns = self.size.columns;
+            let before: usize = self.rows.iter().take(self.at.row).map(|row| text::rows_of(&row.text, columns)).sum();
+            let own = self.rows.get(self.at.row).map_or("", |row| row.text.as_str());
+            // Terminals differ by a cell where a row is broken under the cursor. One row too few leaves a row of ours
+            // behind, one too many would take a finished line away.
+            before + text::rows_before(own, self.at.column.saturating_sub(SLACK), columns)
+        } else {
+            self.at.row
+        }
+    }
+
+    /// Finished lines, from the left edge; afterwards the cursor is at the left edge again.
+    fn print(&mut self, finished: &[Line]) {
+        for line in finished {
+            encode(line, self.profile.can, Fill::ToEdge, &mut self.buffer);
+            self.buffer.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Makes the rows on the screen equal `rows`, touching only those that differ.
+    fn paint(&mut self, rows: Vec<Row>) {
+        let old = std::mem::take(&mut self.rows);
+        for (index, row) in rows.iter().enumerate() {
+            let before = old.get(index);
+            if before == Some(row) {
+                continue;
+            }
+            if before.is_some() || index == 0 {
+                self.go(index);
+            } else {
+                // A row that does not exist yet: the line feed makes it, scrolling if need be.
+                self.go(index - 1);
+                self.buffer.extend_from_slice(b"\r\n");
+                self.at = Caret { row: index, column: 0 };
+            }
+            self.buffer.extend_from_slice(&row.bytes);
+            if before.is_some_and(|before| before.width > row.width) {
+                self.buffer.extend_from_slice(b"\x1b[K");
+            }
+            self.at.column = row.width;
+        }
+        if old.len() > rows.len() {
+            if rows.is_empty() {
+                self.go(0);
+            } else {
+                self.go(rows.len() - 1);
+                // The row below exists: it held an old line.
+                self.buffer.extend_from_slice(b"\r\n");
+                self.at = Caret { row: rows.len(), column: 0 };
+            }
+            self.buffer.extend_from_slice(b"\x1b[J");
+        }
+        self.rows = rows;
+    }
+
+    /// To the left edge of an existing row.
+    fn go(&mut self, row: usize) {
+        if row < self.at.row {
+            up(self.at.row - row, &mut self.buffer);
+        } else if row > self.at.row {
+            down(row - self.at.row, &mut self.buffer);
+        }
+        self.buffer.push(b'\r');
+        self.at = Caret { row, column: 0 };
+    }
+
+    fn place(&mut self, caret: Option<Caret>) {
+        if let Some(caret) = caret {
+            self.go(caret.row);
+            if caret.column > 0 {
+                write!(self.buffer, "\x1b[{}C", caret.column).ok();
+            }
+            self.at = caret;
+            self.buffer.extend_from_slice(b"\x1b[?25h");
+            self.hidden = false;
+        } else {
+            // A column of its own: the pending wrap after a full row would count differently when reflowed.
+            self.go(self.rows.len().saturating_sub(1));
+        }
+    }
+}
+
+/// A terminal that reports nothing usable is treated as a small one.
+fn sane(size: Size) -> Size {
+    Size {
+        columns: if size.columns == 0 { 80 } else { size.columns },
+        rows: if size.rows == 0 { 24 } else { size.rows },
+    }
+}
+
+fn up(rows: usize, out: &mut Vec<u8>) {
+    if rows > 0 {
+        write!(out, "\x1b[{rows}A").ok();
+    }
+}
+
+fn down(rows: usize, out: &mut Vec<u8>) {
+    if rows > 0 {
+        write!(out, "\x1b[{rows}B").ok();
+    }
+}
+
+#[cfg(test)]
+#[path = "surface_tests.rs"]
+mod tests;

@@ -1,0 +1,294 @@
+use super::*;
+use crate::style::{Depth, Style};
+use alacritty_terminal::Term;
+use alacritty_terminal::event::VoidListener;
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::index::{Column, Line as GridLine};
+use alacritty_terminal::term::Config;
+use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::vte::ansi::Processor;
+use proptest::prelude::*;
+
+const CAN: Abilities = Abilities { depth: Depth::True, links: true };
+const PROFILE: Profile = Profile { can: CAN, reflow: Reflow::Wraps, synchronized: true };
+
+#[derive(Clone, Copy)]
+struct Dims(Size);
+
+impl Dimensions for Dims {
+    fn total_lines(&self) -> usize {
+        self.0.rows
+    }
+
+    fn screen_lines(&self) -> usize {
+        self.0.rows
+    }
+
+    fn columns(&self) -> usize {
+        self.0.columns
+    }
+}
+
+/// A terminal that reflows.
+struct Emulator {
+    term: Term<VoidListener>,
+    parser: Processor,
+}
+
+impl Emulator {
+    fn new(size: Size) -> Self {
+        Self { term: Term::new(Config::default(), &Dims(size), VoidListener), parser: Processor::new() }
+    }
+
+    fn feed(&mut self, bytes: &[u8]) {
+        self.parser.advance(&mut self.term, bytes);
+    }
+
+    fn resize(&mut self, size: Size) {
+        self.term.resize(Dims(size));
+    }
+
+    /// Scrollback and screen as logical lines, trailing blanks removed.
+    fn lines(&self) -> Vec<String> {
+        let grid = self.term.grid();
+        let mut lines = vec![String::new()];
+        for row in grid.topmost_line().0..=grid.bottommost_line().0 {
+            let row = &grid[GridLine(row)];
+            let mut wraps = false;
+            for column in 0..grid.columns() {
+                let cell = &row[Column(column)];
+                wraps = cell.flags.contains(Flags::WRAPLINE);
+                if !cell.flags.intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER) {
+                    lines.last_mut().unwrap().push(cell.c);
+                    lines.last_mut().unwrap().extend(cell.zerowidth().into_iter().flatten());
+                }
+            }
+            if !wraps {
+                let done = lines.last_mut().unwrap();
+                done.truncate(done.trim_end().len());
+                lines.push(String::new());
+            }
+        }
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        lines
+    }
+
+    fn cursor(&self) -> (usize, usize) {
+        let point = self.term.grid().cursor.point;
+        (point.line.0.unsigned_abs() as usize, point.column.0)
+    }
+}
+
+fn frame(texts: &[&str], caret: (usize, usize)) -> Frame {
+    Frame {
+        lines: texts.iter().map(|text| Line::plain(*text)).collect(),
+        caret: Some(Caret { row: caret.0, column: caret.1 }),
+    }
+}
+
+struct Bench {
+    surface: Surface<Vec<u8>>,
+    screen: Emulator,
+}
+
+impl Bench {
+    fn new(columns: usize, rows: usize) -> Self {
+        let size = Size { columns, rows };
+        Self { surface: Surface::new(Vec::new(), PROFILE, size), screen: Emulator::new(size) }
+    }
+
+    fn draw(&mut self, finished: &[&str], frame: &Frame) -> usize {
+        let finished: Vec<Line> = finished.iter().map(|text| Line::plain(*text)).collect();
+        self.surface.draw(&finished, frame).unwrap();
+        let bytes = std::mem::take(&mut self.surface.out);
+        self.screen.feed(&bytes);
+        bytes.len()
+    }
+
+    fn resize(&mut self, columns: usize, rows: usize) {
+        self.screen.resize(Size { columns, rows });
+        self.surface.resize(Size { columns, rows });
+    }
+}
+
+#[test]
+fn finished_lines_stand_above_and_the_live_region_is_replaced() {
+    // [TST-228]
+    let mut bench = Bench::new(20, 6);
+    bench.draw(&["hello"], &frame(&["spin 1", "> "], (1, 2)));
+    bench.draw(&[], &frame(&["spin 2", "> x"], (1, 3)));
+    assert_eq!(bench.screen.lines(), ["hello", "spin 2", "> x"]);
+    assert_eq!(bench.screen.cursor(), (2, 3));
+    bench.draw(&["a line that is longer than the screen is wide"], &frame(&["> x"], (0, 3)));
+    assert_eq!(bench.screen.lines(), ["hello", "a line that is longer than the screen is wide", "> x"]);
+}
+
+#[test]
+fn nothing_is_written_when_nothing_changes_and_one_row_when_one_changes() {
+    // [TST-226] [TST-227]
+    let mut bench = Bench::new(40, 10);
+    let mut lines = vec!["same"; 8];
+    bench.draw(&[], &frame(&lines, (7, 0)));
+    assert_eq!(bench.draw(&[], &frame(&lines, (7, 0))), 0);
+    lines[3] = "changed";
+    assert!(bench.draw(&[], &frame(&lines, (7, 0))) < 80);
+    assert_eq!(bench.screen.lines(), lines);
+}
+
+#[test]
+fn a_frame_is_never_taller_than_the_screen() {
+    // [TST-247]
+    let mut bench = Bench::new(20, 5);
+    let texts: Vec<String> = (0..12).map(|n| format!("row {n}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    bench.draw(&["done"], &frame(&texts, (11, 1)));
+    bench.draw(&[], &frame(&texts, (11, 2)));
+    assert_eq!(bench.screen.lines(), ["done", "row 7", "row 8", "row 9", "row 10", "row 11"]);
+    bench.draw(&["more"], &frame(&["> "], (0, 2)));
+    assert_eq!(bench.screen.lines(), ["done", "more", ">"]);
+}
+
+#[test]
+fn no_sequence_clears_screen_or_scrollback() {
+    // [TST-227] [TST-228]
+    let mut surface = Surface::new(Vec::new(), PROFILE, Size { columns: 30, rows: 6 });
+    for n in 0..50 {
+        surface.draw(&[Line::plain(format!("line {n}"))], &frame(&["a", "b"], (1, 0))).unwrap();
+        surface.resize(Size { columns: 30 - n % 7, rows: 6 + n % 3 });
+    }
+    surface.leave(&[]).unwrap();
+    let text = String::from_utf8(std::mem::take(&mut surface.out)).unwrap();
+    for forbidden in ["\x1b[2J", "\x1b[3J", "\x1bc", "\x1b[H", "\x1b[?1049h"] {
+        assert!(!text.contains(forbidden), "{forbidden:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_cuts_keeps_what_stands_above() {
+    let mut parser = vt100::Parser::new(8, 30, 100);
+    let mut surface =
+        Surface::new(Vec::new(), Profile { reflow: Reflow::Cuts, ..PROFILE }, Size { columns: 30, rows: 8 });
+    let wide = frame(&["live line that fills thirty ..", "> input"], (1, 2));
+    surface.draw(&[Line::plain("kept")], &wide).unwrap();
+    parser.process(&std::mem::take(&mut surface.out));
+    parser.screen_mut().set_size(8, 15);
+    surface.resize(Size { columns: 15, rows: 8 });
+    surface.draw(&[], &wide).unwrap();
+    parser.process(&std::mem::take(&mut surface.out));
+    assert_eq!(parser.screen().contents(), "kept\nlive line that\u{2026}\n> input");
+}
+
+#[test]
+fn leaving_takes_the_live_region_away() {
+    // [TST-231]
+    let mut bench = Bench::new(20, 6);
+    bench.draw(&["kept"], &frame(&["spin", "> x"], (1, 1)));
+    bench.surface.leave(&[Line::styled("bye", Style::PLAIN.bold())]).unwrap();
+    let bytes = std::mem::take(&mut bench.surface.out);
+    bench.screen.feed(&bytes);
+    assert_eq!(bench.screen.lines(), ["kept", "bye"]);
+    assert_eq!(bench.screen.cursor(), (2, 0));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Widths of finished lines and of the lines of the next frame.
+    Draw {
+        finished: Vec<usize>,
+        live: Vec<usize>,
+        caret: (usize, usize),
+    },
+    Resize {
+        columns: usize,
+        rows: usize,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let draw =
+        (prop::collection::vec(0usize..90, 0..3), prop::collection::vec(0usize..70, 1..7), (0usize..7, 0usize..60))
+            .prop_map(|(finished, live, caret)| Step::Draw { finished, live, caret });
+    let resize = (10usize..60, 4usize..20).prop_map(|(columns, rows)| Step::Resize { columns, rows });
+    prop_oneof![3 => draw, 2 => resize]
+}
+
+/// A text of `width` columns with wide and combining characters in it; no blanks.
+fn body(width: usize, tag: &str) -> String {
+    let mut text = tag.to_owned();
+    let mut n = 0;
+    while text::width(&text) < width {
+        text.push_str(["a", "日", "e\u{301}", "b", "c"][n % 5]);
+        n += 1;
+    }
+    text.push(';');
+    text
+}
+
+/// The finished lines of `lines`, in order, however they were joined with remains of live rows.
+fn finished_in(lines: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in lines {
+        let mut rest = line.as_str();
+        while let Some(start) = rest.find('F') {
+            let end = rest[start..].find(';').map_or(rest.len(), |end| start + end + 1);
+            found.push(rest[start..end].to_owned());
+            rest = &rest[end..];
+        }
+    }
+    found
+}
+
+fn check(steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut size = Size { columns: 40, rows: 12 };
+    let mut bench = Bench::new(size.columns, size.rows);
+    let mut printed: Vec<String> = Vec::new();
+    let mut shown = Frame::default();
+    let mut overflowed = false;
+    for step in steps {
+        match step {
+            Step::Resize { columns, rows } => {
+                size = Size { columns: *columns, rows: *rows };
+                bench.resize(*columns, *rows);
+                // At the top of the screen the terminal pushes the beginning of rows into its scrollback, out of reach.
+                let drawn: usize = bench.surface.rows.iter().map(|row| text::rows_of(&row.text, size.columns)).sum();
+                overflowed |= bench.screen.cursor().0 < drawn;
+                // The cursor stands where a row was broken: a row may stay behind.
+                let at = bench.surface.at;
+                overflowed |= at.column % size.columns <= SLACK && at.column >= size.columns;
+            }
+            Step::Draw { finished, live, caret } => {
+                let new: Vec<String> =
+                    finished.iter().enumerate().map(|(n, w)| body(*w, &format!("F{}:", printed.len() + n))).collect();
+                let lines = live.iter().map(|w| Line::plain(body(*w, "L"))).collect();
+                let row = caret.0.min(live.len() - 1);
+                shown = Frame { lines, caret: Some(Caret { row, column: caret.1.min(live[row]) }) };
+                let texts: Vec<&str> = new.iter().map(String::as_str).collect();
+                bench.draw(&texts, &shown);
+                printed.extend(new);
+            }
+        }
+    }
+    bench.draw(&[], &shown);
+    let lines = bench.screen.lines();
+    prop_assert_eq!(finished_in(&lines), printed.clone());
+    let skipped = shown.lines.len().saturating_sub(size.rows);
+    let live: Vec<String> = shown.lines[skipped..].iter().map(|line| line.truncated(size.columns).text()).collect();
+    prop_assert!(lines.concat().ends_with(&live.concat()), "the live region is not a fresh render: {lines:?}");
+    if !overflowed {
+        let expected: Vec<String> = printed.into_iter().chain(live).collect();
+        prop_assert_eq!(lines, expected);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn scrollback_holds_everything_once_after_any_sequence(steps in prop::collection::vec(step(), 1..14)) {
+        // [TST-228] [TST-247]
+        check(&steps)?;
+    }
+}

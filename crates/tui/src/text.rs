@@ -1,0 +1,256 @@
+//! Columns of text: how wide it is, where it may be broken, how it is cut. Works on grapheme clusters and never splits
+//! one. Makes no assumption about how the terminal will show a cluster beyond its column count.
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Tabs in shown text become this.
+pub const TAB: &str = "    ";
+
+/// Columns of one grapheme cluster; a control character has none.
+pub fn cluster_width(cluster: &str) -> usize {
+    let mut chars = cluster.chars();
+    if let (Some(only), None) = (chars.next(), chars.next())
+        && only.is_control()
+    {
+        return 0;
+    }
+    cluster.width().min(2)
+}
+
+/// Columns of a text without line breaks.
+pub fn width(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.bytes().filter(|byte| (0x20..0x7f).contains(byte)).count();
+    }
+    text.graphemes(true).map(cluster_width).sum()
+}
+
+/// Makes foreign text safe and measurable: tabs become spaces, other controls and direction overrides vanish, line
+/// breaks stay.
+pub fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\t' => out.push_str(TAB),
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\n' | '\r' => out.push('\n'),
+            '\u{1b}' => skip_sequence(&mut rest),
+            c if c.is_control() || is_override(c) => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Drops the rest of an escape sequence, so that its letters do not show up as text.
+fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match rest.peek() {
+        Some('[') => {
+            rest.next();
+            while let Some(&c) = rest.peek() {
+                if !c.is_ascii() || c.is_control() {
+                    return;
+                }
+                rest.next();
+                if ('@'..='~').contains(&c) {
+                    return;
+                }
+            }
+        }
+        Some(']' | 'P' | '_' | '^' | 'X') => {
+            rest.next();
+            while let Some(&c) = rest.peek() {
+                if c == '\n' {
+                    return;
+                }
+                rest.next();
+                if c == '\u{7}' || c == '\u{9c}' {
+                    return;
+                }
+                if c == '\u{1b}' {
+                    rest.next_if_eq(&'\\');
+                    return;
+                }
+            }
+        }
+        Some(c) if c.is_ascii_graphic() => {
+            rest.next();
+        }
+        Some(_) | None => {}
+    }
+}
+
+/// Characters that reorder or hide what stands beside them.
+pub fn is_override(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{feff}')
+}
+
+/// The longest prefix of at most `columns`, as a byte length.
+pub fn fit(text: &str, columns: usize) -> usize {
+    let mut used = 0;
+    for (at, cluster) in text.grapheme_indices(true) {
+        used += cluster_width(cluster);
+        if used > columns {
+            return at;
+        }
+    }
+    text.len()
+}
+
+/// At most `columns`, with an ellipsis when something was cut.
+pub fn truncate(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let Some(room) = columns.checked_sub(1) else { return String::new() };
+    format!("{}…", &text[..fit(text, room)])
+}
+
+/// Where to break `text` so that every row has at most `columns`: byte ranges without the blanks at the breaks.
+/// A word that is too long is cut. Never empty.
+pub fn wrap(text: &str, first: usize, columns: usize) -> Vec<std::ops::Range<usize>> {
+    let columns = columns.max(1);
+    let mut rows = Vec::new();
+    let mut room = first.clamp(1, columns);
+    // The row being filled, and the last place where it may break.
+    let (mut start, mut used) = (0, 0);
+    let mut blank: Option<(usize, usize)> = None;
+    for (at, cluster) in text.grapheme_indices(true) {
+        let wide = cluster_width(cluster);
+        if cluster == " " {
+            if used + wide > room {
+                // A blank never starts a row: it is the break itself.
+                rows.push(start..at);
+                (start, used, room, blank) = (at + 1, 0, columns, None);
+                continue;
+            }
+            blank = Some((at, used));
+            used += wide;
+            continue;
+        }
+        if used + wide > room && at > start {
+            if let Some((end, before)) = blank.filter(|(end, _)| *end > start) {
+                rows.push(start..end);
+                start = end + 1;
+                used -= before + 1;
+            } else {
+                rows.push(start..at);
+                (start, used) = (at, 0);
+            }
+            (room, blank) = (columns, None);
+            if used + wide > room && at > start {
+                rows.push(start..at);
+                (start, used) = (at, 0);
+            }
+        }
+        used += wide;
+    }
+    rows.push(start.min(text.len())..text.len());
+    rows
+}
+
+/// Where a terminal that breaks rows anywhere puts the cell at `column` of `text`: how many rows further down. A wide
+/// character is not split, so it may leave the last column free.
+pub fn rows_before(text: &str, column: usize, columns: usize) -> usize {
+    let columns = columns.max(2);
+    let (mut row, mut used, mut seen) = (0, 0, 0);
+    for cluster in text.graphemes(true) {
+        let wide = cluster_width(cluster);
+        if used + wide > columns {
+            (row, used) = (row + 1, 0);
+        }
+        if seen + wide > column {
+            return row;
+        }
+        used += wide;
+        seen += wide;
+    }
+    // Blank cells behind the text.
+    row + (used + column.saturating_sub(seen)) / columns
+}
+
+/// How many rows such a terminal needs for `text`.
+pub fn rows_of(text: &str, columns: usize) -> usize {
+    rows_before(text, width(text).saturating_sub(1), columns) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rows(text: &str, columns: usize) -> Vec<&str> {
+        wrap(text, columns, columns).into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn widths_are_those_of_clusters() {
+        assert_eq!(width("abc"), 3);
+        assert_eq!(width("日本"), 4);
+        assert_eq!(width("e\u{301}"), 1);
+        assert_eq!(width("👩‍👩‍👧"), 2);
+        assert_eq!(width("a\u{7}b"), 2);
+        assert_eq!(width("é\u{7}"), 1);
+    }
+
+    #[test]
+    fn words_are_kept_whole_where_possible() {
+        assert_eq!(rows("the quick brown", 9), ["the quick", "brown"]);
+        assert_eq!(rows("the quick brown", 8), ["the", "quick", "brown"]);
+        assert_eq!(rows("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+        assert_eq!(rows("", 3), [""]);
+        assert_eq!(rows("日本語", 3), ["日", "本", "語"]);
+        assert_eq!(rows("ab  cd", 3), ["ab ", "cd"]);
+    }
+
+    #[test]
+    fn cutting_leaves_a_mark_and_never_half_a_cluster() {
+        assert_eq!(truncate("hello", 5), "hello");
+        assert_eq!(truncate("hello!", 5), "hell…");
+        assert_eq!(truncate("日本語", 4), "日…");
+        assert_eq!(truncate("x", 0), "");
+    }
+
+    #[test]
+    fn foreign_text_loses_its_powers() {
+        assert_eq!(clean("a\u{1b}[31mred\u{1b}[0m\tb\r\nc\rd"), "ared    b\nc\nd");
+        assert_eq!(clean("x\u{1b}]0;title\u{7}y\u{1b}]8;;u\u{1b}\\z"), "xyz");
+        assert_eq!(clean("a\u{202e}b\u{9b}c\u{7f}"), "abc");
+        assert_eq!(clean("end\u{1b}"), "end");
+        assert_eq!(clean("\u{1b}[31"), "");
+    }
+
+    #[test]
+    fn a_terminal_does_not_split_wide_characters() {
+        assert_eq!(rows_of("", 5), 1);
+        assert_eq!(rows_of("abcde", 5), 1);
+        assert_eq!(rows_of("abcdef", 5), 2);
+        assert_eq!(rows_of("日本語", 5), 2);
+        assert_eq!(rows_of("日本語日本", 5), 3);
+        assert_eq!(rows_before("abcdef", 5, 5), 1);
+        assert_eq!(rows_before("ab", 7, 5), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn rows_fit_and_lose_only_blanks(text in "[ a-c日é]{0,40}", columns in 2usize..12, first in 2usize..12) {
+            let ranges = wrap(&text, first, columns);
+            let mut at = 0;
+            for (index, range) in ranges.iter().enumerate() {
+                prop_assert!(text[at..range.start].chars().all(|c| c == ' '));
+                prop_assert!(range.start - at <= 1);
+                let room = if index == 0 { first.min(columns) } else { columns };
+                prop_assert!(width(&text[range.clone()]) <= room, "{ranges:?}");
+                at = range.end;
+            }
+            prop_assert!(text.len() - at <= 1);
+        }
+
+        #[test]
+        fn clean_text_has_no_controls(text in "\\PC*|[\\x00-\\x7f]*") {
+            prop_assert!(clean(&text).chars().all(|c| c == '\n' || !c.is_control()));
+        }
+    }
+}

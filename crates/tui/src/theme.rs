@@ -1,0 +1,387 @@
+//! Colours by name. A theme is a table from token to colour; built-in ones differ in their tables only, custom ones are a
+//! base and overrides. Unknown tokens and colours are ignored. Where the terminal's own colours will do, they are used.
+
+use crate::style::{Colour, Depth, Style};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+macro_rules! tokens {
+    ($($variant:ident $name:literal),* $(,)?) => {
+        /// What a colour is for. The names are those of theme files.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Token { $($variant),* }
+
+        impl Token {
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+        }
+    };
+}
+
+tokens! {
+    Accent "claude",
+    Text "text",
+    InverseText "inverseText",
+    Inactive "inactive",
+    Subtle "subtle",
+    Suggestion "suggestion",
+    Permission "permission",
+    Remember "remember",
+    Success "success",
+    Error "error",
+    Warning "warning",
+    Merged "merged",
+    PromptBorder "promptBorder",
+    PlanMode "planMode",
+    AutoAccept "autoAccept",
+    BashBorder "bashBorder",
+    Ide "ide",
+    FastMode "fastMode",
+    DiffAdded "diffAdded",
+    DiffRemoved "diffRemoved",
+    DiffAddedDimmed "diffAddedDimmed",
+    DiffRemovedDimmed "diffRemovedDimmed",
+    DiffAddedWord "diffAddedWord",
+    DiffRemovedWord "diffRemovedWord",
+    UserMessageBackground "userMessageBackground",
+    UserMessageBackgroundHover "userMessageBackgroundHover",
+    BashMessageBackground "bashMessageBackgroundColor",
+    MemoryBackground "memoryBackgroundColor",
+    SelectionBackground "selectionBg",
+    RateLimitFill "rate_limit_fill",
+    RateLimitEmpty "rate_limit_empty",
+    LabelYou "briefLabelYou",
+    LabelOther "briefLabelClaude",
+    CodeKeyword "codeKeyword",
+    CodeString "codeString",
+    CodeNumber "codeNumber",
+    CodeComment "codeComment",
+    CodeName "codeName",
+}
+
+/// The built-in tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    Dark,
+    Light,
+    DarkDaltonized,
+    LightDaltonized,
+    DarkAnsi,
+    LightAnsi,
+}
+
+impl Base {
+    pub const ALL: [Self; 6] =
+        [Self::Dark, Self::Light, Self::DarkDaltonized, Self::LightDaltonized, Self::DarkAnsi, Self::LightAnsi];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dark => "dark",
+            Self::Light => "light",
+            Self::DarkDaltonized => "dark-daltonized",
+            Self::LightDaltonized => "light-daltonized",
+            Self::DarkAnsi => "dark-ansi",
+            Self::LightAnsi => "light-ansi",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|base| base.name() == name)
+    }
+
+    fn is_light(self) -> bool {
+        match self {
+            Self::Light | Self::LightDaltonized | Self::LightAnsi => true,
+            Self::Dark | Self::DarkDaltonized | Self::DarkAnsi => false,
+        }
+    }
+
+    fn is_ansi(self) -> bool {
+        match self {
+            Self::DarkAnsi | Self::LightAnsi => true,
+            Self::Dark | Self::Light | Self::DarkDaltonized | Self::LightDaltonized => false,
+        }
+    }
+
+    fn is_daltonized(self) -> bool {
+        match self {
+            Self::DarkDaltonized | Self::LightDaltonized => true,
+            Self::Dark | Self::Light | Self::DarkAnsi | Self::LightAnsi => false,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Theme {
+    base: Base,
+    overrides: BTreeMap<Token, Colour>,
+}
+
+/// A file of the themes directory.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ThemeFile {
+    base: Option<String>,
+    overrides: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Theme {
+    pub fn new(base: Base) -> Self {
+        Self { base, overrides: BTreeMap::new() }
+    }
+
+    /// A custom theme. Whatever cannot be read is ignored; text that is no JSON object gives the dark theme.
+    pub fn parse(json: &str) -> Self {
+        let file: ThemeFile = serde_json::from_str(json).unwrap_or_default();
+        let base = file.base.as_deref().and_then(Base::parse).unwrap_or(Base::Dark);
+        let overrides = file.overrides.iter().filter_map(|(name, value)| {
+            let token = Token::ALL.iter().find(|token| token.name() == name)?;
+            Some((*token, parse_colour(value.as_str()?)?))
+        });
+        Self { base, overrides: overrides.collect() }
+    }
+
+    pub fn base(&self) -> Base {
+        self.base
+    }
+
+    pub fn colour(&self, token: Token) -> Option<Colour> {
+        self.overrides.get(&token).copied().or_else(|| built_in(self.base, token))
+    }
+
+    /// Text in this colour.
+    pub fn fg(&self, token: Token) -> Style {
+        Style::fg(self.colour(token))
+    }
+
+    pub fn bg(&self, token: Token) -> Style {
+        Style::PLAIN.on(self.colour(token))
+    }
+}
+
+impl Default for Theme {
+    fn default() -> Self {
+        Self::new(Base::Dark)
+    }
+}
+
+/// `None`: the terminal's default colour.
+fn built_in(base: Base, token: Token) -> Option<Colour> {
+    if base.is_daltonized()
+        && let Some(colour) = daltonized(base, token)
+    {
+        return Some(colour);
+    }
+    let light = base.is_light();
+    let pick = |dark: Colour, for_light: Colour| Some(if light { for_light } else { dark });
+    let ansi = Colour::Ansi;
+    let grey = |dark: u8, for_light: u8| {
+        if base.is_ansi() { Some(ansi(8)) } else { pick(Colour::Indexed(dark), Colour::Indexed(for_light)) }
+    };
+    let shade = |dark: (u8, u8, u8), pale: (u8, u8, u8), plain: Colour| {
+        if base.is_ansi() {
+            Some(plain)
+        } else {
+            pick(Colour::Rgb(dark.0, dark.1, dark.2), Colour::Rgb(pale.0, pale.1, pale.2))
+        }
+    };
+    match token {
+        Token::Text => None,
+        Token::InverseText => pick(ansi(0), ansi(15)),
+        Token::Accent | Token::LabelOther => shade((224, 145, 86), (176, 86, 28), ansi(3)),
+        Token::Inactive | Token::RateLimitEmpty | Token::CodeComment => grey(246, 242),
+        Token::Subtle | Token::PromptBorder => grey(243, 247),
+        Token::Suggestion | Token::Permission | Token::RateLimitFill | Token::Ide => {
+            shade((150, 170, 255), (60, 80, 200), if light { ansi(4) } else { ansi(12) })
+        }
+        Token::Remember | Token::LabelYou | Token::CodeName => pick(ansi(12), ansi(4)),
+        Token::Success | Token::CodeString => pick(ansi(10), ansi(2)),
+        Token::Error => pick(ansi(9), ansi(1)),
+        Token::Warning | Token::FastMode => pick(ansi(11), ansi(3)),
+        Token::Merged | Token::AutoAccept => shade((175, 135, 255), (110, 60, 190), ansi(5)),
+        Token::PlanMode => shade((72, 160, 150), (0, 105, 100), ansi(6)),
+        Token::BashBorder => shade((240, 100, 170), (190, 30, 110), ansi(5)),
+        Token::DiffAdded => shade((18, 66, 32), (208, 244, 212), ansi(2)),
+        Token::DiffRemoved => shade((82, 24, 30), (255, 220, 220), ansi(1)),
+        Token::DiffAddedDimmed => shade((24, 50, 32), (226, 246, 228), ansi(2)),
+        Token::DiffRemovedDimmed => shade((60, 30, 34), (252, 234, 234), ansi(1)),
+        Token::DiffAddedWord => shade((36, 120, 58), (140, 220, 150), ansi(2)),
+        Token::DiffRemovedWord => shade((150, 44, 54), (255, 160, 160), ansi(1)),
+        Token::UserMessageBackground => shade((48, 48, 48), (238, 238, 238), ansi(8)),
+        Token::UserMessageBackgroundHover => shade((60, 60, 60), (226, 226, 226), ansi(8)),
+        Token::BashMessageBackground => shade((56, 40, 48), (250, 236, 242), ansi(8)),
+        Token::MemoryBackground => shade((40, 44, 56), (232, 238, 250), ansi(8)),
+        Token::SelectionBackground => shade((38, 79, 120), (173, 214, 255), ansi(4)),
+        Token::CodeKeyword => pick(ansi(13), ansi(5)),
+        Token::CodeNumber => pick(ansi(14), ansi(6)),
+    }
+}
+
+/// Blue and orange in place of green and red.
+fn daltonized(base: Base, token: Token) -> Option<Colour> {
+    let pick = |dark: (u8, u8, u8), pale: (u8, u8, u8)| {
+        let (r, g, b) = if base.is_light() { pale } else { dark };
+        Some(Colour::Rgb(r, g, b))
+    };
+    match token {
+        Token::Success => pick((90, 160, 255), (0, 90, 190)),
+        Token::Error => pick((255, 150, 60), (180, 80, 0)),
+        Token::DiffAdded => pick((0, 48, 92), (206, 228, 255)),
+        Token::DiffRemoved => pick((92, 52, 0), (255, 228, 196)),
+        Token::DiffAddedDimmed => pick((10, 40, 66), (226, 238, 252)),
+        Token::DiffRemovedDimmed => pick((64, 42, 12), (252, 238, 220)),
+        Token::DiffAddedWord => pick((0, 90, 170), (130, 190, 255)),
+        Token::DiffRemovedWord => pick((160, 96, 0), (255, 190, 110)),
+        _ => None,
+    }
+}
+
+/// `#rrggbb`, `#rgb`, `rgb(r,g,b)`, `ansi256(n)`, `ansi:<name>`.
+pub fn parse_colour(text: &str) -> Option<Colour> {
+    let text = text.trim();
+    if let Some(hex) = text.strip_prefix('#') {
+        return parse_hex(hex);
+    }
+    if let Some(inside) = text.strip_prefix("rgb(").and_then(|rest| rest.strip_suffix(')')) {
+        let mut parts = inside.split(',').map(|part| part.trim().parse::<u8>().ok());
+        let (r, g, b) = (parts.next()??, parts.next()??, parts.next()??);
+        return parts.next().is_none().then_some(Colour::Rgb(r, g, b));
+    }
+    if let Some(inside) = text.strip_prefix("ansi256(").and_then(|rest| rest.strip_suffix(')')) {
+        return inside.trim().parse().ok().map(Colour::Indexed);
+    }
+    let name = text.strip_prefix("ansi:")?;
+    const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+    let (bright, name) = match name.strip_suffix("Bright") {
+        Some(name) => (8, name),
+        None => (0, name),
+    };
+    NAMES.iter().position(|known| *known == name).map(|n| Colour::Ansi(n as u8 + bright))
+}
+
+fn parse_hex(hex: &str) -> Option<Colour> {
+    if !hex.is_ascii() {
+        return None;
+    }
+    let byte = |text: &str| u8::from_str_radix(text, 16).ok();
+    match hex.len() {
+        6 => Some(Colour::Rgb(byte(&hex[0..2])?, byte(&hex[2..4])?, byte(&hex[4..6])?)),
+        3 => {
+            let digit = |at: usize| byte(&hex[at..=at]).map(|n| n * 17);
+            Some(Colour::Rgb(digit(0)?, digit(1)?, digit(2)?))
+        }
+        _ => None,
+    }
+}
+
+/// What the environment says about colours.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ColourHints<'a> {
+    pub term: &'a str,
+    pub colorterm: &'a str,
+    pub no_color: bool,
+    pub force_color: Option<&'a str>,
+}
+
+/// How many colours to use.
+pub fn depth(hints: ColourHints<'_>) -> Depth {
+    if hints.no_color {
+        return Depth::None;
+    }
+    match hints.force_color {
+        Some("0" | "false") => return Depth::None,
+        Some("1") => return Depth::Ansi16,
+        Some("2") => return Depth::Ansi256,
+        Some("3") => return Depth::True,
+        Some(_) | None => {}
+    }
+    if hints.term == "dumb" {
+        Depth::None
+    } else if matches!(hints.colorterm, "truecolor" | "24bit") || hints.term.contains("direct") {
+        Depth::True
+    } else if hints.term.contains("256color") || hints.term.contains("kitty") || hints.term.contains("alacritty") {
+        Depth::Ansi256
+    } else if hints.term.is_empty() {
+        if hints.force_color.is_some() { Depth::Ansi16 } else { Depth::None }
+    } else {
+        Depth::Ansi16
+    }
+}
+
+/// The base for a background colour as OSC 11 reports it: `rgb:RRRR/GGGG/BBBB`.
+pub fn base_for_background(report: &str) -> Option<Base> {
+    let mut parts = report.strip_prefix("rgb:").or_else(|| report.strip_prefix("rgba:"))?.split('/');
+    let mut component = || {
+        let text = parts.next()?;
+        let full = (1_u32 << (4 * text.len().clamp(1, 4))) - 1;
+        u32::from_str_radix(text, 16).ok().map(|value| f64::from(value) / f64::from(full))
+    };
+    let (r, g, b) = (component()?, component()?, component()?);
+    let luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    Some(if luminance > 0.5 { Base::Light } else { Base::Dark })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn custom_themes_override_their_base_and_ignore_what_they_cannot_read() {
+        // [TST-248]
+        let theme = Theme::parse(
+            r##"{"name":"x","base":"light","overrides":{"error":"#f00","claude":"rgb(1, 2,3)","success":"ansi256(7)",
+                "warning":"ansi:blueBright","nonsense":"#fff","text":"#12345","permission":5}}"##,
+        );
+        assert_eq!(theme.base(), Base::Light);
+        assert_eq!(theme.colour(Token::Error), Some(Colour::Rgb(255, 0, 0)));
+        assert_eq!(theme.colour(Token::Accent), Some(Colour::Rgb(1, 2, 3)));
+        assert_eq!(theme.colour(Token::Success), Some(Colour::Indexed(7)));
+        assert_eq!(theme.colour(Token::Warning), Some(Colour::Ansi(12)));
+        assert_eq!(theme.colour(Token::Text), None);
+        assert_eq!(theme.colour(Token::Permission), Theme::new(Base::Light).colour(Token::Permission));
+        assert_eq!(Theme::parse("[").base(), Base::Dark);
+    }
+
+    #[test]
+    fn ansi_themes_use_the_terminals_colours_only() {
+        // [TST-248]
+        for base in [Base::DarkAnsi, Base::LightAnsi] {
+            for token in Token::ALL {
+                let colour = Theme::new(base).colour(*token);
+                assert!(matches!(colour, None | Some(Colour::Ansi(_))), "{token:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn daltonised_themes_tell_added_from_removed_without_red_and_green() {
+        for base in [Base::DarkDaltonized, Base::LightDaltonized] {
+            let theme = Theme::new(base);
+            let Some(Colour::Rgb(_, _, blue)) = theme.colour(Token::DiffAddedWord) else { panic!() };
+            let Some(Colour::Rgb(red, _, _)) = theme.colour(Token::DiffRemovedWord) else { panic!() };
+            assert!(blue > 150 && red > 150);
+        }
+    }
+
+    #[test]
+    fn the_environment_decides_the_depth() {
+        // [TST-248]
+        let hints = |term, colorterm| ColourHints { term, colorterm, ..ColourHints::default() };
+        assert_eq!(depth(hints("xterm-256color", "")), Depth::Ansi256);
+        assert_eq!(depth(hints("xterm", "truecolor")), Depth::True);
+        assert_eq!(depth(hints("vt220", "")), Depth::Ansi16);
+        assert_eq!(depth(hints("dumb", "")), Depth::None);
+        assert_eq!(depth(ColourHints { no_color: true, ..hints("xterm", "truecolor") }), Depth::None);
+        assert_eq!(depth(ColourHints { force_color: Some("3"), ..hints("dumb", "") }), Depth::True);
+    }
+
+    #[test]
+    fn the_background_chooses_the_base() {
+        assert_eq!(base_for_background("rgb:ffff/ffff/ffff"), Some(Base::Light));
+        assert_eq!(base_for_background("rgb:1e/1e/1e"), Some(Base::Dark));
+        assert_eq!(base_for_background("#fff"), None);
+    }
+}
