@@ -7,6 +7,7 @@ mod corpus;
 mod crowd;
 mod extensions;
 mod hooks;
+mod mcp;
 mod permission;
 mod place;
 mod reply;
@@ -31,7 +32,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, turns, hooks, stream, output, resume, crowd, agents, search, permission, control.";
+start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, permission, control.";
 
 struct Options {
     quick: bool,
@@ -50,11 +51,12 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 12] = [
+const GROUPS: [Group; 13] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("turns", turns::rows),
     ("hooks", hooks::rows),
+    ("mcp", mcp::rows),
     ("stream", turns::stream),
     ("output", turns::output),
     ("resume", resume::rows),

@@ -185,6 +185,10 @@ impl Shelf {
 
     /// Ends the servers that are this thread's alone, or all of them.
     pub(crate) async fn close(&self) {
+        if !self.is_agent {
+            // Hooks reach servers, and servers reach hooks: the ring ends here.
+            self.common.servers.owner.set_bell(None);
+        }
         // An agent leaves the session's servers alone.
         for host in self.common.hosts.iter().skip(usize::from(self.is_agent)) {
             host.shutdown().await;
