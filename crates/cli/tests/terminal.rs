@@ -83,6 +83,27 @@ fn a_command_is_asked_for_and_shown_with_its_output() {
 }
 
 #[test]
+fn a_question_of_the_model_is_answered() {
+    // [TST-241]
+    let question = json!({"question": "Which database?", "header": "Database", "multiSelect": false,
+                          "options": [{"label": "SQLite", "description": "a file"}, {"label": "Postgres", "description": "a server"}]});
+    let server = ModelServer::script([
+        Reply::tool("AskUserQuestion", json!({"questions": [question]})),
+        Reply::text("Postgres it is."),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("choose\r");
+    let screen = terminal.wait_for("3. Something else");
+    assert!(screen.contains("Which database?") && screen.contains("a server"), "{screen}");
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    terminal.send("2");
+    terminal.wait_for("● Postgres it is.");
+    let told = server.request(1).tool_results()[0]["content"].to_string();
+    assert!(told.contains("Postgres"), "{told}");
+}
+
+#[test]
 fn a_refused_command_does_not_run_and_ends_the_turn() {
     // [TST-240]
     let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch made.txt"}))]);

@@ -7,6 +7,7 @@ pub mod feed;
 pub mod keys;
 pub mod menu;
 pub mod onboarding;
+pub mod question;
 pub mod recall;
 pub mod reply;
 pub mod session;

@@ -1,10 +1,13 @@
 //! Questions of the engine: may this call run? A dialog shows exactly what would run and what an answer would save. Keys
 //! that were on their way before it appeared never answer it.
 
+use super::question::{Progress, Questions};
 use super::session::Session;
 use super::tools;
 use crate::diff;
 use crate::editor::Editor;
+use crate::keys::Key;
+use crate::markdown;
 use crate::style::{Line, Style};
 use crate::text;
 use crate::theme::{Theme, Token};
@@ -41,8 +44,13 @@ pub struct Request {
 pub enum Choice {
     Yes,
     YesAlways,
+    /// A plan, with edits accepted from now on, or asked for one by one.
+    PlanAccepting,
+    PlanAsking,
     No,
 }
+
+const PLAN: &str = "ExitPlanMode";
 
 #[derive(Debug)]
 pub struct Dialog {
@@ -53,16 +61,22 @@ pub struct Dialog {
     pub chosen: usize,
     /// A remark that goes with the answer.
     pub comment: Option<Editor>,
+    /// Questions of the model, in place of a choice.
+    pub questions: Option<Questions>,
 }
 
 impl Dialog {
     pub fn new(id: String, request: Request, now: Duration) -> Self {
-        let mut choices = vec![Choice::Yes];
-        if scope(&request.permission_suggestions).is_some() {
+        let mut choices = match request.tool_name.as_str() {
+            PLAN => vec![Choice::PlanAccepting, Choice::PlanAsking],
+            _ => vec![Choice::Yes],
+        };
+        if request.tool_name != PLAN && scope(&request.permission_suggestions).is_some() {
             choices.push(Choice::YesAlways);
         }
         choices.push(Choice::No);
-        Self { id, request, shown_at: now, choices, chosen: 0, comment: None }
+        let questions = Questions::read(&request.tool_name, &request.input);
+        Self { id, request, shown_at: now, choices, chosen: 0, comment: None, questions }
     }
 
     pub fn choice(&self) -> Choice {
@@ -87,6 +101,12 @@ impl Dialog {
                 "updatedInput": self.request.input,
                 "updatedPermissions": self.request.permission_suggestions,
             }),
+            Choice::PlanAccepting => self.plan_verdict("acceptEdits"),
+            Choice::PlanAsking => self.plan_verdict("default"),
+            // Without a word the model goes on planning.
+            Choice::No if comment.is_none() && self.request.tool_name == PLAN => {
+                json!({"behavior": "deny", "message": "The user wants to keep planning."})
+            }
             Choice::No => match comment {
                 Some(comment) => json!({"behavior": "deny", "message": comment}),
                 // Without a word the turn ends, so that it can be said what to do; an agent's own turn goes on.
@@ -98,6 +118,26 @@ impl Dialog {
             },
         };
         json!({"subtype": "success", "request_id": self.id, "response": verdict}).to_string()
+    }
+
+    fn plan_verdict(&self, mode: &str) -> Value {
+        json!({
+            "behavior": "allow",
+            "updatedInput": self.request.input,
+            "updatedPermissions": [{"type": "setMode", "mode": mode, "destination": "session"}],
+        })
+    }
+
+    /// A key for the questions; the whole answer once there is one, or a refusal.
+    pub fn question_key(&mut self, key: Key) -> Option<String> {
+        match self.questions.as_mut()?.key(key, &self.request.input) {
+            Progress::Goes => None,
+            Progress::Refused => Some(self.answer(Choice::No)),
+            Progress::Done(verdict) => {
+                let verdict: Value = serde_json::from_str(&verdict).unwrap_or_default();
+                Some(json!({"subtype": "success", "request_id": self.id, "response": verdict}).to_string())
+            }
+        }
     }
 
     /// What would run, in full.
@@ -124,6 +164,10 @@ impl Dialog {
                 let hunks: Vec<diff::Hunk> = edits.iter().flat_map(part).collect();
                 diff::render(&hunks, &look(field("file_path")))
             }
+            PLAN => {
+                let look = markdown::Look { theme, columns, syntax: markdown::Syntax::Coloured };
+                markdown::render(field("plan"), &look)
+            }
             "Write" => diff::render(&diff::between("", field("content"), 1), &look(field("file_path"))),
             tool => {
                 let label = tools::label(tool, input, session);
@@ -143,6 +187,7 @@ impl Dialog {
             text::clean(session.short_path(path))
         };
         let title = match self.request.tool_name.as_str() {
+            PLAN => "The plan is ready. Go on with it?".to_owned(),
             "Bash" => "Run a command".to_owned(),
             "Edit" | "MultiEdit" => format!("Edit {}", path("file_path")),
             "Write" => format!("Write {}", path("file_path")),
@@ -158,6 +203,9 @@ impl Dialog {
 
     /// The dialog in rows, and where the cursor is, when it is in the comment.
     pub fn rows(&self, session: &Session, theme: &Theme, columns: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+        if let Some(questions) = &self.questions {
+            return questions.rows(theme, columns);
+        }
         let accent = theme.fg(Token::Permission);
         let faint = theme.fg(Token::Inactive);
         let mut rows =
@@ -206,6 +254,9 @@ impl Dialog {
                 let scope = scope(&self.request.permission_suggestions).unwrap_or_default();
                 format!("Yes, and {scope}")
             }
+            Choice::PlanAccepting => "Yes, and accept edits from now on".into(),
+            Choice::PlanAsking => "Yes, and ask for each edit".into(),
+            Choice::No if self.request.tool_name == PLAN => "No, keep planning".into(),
             Choice::No => "No".into(),
         }
     }
@@ -308,6 +359,18 @@ mod tests {
         let agent = dialog(json!({"tool_name": "Bash", "agent_id": "a1"}));
         assert!(agent.answer(Choice::No).contains("\"interrupt\":false"));
         assert!(texts(&agent)[1].contains("asked by agent a1"));
+    }
+
+    #[test]
+    fn a_plan_is_shown_rendered_and_its_approval_sets_the_mode() {
+        // [TST-241]
+        let plan = dialog(json!({"tool_name": "ExitPlanMode", "input": {"plan": "# Steps\n\n1. look\n2. leap"}}));
+        let rows = texts(&plan);
+        assert!(rows.contains(&"  1. look".to_owned()) && rows.contains(&"  Steps".to_owned()), "{rows:?}");
+        assert_eq!(plan.choices, [Choice::PlanAccepting, Choice::PlanAsking, Choice::No]);
+        assert!(plan.answer(Choice::PlanAccepting).contains("\"mode\":\"acceptEdits\""));
+        let refused = plan.answer(Choice::No);
+        assert!(refused.contains("keep planning") && !refused.contains("interrupt"));
     }
 
     #[test]

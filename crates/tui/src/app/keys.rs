@@ -511,6 +511,14 @@ impl App {
             }
             return;
         }
+        if dialog.questions.is_some() {
+            if let Some(answer) = dialog.question_key(key) {
+                self.dialogs.pop_front();
+                self.effects.push(Effect::Answer(answer));
+                self.after_dialog();
+            }
+            return;
+        }
         if dialog.comment.is_some() {
             return self.comment_key(key);
         }
@@ -525,7 +533,10 @@ impl App {
                 let choice = dialog.choice();
                 self.decide(choice);
             }
-            Match::Action(Action::ConfirmYes) => self.decide(Choice::Yes),
+            Match::Action(Action::ConfirmYes) => {
+                let first = dialog.choices[0];
+                self.decide(first);
+            }
             Match::Action(Action::ConfirmNo) => self.decide(Choice::No),
             Match::Action(Action::ConfirmPrevious) => dialog.previous(),
             Match::Action(Action::ConfirmNext) => dialog.next(),
@@ -567,7 +578,9 @@ impl App {
         self.effects.push(Effect::Answer(dialog.answer(choice)));
         let comment = dialog.comment.as_ref().map(Editor::expanded).filter(|text| !text.trim().is_empty());
         // A remark on a yes has no place in the answer: it is the next thing said.
-        if let (Choice::Yes | Choice::YesAlways, Some(comment)) = (choice, comment) {
+        if choice != Choice::No
+            && let Some(comment) = comment
+        {
             self.submit(crate::editor::Submission::plain(comment));
         }
         self.after_dialog();
