@@ -276,3 +276,69 @@ def test_a_hundred_sessions_of_one_program(box, model, tmp_path):
     assert [result.subtype for result in results] == ["success"] * many
     assert len({result.session_id for result in results}) == many and asked == many and most >= many // 10
     assert len([path for path in box.project.iterdir() if path.name.startswith("made-")]) == many
+
+
+def test_hooks_of_the_program(box, model):
+    """[SDK-113] [SDK-115] [SDK-121]"""
+    heard = []
+
+    async def before(given, tool_use_id, context):
+        heard.append((given["hook_event_name"], given["tool_name"], tool_use_id))
+        if given["tool_input"]["command"] == "touch no":
+            decision = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "not that"}
+            return {"hookSpecificOutput": decision}
+        return {}
+
+    async def stop(given, tool_use_id, context):
+        heard.append((given["hook_event_name"], given["last_assistant_message"], tool_use_id))
+        return {}
+
+    model.push(bash("touch no"), bash("touch yes", "toolu_2"), reply(text("done")))
+    hooks = {"PreToolUse": [sdk.HookMatcher(matcher="Bash", hooks=[before])], "Stop": [sdk.HookMatcher(hooks=[stop])]}
+    made = options(box, hooks=hooks, allowed_tools=["Bash"])
+
+    async def work():
+        async with ClaudeSDKClient(made) as client:
+            await client.query("go")
+            return await gather(client.receive_response())
+
+    run(work())
+    assert heard == [("PreToolUse", "Bash", "toolu_1"), ("PreToolUse", "Bash", "toolu_2"), ("Stop", "done", None)]
+    assert "not that" in json.dumps(model.requests[1]["messages"])
+    assert (box.project / "yes").exists() and not (box.project / "no").exists()
+
+
+def test_tools_of_the_program(box, model):
+    """[SDK-122] [SDK-125] [SDK-126] [SDK-127]"""
+    calls = []
+
+    @sdk.tool("add", "Adds two numbers", {"a": int, "b": int})
+    async def add(given):
+        calls.append(given)
+        return {"content": [{"type": "text", "text": f"sum {given['a'] + given['b']}"}]}
+
+    @sdk.tool("fail", "Fails", {})
+    async def fail(given):
+        return {"content": [{"type": "text", "text": "went wrong"}], "is_error": True}
+
+    server = sdk.create_sdk_mcp_server("calc", tools=[add, fail])
+    model.push(
+        reply(tool("mcp__calc__add", {"a": 2, "b": 3}, "toolu_1")),
+        reply(tool("mcp__calc__fail", {}, "toolu_2")),
+        reply(text("done")),
+    )
+    made = options(box, mcp_servers={"calc": server}, allowed_tools=["mcp__calc__add", "mcp__calc__fail"])
+
+    async def work():
+        async with ClaudeSDKClient(made) as client:
+            await client.query("add")
+            messages = await gather(client.receive_response())
+            return messages, await client.get_mcp_status()
+
+    messages, status = run(work())
+    assert calls == [{"a": 2, "b": 3}] and texts(messages) == ["done"]
+    results = [block for message in of(messages, sdk.UserMessage) for block in message.content]
+    assert "sum 5" in json.dumps(results[0].content) and not results[0].is_error
+    assert "went wrong" in json.dumps(results[1].content) and results[1].is_error
+    (calc,) = status["mcpServers"]
+    assert (calc["name"], calc["status"]) == ("calc", "connected") and {t["name"] for t in calc["tools"]} == {"add", "fail"}

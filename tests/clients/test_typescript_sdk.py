@@ -117,3 +117,19 @@ def test_resume_fork_and_continue(play, model):
 
 def test_unknown_session(play):
     assert "No conversation found with session ID" in play("missing")["error"]
+
+
+def test_hooks_of_the_program(box, play, model):
+    """[SDK-113] [SDK-115]"""
+    model.push(bash("touch no"), bash("touch yes", "toolu_2"), reply(text("done")))
+    seen = play("hooks")
+    assert seen["heard"] == ["PreToolUse", "PreToolUse", "PostToolUse", "Stop"]
+    assert "not that" in json.dumps(model.requests[1]["messages"])
+    assert (box.project / "yes").exists() and not (box.project / "no").exists()
+
+
+def test_tools_of_the_program(play, model):
+    """[SDK-123] [SDK-125]"""
+    model.push(reply(tool("mcp__calc__add", {"a": 2, "b": 3}, "toolu_1")), reply(text("done")))
+    messages = play("tools")["messages"]
+    assert "sum 5" in json.dumps(model.requests[1]["messages"]) and texts(messages) == ["done"]

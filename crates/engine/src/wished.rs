@@ -67,6 +67,7 @@ impl Session {
         let registry = tools.only(|name| toolbox::of_agent(definition.as_ref(), name) && !policy.removes(name));
         self.context.dress(system, registry.tool_fragments().into_iter().map(Fragment::new).collect());
         self.io.registry = Arc::new(registry);
+        self.io.mcp.set_base(Arc::clone(&self.io.registry));
         if let Some(model) = definition.and_then(|definition| definition.model).filter(|model| model != "inherit") {
             self.context.choose_model(&Change::Set(model));
         }

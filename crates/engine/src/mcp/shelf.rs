@@ -173,6 +173,12 @@ impl Shelf {
         Self { common: Arc::new(common), base, seen: None, told: Told::default(), typed: None, is_agent: false }
     }
 
+    /// Other tools stand in front of the servers' from now on.
+    pub(crate) fn set_base(&mut self, base: Arc<Registry>) {
+        self.base = base;
+        self.seen = None;
+    }
+
     pub(crate) fn servers(&self) -> &Arc<Servers> {
         &self.common.servers
     }
