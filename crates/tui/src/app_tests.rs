@@ -192,6 +192,23 @@ fn a_withdrawn_question_goes_away() {
 }
 
 #[test]
+fn agents_are_stopped_on_the_second_press_and_shells_are_not() {
+    // [TST-232]
+    let mut app = app();
+    app.session.background = vec![
+        session::Background { id: "a1".into(), is_agent: true },
+        session::Background { id: "b2".into(), is_agent: false },
+    ];
+    let keys = [Key::ctrl('x'), Key::ctrl('k')];
+    assert!(press(&mut app, &keys).is_empty());
+    let effects = press(&mut app, &keys);
+    assert!(
+        matches!(&effects[..], [Effect::Control { request, .. }] if request.contains("stop_task") && request.contains("a1")),
+        "{effects:?}"
+    );
+}
+
+#[test]
 fn modes_cycle() {
     let mut app = app();
     for mode in ["acceptEdits", "plan", "default"] {

@@ -4,7 +4,7 @@
 use super::calls::{Inner, OpenCall};
 use super::dialog::{Dialog, PREVIEW, Request};
 use super::reply::Part;
-use super::session::SlashCommand;
+use super::session::{Background, SlashCommand};
 use super::spinner::Waits;
 use super::tools::{self, Mood, Outcome};
 use super::transcript::Kind;
@@ -456,7 +456,10 @@ impl App {
                 }
             }
             SystemBody::BackgroundTasksChanged { tasks } => {
-                self.session.background = tasks.into_iter().map(|task| task.description).collect();
+                self.session.background = tasks
+                    .into_iter()
+                    .map(|task| Background { is_agent: task.task_type.contains("agent"), id: task.task_id })
+                    .collect();
             }
             SystemBody::TaskNotification(done) => self.note(&done.summary, Token::Inactive),
             SystemBody::LocalCommandOutput { content } => {

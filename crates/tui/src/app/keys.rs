@@ -428,7 +428,11 @@ impl App {
 
     fn kill_agents(&mut self) {
         if self.is_second(Armed::KillAgents, KILL_WINDOW) {
-            self.control(&json!({"subtype": "background_tasks", "action": "stop_all"}));
+            let agents: Vec<String> =
+                self.session.background.iter().filter(|task| task.is_agent).map(|task| task.id.clone()).collect();
+            for id in agents {
+                self.control(&json!({"subtype": "stop_task", "task_id": id}));
+            }
         } else {
             self.hint("Press again to stop all background agents", KILL_WINDOW);
         }

@@ -9,6 +9,13 @@ pub struct SlashCommand {
     pub argument_hint: String,
 }
 
+/// A task that goes on beside the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Background {
+    pub id: String,
+    pub is_agent: bool,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     pub id: Option<String>,
@@ -28,7 +35,7 @@ pub struct Session {
     /// Nothing can be asked of the model without them.
     pub needs_credentials: bool,
     /// What runs in the background.
-    pub background: Vec<String>,
+    pub background: Vec<Background>,
 }
 
 impl Session {
