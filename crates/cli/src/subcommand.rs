@@ -45,7 +45,7 @@ const TABLE: &[Row] = &[
     row("demo", Subcommand::Demo, "Watch a recorded coding task, replayed with real tools"),
     row("auth", Subcommand::Auth, "auth login|logout|status: store, forget or name credentials"),
     row("config", Subcommand::Config, "config get|set|add|remove|list|explain|schema: settings files"),
-    row("mcp", Subcommand::Mcp, "mcp add|list|get|remove|login|logout|serve: MCP servers; `gimlet mcp help` has the rest"),
+    row("mcp", Subcommand::Mcp, "mcp add|list|get|remove|login|logout|serve: MCP servers; see mcp help"),
     row("memory", Subcommand::Memory, "memory show [path]: the instructions that hold there, and where they come from"),
     row("trust", Subcommand::Trust, "trust [path]: see what a folder would run, and trust it or not"),
     row("undo", Subcommand::Undo, "Bring back what commands and edits destroyed; --list shows what can be brought back"),

@@ -182,10 +182,10 @@ fn the_debug_log_goes_to_its_file_and_holds_no_key() {
     sandbox.set("ANTHROPIC_API_KEY", "sk-very-secret");
     let id = "5f2f1c1e-0000-4000-8000-0000000000aa";
     let run =
-        sandbox.gimlet(&["-p", "--debug", "--session-id", id, "--mcp-config", "{}", "--", "hi"]).run().expect_clean();
+        sandbox.gimlet(&["-p", "--debug", "--session-id", id, "--channels", "x", "--", "hi"]).run().expect_clean();
     assert_eq!(run.stdout, "fine\n");
     let log = std::fs::read_to_string(sandbox.config_dir().join(format!("debug/{id}.txt"))).unwrap();
-    assert!(log.contains("--mcp-config is accepted and has no effect"), "{log}");
+    assert!(log.contains("--channels is accepted and has no effect"), "{log}");
     assert!(!log.contains("sk-very-secret"));
     let file = sandbox.root().join("my.log");
     sandbox.gimlet(&["-p", "hi", "--debug-file", file.to_str().unwrap(), "--advisor", "a"]).run().expect_clean();
