@@ -37,6 +37,13 @@ class PythonReader:
     def delete(self, session):
         sdk.delete_session(session, directory=self.directory)
 
+    def agents(self, session):
+        return sdk.list_subagents(session, directory=self.directory)
+
+    def agent_messages(self, session, agent):
+        found = sdk.get_subagent_messages(session, agent, directory=self.directory)
+        return [{"type": m.type, "message": m.message} for m in found]
+
 
 class TypeScriptReader:
     NAMES = {
@@ -77,6 +84,12 @@ class TypeScriptReader:
 
     def delete(self, session):
         self.call("deleteSession", session, self.directory)
+
+    def agents(self, session):
+        return self.call("listSubagents", session, self.directory)
+
+    def agent_messages(self, session, agent):
+        return self.call("getSubagentMessages", session, agent, self.directory)
 
     def renamed(self, info):
         return {ours: info.get(theirs) for ours, theirs in self.NAMES.items()}

@@ -157,16 +157,18 @@ def test_no_server_outlives_gimlet(box, model, how):
     marker = f"marker-{uuid.uuid4()}"
     box.env["TEST_MARKER"] = marker
     shell = {"command": "sh", "args": ["-c", f"{NODE} {HERE}/node_modules/.bin/mcp-server-everything stdio; true"]}
-    servers = config(every=node("mcp-server-everything", "stdio"), shell=shell)
-    model.push(reply(tool("Bash", {"command": "sleep 60"}, "toolu_0")))
+    through_npx = {"command": "npx", "args": ["--prefix", str(HERE), "--offline", "mcp-server-memory"]}
+    servers = config(every=node("mcp-server-everything", "stdio"), shell=shell, npx=through_npx)
+    model.push(reply(tool("Bash", {"command": "touch started && sleep 60"}, "toolu_0")))
     box.unanswered.add("toolu_0")
     process = box.start(
         "-p", "go", "--output-format", "stream-json", "--verbose", "--mcp-config", servers, "--allowedTools", "Bash"
     )
-    for line in process.stdout:
-        if '"tool_use"' in line:
-            break
-    assert len(carrying(marker)) >= 4
+    deadline = time.monotonic() + 60
+    while not (box.project / "started").exists():
+        assert time.monotonic() < deadline, "the command never ran"
+        time.sleep(0.02)
+    assert len(carrying(marker)) >= 6
     process.send_signal(how)
     box.finish(process)
     deadline = time.monotonic() + 2

@@ -296,3 +296,14 @@ def test_both_sdks_agree(box, model, monkeypatch, request):
     assert python.messages(done.session) == typescript.messages(done.session)
     theirs = python.info(done.session)
     assert typescript.info(done.session) == {key: theirs[key] for key in TypeScriptReader.NAMES}
+
+
+def test_agents_of_a_session(box, model, reader):
+    """[SDK-170]"""
+    call = {"description": "look", "prompt": "LOOK HERE", "subagent_type": "general-purpose", "run_in_background": False}
+    model.push(reply(tool("Agent", call, "toolu_a")), reply(text("SCOUTED")), reply(text("done")))
+    done = box.ask("go")
+    (agent,) = reader.agents(done.session)
+    said = [(m["type"], str(m["message"]["content"])) for m in reader.agent_messages(done.session, agent)]
+    assert [kind for kind, _ in said] == ["user", "assistant"]
+    assert "LOOK HERE" in said[0][1] and "SCOUTED" in said[1][1]

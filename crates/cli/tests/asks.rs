@@ -349,3 +349,21 @@ fn a_prompt_tool_that_does_not_exist_fails_the_run() {
     );
     assert!(!sandbox.project().join("a").exists());
 }
+
+#[test]
+fn the_reason_of_a_hook_reaches_the_host() {
+    // [SDK-107]
+    let server = ModelServer::script([bash("ls"), Reply::text("done")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let said = json!({"hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": "look first",
+    }});
+    let hook = json!({"type": "command", "command": format!("echo '{said}'")});
+    let settings = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}});
+    sandbox.write_config("settings.json", settings.to_string());
+    let mut running = start(&sandbox, &[]);
+    let question = running.wait_for("control_request");
+    assert!(question["request"]["decision_reason"].as_str().unwrap().contains("look first"), "{question}");
+    answer(&mut running, &question, &json!({"behavior": "allow"}));
+    assert_eq!(running.wait_for("result")["permission_denials"], json!([]));
+}

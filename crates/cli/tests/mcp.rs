@@ -12,7 +12,8 @@ use testkit::{ModelServer, Reply, Running, Sandbox};
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
 
 fn python() -> PathBuf {
-    ["/usr/bin/python3", "/usr/local/bin/python3"].iter().map(PathBuf::from).find(|path| path.exists()).unwrap()
+    let places = ["/usr/bin/python3", "/usr/local/bin/python3"].map(PathBuf::from);
+    places.into_iter().find(|path| path.exists()).unwrap_or_else(|| "python3".into())
 }
 
 fn server(options: &[&str]) -> Value {
@@ -429,6 +430,18 @@ fn a_host_sees_and_changes_servers() {
     assert!(names.contains(&"mcp__new__echo".to_owned()) && !names.contains(&"mcp__fix__echo".to_owned()), "{names:?}");
     let set = control(&mut running, json!({"subtype": "mcp_set_servers", "servers": {}}));
     assert_eq!(set["response"]["removed"], json!(["new"]));
+    running.close_stdin();
+    running.finish();
+}
+
+// [SDK-46] The test waits for less than the server may take.
+#[test]
+fn a_server_that_hangs_does_not_hold_up_the_handshake() {
+    let (_model, sandbox) = scene([]);
+    let slow = json!({"mcpServers": {"slow": server(&["hang"])}}).to_string();
+    let mut running = host(&sandbox, &["--mcp-config", &slow]).env("MCP_TIMEOUT", "60000").spawn();
+    let reply = control(&mut running, json!({"subtype": "initialize"}));
+    assert_eq!(reply["subtype"], "success", "{reply}");
     running.close_stdin();
     running.finish();
 }
