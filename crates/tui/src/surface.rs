@@ -72,6 +72,9 @@ pub struct Surface<W> {
     hidden: bool,
     /// The terminal may have moved what we drew.
     stale: bool,
+    /// The cursor may have left its place: it stood where its row was broken, or there were several sizes since the last
+    /// draw and nobody knows what the terminal made of those in between.
+    unsure: bool,
     buffer: Vec<u8>,
 }
 
@@ -85,6 +88,7 @@ impl<W: Write> Surface<W> {
             at: Caret::default(),
             hidden: false,
             stale: false,
+            unsure: false,
             buffer: Vec::new(),
         }
     }
@@ -101,6 +105,9 @@ impl<W: Write> Surface<W> {
     pub fn resize(&mut self, size: Size) {
         let size = sane(size);
         if size != self.size {
+            let over = self.at.column % size.columns;
+            let at_edge = size.columns - over <= SLACK || (self.at.column >= size.columns && over <= SLACK);
+            self.unsure |= at_edge || self.stale;
             self.size = size;
             self.stale = true;
         }
@@ -116,6 +123,7 @@ impl<W: Write> Surface<W> {
         self.rows.clear();
         self.at = Caret::default();
         self.stale = false;
+        self.unsure = false;
         self.hidden = false;
     }
 
@@ -139,6 +147,7 @@ impl<W: Write> Surface<W> {
         self.place(caret);
         self.end();
         self.stale = false;
+        self.unsure = false;
         self.flush()
     }
 
@@ -237,9 +246,10 @@ impl<W: Write> Surface<W> {
             let columns = self.size.columns;
             let before: usize = self.rows.iter().take(self.at.row).map(|row| text::rows_of(&row.text, columns)).sum();
             let own = self.rows.get(self.at.row).map_or("", |row| row.text.as_str());
-            // Terminals differ by a cell where a row is broken under the cursor. One row too few leaves a row of ours
-            // behind, one too many would take a finished line away.
-            before + text::rows_before(own, self.at.column.saturating_sub(SLACK), columns)
+            // Terminals differ where a row is broken under the cursor, and what they did then shows at every later size.
+            // One row too few leaves a row of ours behind, one too many would take a finished line away.
+            let sure = if self.unsure { 0 } else { self.at.column.saturating_sub(SLACK) };
+            before + text::rows_before(own, sure, columns)
         } else {
             self.at.row
         }
