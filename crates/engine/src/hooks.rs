@@ -49,14 +49,13 @@ const QUESTION_PATIENCE: Duration = Duration::from_secs(6);
 /// Shown of a broken hook's output.
 const SHOWN_OUTPUT: usize = 2_000;
 
-/// The hooks of one session.
-/// Fires events beside the turn.
+/// Fires events beside the turn, or before there is one.
 #[derive(Clone)]
 pub(crate) struct Bell {
-    hooks: Arc<Hooks>,
-    base: Base,
-    cwd: PathBuf,
-    listener: Listener,
+    pub(crate) hooks: Arc<Hooks>,
+    pub(crate) base: Base,
+    pub(crate) cwd: PathBuf,
+    pub(crate) progress: Arc<dyn Progress>,
 }
 
 impl Bell {
@@ -70,12 +69,13 @@ impl Bell {
             condition: &|_| true,
             limit: None,
             cancel: &CancellationToken::new(),
-            progress: &self.listener,
+            progress: &*self.progress,
         };
         Box::pin(self.hooks.fire(event, &occasion)).await
     }
 }
 
+/// The hooks of one session.
 pub(crate) struct Hooking {
     pub current: Arc<Hooks>,
     callers: Arc<Callers>,
@@ -538,7 +538,7 @@ impl Io {
             hooks: Arc::clone(&self.hooks.current),
             base: self.hook_base(EventName::Elicitation),
             cwd: self.workspace().cwd,
-            listener: self.hooks.listener.clone(),
+            progress: Arc::new(self.hooks.listener.clone()),
         })
     }
 

@@ -5,10 +5,12 @@ mod agent;
 mod allowed;
 mod asked;
 mod cassette;
+mod choice;
 mod conversation;
 mod lore;
 mod mcp;
 mod prompt;
+mod record;
 mod replay;
 pub(crate) mod toolbox;
 
@@ -17,7 +19,7 @@ use crate::agents::{Agents, Spawner};
 use crate::ask::Asker;
 use crate::cage::{Confinement, Grounds};
 use crate::command::{COMMAND_QUEUE, Commands, Event, Events, Out, lanes};
-use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
+use crate::context::{Context, Limits, Models, Parts, Reminders};
 use crate::control::reach::Reach;
 use crate::control::{Control, Front, ModeChoice};
 use crate::deferred;
@@ -28,32 +30,30 @@ use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::mcp::{ServerControl, Shelf};
-use crate::options::{BYPASS_ROOT, Boot, Options, SessionChoice, SettingSource, StartError, Thinking, is_sandboxed};
+use crate::options::{Boot, Options, SessionChoice, SettingSource, StartError};
 use crate::plan::{self, Planning};
-use crate::pressure::{Pressure, Wishes};
+use crate::pressure::Pressure;
 use crate::reload::{Instructions, Watch};
 use crate::resume;
-use crate::scribe::Scribe;
 use crate::session::{HostFlags, InitFacts, Io, Placed, Session, Start, StateFrames};
 use crate::side::Side;
 use crate::structured::StructuredOutput;
 use crate::worktree::{self, Stay};
 use ::hooks::Surroundings;
-use allowed::Allowed;
+pub(crate) use choice::model_refused;
+use choice::{main_model, mode};
 use config::agents::Definition;
 use config::roots::Roots;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
 use conversation::{Abode, Conversation};
 use model::catalog::{Catalog, Served};
-use model::request::Choice;
 use model::{Fragment, Identity, Transport};
 use permission::{Known, Place};
 pub(crate) use prompt::{Recipe, style_name};
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::registry::{Facts as LiveFacts, LiveRecord};
-use store::{Layout, Persist, Transcript};
+use store::{Layout, Persist};
 use sys::Env;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -61,7 +61,6 @@ use tools::masking::Masking;
 use tools::state::{SessionFacts, ToolState};
 use tools::{Registry, Workspace};
 use wire::control::{Account, Initialize};
-use wire::entry::Tail;
 use wire::hooks::EventName;
 use wire::mode::PermissionMode;
 use wire::settings::{Behaviour, RuleText, Source};
@@ -545,21 +544,9 @@ impl Opening {
         }
     }
 
-    fn session_dir(&self) -> PathBuf {
-        // What belongs to a conversation lies beside its file, from wherever it is taken up.
-        match &self.conversation.path {
-            Some(path) => path.with_extension(""),
-            None => self.layout.session_dir(&self.cwd, &self.conversation.session_id),
-        }
-    }
-
     fn planning(&self) -> Planning {
         let dir = self.loaded.settings.plans_directory.as_deref();
         Planning::new(&plan::directory(dir, &self.cwd, self.layout.home()), &self.conversation.session_id)
-    }
-
-    fn tasks_dir(&self) -> PathBuf {
-        self.layout.tasks_dir(&self.cwd, &self.conversation.session_id)
     }
 
     /// Only when there is a hook that may write to one.
@@ -598,10 +585,6 @@ impl Opening {
         };
         let runs_as = self.agent.as_ref().map(|agent| agent.name.clone());
         Own { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), runs_as, ..Own::default() }
-    }
-
-    fn default_effort(&self) -> Option<String> {
-        self.catalog.lookup(&self.model).default_effort.map(|e| e.name().to_owned())
     }
 
     fn tool_state(&self, env_files: Option<&EnvFiles>) -> ToolState {
@@ -644,45 +627,6 @@ impl Opening {
         Ok(Some(Arc::new(tool)))
     }
 
-    fn scribe(&self) -> Scribe {
-        let persist = self.persist();
-        let transcript = Transcript::open(self.transcript_path(), persist).tapped(self.mirror.clone());
-        if let Some(loaded) = &self.conversation.loaded {
-            transcript.remember(&loaded.sticky);
-        }
-        Scribe::new(transcript, persist, self.tail(), self.conversation.leaf()).mirrored(self.mirror.clone())
-    }
-
-    fn transcript_path(&self) -> PathBuf {
-        let new = || self.layout.transcript(&self.cwd, &self.conversation.session_id);
-        self.conversation.path.clone().unwrap_or_else(new)
-    }
-
-    fn persist(&self) -> Persist {
-        let skip = self.env.is_on("CLAUDE_CODE_SKIP_PROMPT_HISTORY");
-        if self.options.persist && !skip { Persist::Yes } else { Persist::No }
-    }
-
-    fn tail(&self) -> Tail {
-        Tail {
-            user_type: "external",
-            entrypoint: self.options.entrypoint.clone(),
-            cwd: self.cwd.display().to_string(),
-            session_id: self.conversation.session_id.clone(),
-            version: wire::version::COMPAT,
-            git_branch: recorded_branch(&self.cwd),
-            slug: None,
-        }
-    }
-
-    fn wishes(&self) -> Wishes {
-        Wishes {
-            enabled: self.loaded.settings.auto_compact_enabled,
-            setting: self.loaded.settings.auto_compact_window,
-            flag: self.options.compact_window,
-        }
-    }
-
     fn concurrency(&self) -> usize {
         self.env.number("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY").unwrap_or(CONCURRENCY).max(1)
     }
@@ -695,61 +639,8 @@ impl Opening {
         }
     }
 
-    fn request_settings(&self, identity: Arc<Identity>) -> RequestSettings {
-        let of_agent = self.agent.as_ref().and_then(|agent| agent.effort.clone());
-        let effort = self.options.effort.clone().or(of_agent);
-        let effort = effort.or_else(|| self.loaded.settings.effort_level.clone());
-        RequestSettings {
-            env: self.env.clone(),
-            default_effort: effort.clone(),
-            effort,
-            thinking: thinking(self.options.thinking),
-            default_thinking: thinking(self.options.thinking),
-            thinking_display: self.options.thinking_display.clone(),
-            task_budget: self.options.task_budget,
-            betas: self.options.betas.clone(),
-            identity,
-            user_id: None,
-        }
-    }
-
-    fn fallback_chain(&self) -> Vec<String> {
-        let named = if self.options.fallback_models.is_empty() {
-            self.loaded.settings.fallback_model.clone().unwrap_or_default()
-        } else {
-            self.options.fallback_models.clone()
-        };
-        self.fallbacks(named)
-    }
-
     fn link(&self, transport: Transport, state: Arc<ToolState>) -> Link {
         Link::new(self.env.clone(), self.cwd.clone(), transport, self.credential.clone(), state)
-    }
-
-    fn served(&self) -> Served {
-        match self.env.non_empty("ANTHROPIC_BASE_URL") {
-            Some(url) if !url.contains("api.anthropic.com") => Served::Gateway,
-            Some(_) | None => Served::FirstParty,
-        }
-    }
-
-    fn small_model(&self) -> String {
-        let named = self.env.non_empty("ANTHROPIC_SMALL_FAST_MODEL");
-        named.map_or_else(|| self.catalog.resolve("haiku", &self.env), str::to_owned)
-    }
-
-    fn live_record(&self) -> Option<LiveRecord> {
-        let facts = LiveFacts {
-            session_id: self.conversation.session_id.clone(),
-            cwd: self.cwd.display().to_string(),
-            version: wire::version::COMPAT,
-            kind: "interactive",
-            entrypoint: self.options.entrypoint.clone(),
-            name: self.options.name.clone(),
-        };
-        LiveRecord::register(&self.layout, facts)
-            .inspect_err(|error| tracing::debug!(%error, "this process could not be registered"))
-            .ok()
     }
 
     fn host_flags(&self) -> HostFlags {
@@ -798,34 +689,6 @@ impl Opening {
             },
         })
     }
-
-    /// At most three distinct ones that may be used, none of them the main model.
-    fn fallbacks(&self, named: Vec<String>) -> Vec<String> {
-        let mut chain: Vec<String> = Vec::new();
-        for name in named {
-            let id = self.catalog.resolve(&name, &self.env);
-            let permitted = Allowed::of(&self.loaded.settings, &self.catalog).is_none_or(|list| list.permits(&id));
-            if permitted && id != self.model && !chain.contains(&id) && chain.len() < 3 {
-                chain.push(id);
-            }
-        }
-        chain
-    }
-}
-
-/// Transcript readers expect a name on every line: `HEAD` where there is no branch.
-fn recorded_branch(cwd: &std::path::Path) -> String {
-    let branch = sys::git::branch(cwd);
-    if branch.is_empty() { "HEAD".into() } else { branch }
-}
-
-fn thinking(choice: Thinking) -> Choice {
-    match choice {
-        Thinking::Auto => Choice::Auto,
-        Thinking::Adaptive => Choice::Adaptive,
-        Thinking::Disabled => Choice::Disabled,
-        Thinking::Budget(tokens) => Choice::Budget(tokens),
-    }
 }
 
 fn selection(options: &Options) -> Selection {
@@ -842,74 +705,5 @@ fn selection(options: &Options) -> Selection {
         managed_dir: None,
         trust: options.trust,
         external_imports: options.external_imports,
-    }
-}
-
-impl Reach {
-    /// Whether settings leave this model to choose.
-    pub(crate) fn permits_model(&self, name: &str) -> bool {
-        let id = self.catalog.resolve(name, &self.env);
-        Allowed::of(&self.settings, &self.catalog).is_none_or(|allowed| allowed.permits(&id))
-    }
-}
-
-/// Why a session may not use this model.
-pub(crate) fn model_refused(settings: &wire::settings::Settings, id: &str) -> Option<String> {
-    let catalog = Catalog::default();
-    let allowed = Allowed::of(settings, &catalog)?;
-    let names = || settings.available_models.iter().flatten().cloned().collect::<Vec<_>>().join(", ");
-    (!allowed.permits(id)).then(|| format!("Model {id} is not allowed here; availableModels lists {}", names()))
-}
-
-/// The mode a session starts in. Plan and bypass never come back by resuming.
-fn mode(
-    options: &Options,
-    loaded: &Loaded,
-    conversation: &Conversation,
-    agent: Option<&Definition>,
-    env: &Env,
-) -> Result<PermissionMode, StartError> {
-    let resumed = conversation
-        .loaded
-        .as_ref()
-        .and_then(|l| PermissionMode::parse(l.permission_mode.as_deref()?))
-        .filter(|m| !matches!(m, PermissionMode::Plan | PermissionMode::BypassPermissions));
-    let of_agent = agent.and_then(|agent| agent.permission_mode).filter(|m| *m != PermissionMode::BypassPermissions);
-    let mode = options.permission_mode.or(resumed).or(of_agent).or(loaded.default_mode).unwrap_or_default();
-    if mode != PermissionMode::BypassPermissions {
-        return Ok(mode);
-    }
-    if loaded.bypass_disabled {
-        return Err(StartError::new(
-            "Error: bypassPermissions mode is disabled by settings (permissions.disableBypassPermissionsMode)",
-        ));
-    }
-    if sys::is_root() && !is_sandboxed(env) {
-        return Err(StartError { message: BYPASS_ROOT.into(), reason: Some("bypass_root") });
-    }
-    Ok(mode)
-}
-
-/// `--model`, `ANTHROPIC_MODEL`, the resumed conversation's, the agent's, settings, `ANTHROPIC_DEFAULT_MODEL`, the default.
-/// Then what `availableModels` makes of it, with a notice when that is another one.
-fn main_model(
-    options: &Options,
-    loaded: &Loaded,
-    conversation: &Conversation,
-    agent: Option<&Definition>,
-    (catalog, env): (&Catalog, &Env),
-) -> (String, Option<String>) {
-    let launched = options.model.as_deref().or_else(|| env.non_empty("ANTHROPIC_MODEL"));
-    let resumed = conversation.loaded.as_ref().and_then(|l| l.model.as_deref());
-    let name = launched
-        .or(resumed)
-        .or(agent.and_then(|agent| agent.model.as_deref()))
-        .or(loaded.settings.model.as_deref())
-        .or_else(|| env.non_empty("ANTHROPIC_DEFAULT_MODEL"))
-        .unwrap_or("default");
-    let id = catalog.resolve(name, env);
-    match Allowed::of(&loaded.settings, catalog) {
-        Some(allowed) => allowed.settle(name, id, &catalog.resolve("default", env)),
-        None => (id, None),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use store::resume::{EntryKind, LoadOptions, load};
 use store::{Layout, LoadedEntry, find, list};
 use sys::Env;
-use wire::sdk::{Assistant, Message, User};
+use wire::sdk::{Message, Past};
 
 /// One session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,38 +44,15 @@ pub fn conversation(env: &Env, cwd: &Path, session: &str) -> Result<Vec<Message>
 }
 
 fn message(entry: &LoadedEntry, session_id: &str) -> Option<Message> {
-    let message = RawValue::from_string(entry.body.as_deref()?.to_owned()).ok()?;
-    let (session_id, uuid) = (session_id.to_owned(), entry.uuid.to_string());
-    let timestamp = entry.timestamp.as_deref().unwrap_or_default().to_owned();
+    let past = Past {
+        message: RawValue::from_string(entry.body.as_deref()?.to_owned()).ok()?,
+        session_id: session_id.to_owned(),
+        uuid: entry.uuid.to_string(),
+        timestamp: entry.timestamp.as_deref().unwrap_or_default().to_owned(),
+    };
     match entry.kind {
-        EntryKind::User => Some(Message::User(Box::new(User {
-            kind: "user",
-            message,
-            parent_tool_use_id: None,
-            session_id,
-            uuid,
-            timestamp,
-            tool_use_result: None,
-            is_replay: true,
-            is_synthetic: false,
-            agent: None,
-        }))),
-        EntryKind::Assistant => Some(Message::Assistant(Box::new(Assistant {
-            kind: "assistant",
-            message,
-            parent_tool_use_id: None,
-            session_id,
-            uuid,
-            timestamp,
-            request_id: None,
-            error: None,
-            is_api_error_message: entry.is_api_error,
-            api_error_status: None,
-            aborted: false,
-            user_message_uuid: None,
-            context_usage: None,
-            agent: None,
-        }))),
+        EntryKind::User => Some(past.user()),
+        EntryKind::Assistant => Some(past.assistant()),
         EntryKind::System | EntryKind::Attachment => None,
     }
 }

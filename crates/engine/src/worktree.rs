@@ -303,7 +303,7 @@ impl Worktree {
         let shown = self.path.display().to_string();
         if self.path.exists() {
             if self.maker == Maker::Hooks
-                && hooks.is_some_and(|hooks| hooks.hooks.listens(wire::hooks::EventName::WorktreeRemove))
+                && hooks.is_some_and(|hooks| hooks.0.hooks.listens(wire::hooks::EventName::WorktreeRemove))
             {
                 return Ok(());
             }

@@ -24,6 +24,7 @@ pub use decision::{Decision, Reason, Refusal, Wish, visible};
 pub use domain::matches as host_matches;
 pub use exclusion::is_excluded;
 pub use mask::{Known, Mask};
+pub use path::normalise;
 pub use policy::explain::{Explanation, Part};
 pub use policy::{Facts, Held, Place, Policy, Request};
 pub use rule::{Rule, Warning};

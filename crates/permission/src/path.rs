@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use wire::settings::Behaviour;
 
 /// Removes `.` and `..` without looking at links. `path` must be absolute.
-pub(crate) fn normalise(path: &Path) -> PathBuf {
+pub fn normalise(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {

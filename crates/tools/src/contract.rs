@@ -83,22 +83,8 @@ impl Workspace {
             (Some(rest), Some(home)) => home.join(rest),
             _ => self.cwd.join(path),
         };
-        normalise(&joined)
+        permission::normalise(&joined)
     }
-}
-
-fn normalise(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            std::path::Component::ParentDir => {
-                out.pop();
-            }
-            std::path::Component::CurDir => {}
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 /// Everything a running call may use.

@@ -8,7 +8,7 @@ use wire::sdk::{Message, StreamEvent};
 const SIZE: Size = Size { columns: 60, rows: 20 };
 
 fn app() -> App {
-    let session = Session { cwd: "/work".into(), place: "~/work".into(), ..Session::default() };
+    let session = Session { cwd: "/project".into(), place: "~/project".into(), ..Session::default() };
     let mut app = App::new(Preferences::default(), SIZE, session);
     app.now = Duration::from_secs(10);
     app

@@ -122,6 +122,53 @@ pub struct User {
     pub agent: Option<Arc<AgentStamp>>,
 }
 
+/// A message of an earlier run, told again.
+#[derive(Clone, Debug)]
+pub struct Past {
+    pub message: Box<RawValue>,
+    pub session_id: String,
+    pub uuid: String,
+    pub timestamp: String,
+}
+
+impl Past {
+    pub fn assistant(self) -> Message {
+        let Self { message, session_id, uuid, timestamp } = self;
+        Message::Assistant(Box::new(Assistant {
+            kind: "assistant",
+            message,
+            parent_tool_use_id: None,
+            session_id,
+            uuid,
+            timestamp,
+            request_id: None,
+            error: None,
+            is_api_error_message: false,
+            api_error_status: None,
+            aborted: false,
+            user_message_uuid: None,
+            context_usage: None,
+            agent: None,
+        }))
+    }
+
+    pub fn user(self) -> Message {
+        let Self { message, session_id, uuid, timestamp } = self;
+        Message::User(Box::new(User {
+            kind: "user",
+            message,
+            parent_tool_use_id: None,
+            session_id,
+            uuid,
+            timestamp,
+            tool_use_result: None,
+            is_replay: true,
+            is_synthetic: false,
+            agent: None,
+        }))
+    }
+}
+
 /// A raw API event, for hosts that asked for partial messages.
 #[derive(Clone, Debug, Serialize)]
 pub struct StreamEvent {

@@ -1,6 +1,7 @@
 //! The session's hooks, for those who make and remove worktrees while a call runs.
 
 use super::callers::{Caller, Callers};
+use crate::hooks::Bell;
 use crate::session::Io;
 use crate::worktree::WorktreeHooks;
 use std::sync::{Arc, Weak};
@@ -13,11 +14,11 @@ pub(crate) fn runner_before(callers: Callers) -> Arc<dyn hooks::Runner> {
 
 impl Io {
     pub(crate) fn worktree_hooks(&self) -> WorktreeHooks {
-        WorktreeHooks {
+        WorktreeHooks(Bell {
             hooks: Arc::clone(&self.hooks.current),
             base: self.hook_base(EventName::WorktreeCreate),
             cwd: self.workspace().cwd,
             progress: Arc::new(self.hooks.listener.clone()),
-        }
+        })
     }
 }

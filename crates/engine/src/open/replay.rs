@@ -7,7 +7,7 @@ use model::{Role, Turn};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
-use wire::sdk::{Assistant, Message, User};
+use wire::sdk::{Message, Past};
 
 /// Turns of the model and of the user that are told.
 const TURNS: usize = 60;
@@ -30,35 +30,10 @@ struct Said<'a> {
 fn message(turn: &Turn, uuid: &str, session_id: &str) -> Option<Message> {
     let content = turn.blocks.iter().map(model::Fragment::raw).collect();
     let message = wire::raw::to_raw(&Said { role: turn.role.name(), content }).ok()?;
-    let timestamp = sys::clock::now_iso();
+    let (session_id, uuid, timestamp) = (session_id.to_owned(), uuid.to_owned(), sys::clock::now_iso());
+    let past = Past { message, session_id, uuid, timestamp };
     Some(match turn.role {
-        Role::Assistant => Message::Assistant(Box::new(Assistant {
-            kind: "assistant",
-            message,
-            parent_tool_use_id: None,
-            session_id: session_id.to_owned(),
-            uuid: uuid.to_owned(),
-            timestamp,
-            request_id: None,
-            error: None,
-            is_api_error_message: false,
-            api_error_status: None,
-            aborted: false,
-            user_message_uuid: None,
-            context_usage: None,
-            agent: None,
-        })),
-        Role::User => Message::User(Box::new(User {
-            kind: "user",
-            message,
-            parent_tool_use_id: None,
-            session_id: session_id.to_owned(),
-            uuid: uuid.to_owned(),
-            timestamp,
-            tool_use_result: None,
-            is_replay: true,
-            is_synthetic: false,
-            agent: None,
-        })),
+        Role::Assistant => past.assistant(),
+        Role::User => past.user(),
     })
 }

@@ -1,7 +1,7 @@
 //! Keeps whoever works in a worktree out of the main checkout. What cannot be seen to stay inside is refused.
 
 use permission::Access;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
 pub(crate) struct Fence {
@@ -47,7 +47,7 @@ impl Fence {
 
     /// In the main checkout and not in the worktree, which may lie inside it.
     fn is_outside(&self, path: &Path) -> bool {
-        let path = normalise(path);
+        let path = permission::normalise(path);
         self.main.iter().any(|main| path.starts_with(main)) && !self.worktree.iter().any(|own| path.starts_with(own))
     }
 
@@ -76,20 +76,6 @@ fn words(command: &str) -> Vec<String> {
         |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')' | '<' | '>' | '{' | '}' | ',');
     let plain: String = command.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     plain.split(separators).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
-fn normalise(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                out.pop();
-            }
-            Component::CurDir => {}
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -1,24 +1,18 @@
 //! WorktreeCreate and WorktreeRemove hooks: who declares the first makes worktrees in our place. What it answers is believed
 //! only as far as it can be checked: a folder that exists and is not reached through a link.
 
-use ::hooks::{Hooks, Occasion, Progress, Report};
-use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
-use wire::hooks::{Base, EventName, HookEvent, WorktreeCreate, WorktreeRemove};
+use crate::hooks::Bell;
+use ::hooks::Report;
+use std::path::{Path, PathBuf};
+use wire::hooks::{EventName, WorktreeCreate, WorktreeRemove};
 
 /// The hooks of a session, as far as worktrees are concerned.
 #[derive(Clone)]
-pub(crate) struct WorktreeHooks {
-    pub(crate) hooks: Arc<Hooks>,
-    pub(crate) base: Base,
-    pub(crate) cwd: PathBuf,
-    pub(crate) progress: Arc<dyn Progress>,
-}
+pub(crate) struct WorktreeHooks(pub(crate) Bell);
 
 impl WorktreeHooks {
     pub(crate) fn makes_worktrees(&self) -> bool {
-        self.hooks.listens(EventName::WorktreeCreate)
+        self.0.hooks.listens(EventName::WorktreeCreate)
     }
 
     /// The folder that hooks made for `name`; `None` when they make none.
@@ -26,7 +20,7 @@ impl WorktreeHooks {
         if !self.makes_worktrees() {
             return None;
         }
-        let merged = self.fire(&WorktreeCreate { name: name.to_owned() }).await;
+        let merged = self.0.ring(&WorktreeCreate { name: name.to_owned() }).await;
         let printed: Vec<PathBuf> =
             merged.reports.iter().filter(|r| r.exit_code == Some(0)).filter_map(printed_path).collect();
         if printed.len() > 1 {
@@ -49,7 +43,7 @@ impl WorktreeHooks {
         if path.is_absolute() && dotted {
             return refused("the path has . or .. in it");
         }
-        let path = normalised(&self.cwd.join(path));
+        let path = permission::normalise(&self.0.cwd.join(path));
         if let Ok(inner) = path.strip_prefix(root)
             && let Some(link) = link_on_the_way(root, inner)
         {
@@ -66,30 +60,15 @@ impl WorktreeHooks {
 
     /// Whether hooks removed it; `None` when there are none.
     pub(super) async fn remove(&self, path: &Path) -> Option<Result<(), String>> {
-        if !self.hooks.listens(EventName::WorktreeRemove) {
+        if !self.0.hooks.listens(EventName::WorktreeRemove) {
             return None;
         }
-        let merged = self.fire(&WorktreeRemove { worktree_path: path.display().to_string() }).await;
+        let merged = self.0.ring(&WorktreeRemove { worktree_path: path.display().to_string() }).await;
         let failure = merged.reports.iter().find(|r| r.exit_code.is_some_and(|code| code != 0)).map(complaint);
         match failure.or_else(|| merged.problems.first().map(ToString::to_string)) {
             Some(why) if path.exists() => Some(Err(format!("The WorktreeRemove hook failed: {why}"))),
             Some(_) | None => Some(Ok(())),
         }
-    }
-
-    async fn fire<E: HookEvent>(&self, event: &E) -> ::hooks::Merged {
-        let occasion = Occasion {
-            base: &self.base,
-            cwd: &self.cwd,
-            env_file: None,
-            tool_use_id: None,
-            tool_input: None,
-            condition: &|_| true,
-            limit: None,
-            cancel: &CancellationToken::new(),
-            progress: &*self.progress,
-        };
-        Box::pin(self.hooks.fire(event, &occasion)).await
     }
 }
 
@@ -117,20 +96,6 @@ fn without_colours(text: &str) -> String {
         }
     }
     plain
-}
-
-fn normalised(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                out.pop();
-            }
-            Component::CurDir => {}
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 fn link_on_the_way(root: &Path, inner: &Path) -> Option<PathBuf> {

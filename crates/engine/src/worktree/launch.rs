@@ -4,6 +4,7 @@
 use super::stay::Right;
 use super::{Holder, Maker, Name, Order, Remote, Stay, Worktree, WorktreeHooks};
 use crate::desk::Desk;
+use crate::hooks::Bell;
 use crate::hooks::{self, HookCallers, HostHooks, Reduced};
 use crate::host::Host;
 use crate::options::{Boot, StartError, WorktreeChoice};
@@ -67,12 +68,12 @@ fn hooks_before(boot: &Boot, cwd: &Path, loaded: &Loaded) -> WorktreeHooks {
     let runner = hooks::runner_before(HookCallers::new(loaded.env.clone(), side, limits, functions));
     let program = sys::process::own_binary().unwrap_or_default();
     let base = Base { cwd: cwd.display().to_string(), transcript_path: String::new(), ..Base::default() };
-    WorktreeHooks {
+    WorktreeHooks(Bell {
         hooks: Arc::new(Hooks::new(catalogue, around, runner, program)),
         base,
         cwd: cwd.to_path_buf(),
         progress: Arc::new(Silent),
-    }
+    })
 }
 
 #[derive(Deserialize)]

@@ -92,8 +92,8 @@ impl Calls {
         std::mem::take(&mut self.open)
     }
 
-    /// The live rows.
-    pub fn rows(&self, now: Duration, theme: &Theme) -> Vec<Line> {
+    /// The live rows. Calls that wait for an answer do not run yet.
+    pub fn rows(&self, now: Duration, theme: &Theme, waits: impl Fn(&str) -> bool) -> Vec<Line> {
         let mut lines = match &self.held {
             Some((group, names)) => summary(*group, names, Mood::Done, theme),
             None => Vec::new(),
@@ -110,6 +110,7 @@ impl Calls {
                     elapsed(time),
                     if inner.last_tool.is_empty() { String::new() } else { format!(" · {}", inner.last_tool) },
                 )),
+                None if waits(&call.id) => None,
                 None if time >= Duration::from_secs(2) => Some(format!("Running… {}", elapsed(time))),
                 None => None,
             };

@@ -282,7 +282,7 @@ mod tests {
     use serde_json::json;
 
     fn session() -> Session {
-        Session { cwd: "/work".into(), ..Session::default() }
+        Session { cwd: "/project".into(), ..Session::default() }
     }
 
     fn texts(lines: &[Line]) -> Vec<String> {
@@ -295,11 +295,11 @@ mod tests {
             let lines = title(&label(tool, &input, &session()), Mood::Done, &Theme::default());
             texts(&lines).join("\n")
         };
-        assert_eq!(shown("Read", json!({"file_path": "/work/src/a.rs"})), "● Read(src/a.rs)");
-        assert_eq!(shown("Read", json!({"file_path": "/workshop/a.rs"})), "● Read(/workshop/a.rs)");
+        assert_eq!(shown("Read", json!({"file_path": "/project/src/a.rs"})), "● Read(src/a.rs)");
+        assert_eq!(shown("Read", json!({"file_path": "/projector/a.rs"})), "● Read(/projector/a.rs)");
         assert_eq!(shown("Bash", json!({"command": "# note\nrm -rf x"})), "● Bash(# note\n      rm -rf x)");
         assert_eq!(
-            shown("Grep", json!({"pattern": "x", "path": "/work/src"})),
+            shown("Grep", json!({"pattern": "x", "path": "/project/src"})),
             "● Search(pattern: \"x\", path: \"src\")"
         );
         assert_eq!(shown("mcp__slack__send", json!({"to": "a"})), "● slack - send (MCP)(to: \"a\")");
@@ -323,7 +323,7 @@ mod tests {
         let detail = json!({"structuredPatch": [{"oldStart": 7, "oldLines": 2, "newStart": 7, "newLines": 2,
             "lines": [" same", "-let a = 1;", "+let b = 1;"]}]});
         let outcome = Outcome { text: "ok".into(), is_error: false, detail };
-        let lines = result("Edit", &json!({"file_path": "/work/a.rs"}), &outcome, &Theme::default(), 60);
+        let lines = result("Edit", &json!({"file_path": "/project/a.rs"}), &outcome, &Theme::default(), 60);
         assert_eq!(
             texts(&lines),
             ["  ⎿ 1 addition and 1 removal", "      7   same", "      8 - let a = 1;", "      8 + let b = 1;"]

@@ -83,7 +83,8 @@ impl App {
         }
         lower.drain(..lower.len().saturating_sub(room));
         let room = room - lower.len();
-        let mut calls = self.calls.rows(self.now, theme);
+        let waits = |id: &str| self.dialogs.iter().any(|dialog| dialog.request.tool_use_id == id);
+        let mut calls = self.calls.rows(self.now, theme, waits);
         if !calls.is_empty() {
             calls.insert(0, Line::new());
         }

@@ -1,0 +1,162 @@
+//! Which model answers, how it is asked, and in which permission mode a session starts: flags, environment, the resumed
+//! conversation, the agent and settings, in that order, within what settings allow.
+
+use super::Opening;
+use super::allowed::Allowed;
+use super::conversation::Conversation;
+use crate::context::RequestSettings;
+use crate::control::reach::Reach;
+use crate::options::{BYPASS_ROOT, Options, StartError, Thinking, is_sandboxed};
+use crate::pressure::Wishes;
+use config::Loaded;
+use config::agents::Definition;
+use model::Identity;
+use model::catalog::{Catalog, Served};
+use model::request::Choice;
+use std::sync::Arc;
+use sys::Env;
+use wire::mode::PermissionMode;
+
+impl Opening {
+    pub(super) fn default_effort(&self) -> Option<String> {
+        self.catalog.lookup(&self.model).default_effort.map(|e| e.name().to_owned())
+    }
+
+    pub(super) fn request_settings(&self, identity: Arc<Identity>) -> RequestSettings {
+        let of_agent = self.agent.as_ref().and_then(|agent| agent.effort.clone());
+        let effort = self.options.effort.clone().or(of_agent);
+        let effort = effort.or_else(|| self.loaded.settings.effort_level.clone());
+        RequestSettings {
+            env: self.env.clone(),
+            default_effort: effort.clone(),
+            effort,
+            thinking: thinking(self.options.thinking),
+            default_thinking: thinking(self.options.thinking),
+            thinking_display: self.options.thinking_display.clone(),
+            task_budget: self.options.task_budget,
+            betas: self.options.betas.clone(),
+            identity,
+            user_id: None,
+        }
+    }
+
+    pub(super) fn fallback_chain(&self) -> Vec<String> {
+        let named = if self.options.fallback_models.is_empty() {
+            self.loaded.settings.fallback_model.clone().unwrap_or_default()
+        } else {
+            self.options.fallback_models.clone()
+        };
+        self.fallbacks(named)
+    }
+
+    /// At most three distinct ones that may be used, none of them the main model.
+    fn fallbacks(&self, named: Vec<String>) -> Vec<String> {
+        let mut chain: Vec<String> = Vec::new();
+        for name in named {
+            let id = self.catalog.resolve(&name, &self.env);
+            let permitted = Allowed::of(&self.loaded.settings, &self.catalog).is_none_or(|list| list.permits(&id));
+            if permitted && id != self.model && !chain.contains(&id) && chain.len() < 3 {
+                chain.push(id);
+            }
+        }
+        chain
+    }
+
+    pub(super) fn served(&self) -> Served {
+        match self.env.non_empty("ANTHROPIC_BASE_URL") {
+            Some(url) if !url.contains("api.anthropic.com") => Served::Gateway,
+            Some(_) | None => Served::FirstParty,
+        }
+    }
+
+    pub(super) fn small_model(&self) -> String {
+        let named = self.env.non_empty("ANTHROPIC_SMALL_FAST_MODEL");
+        named.map_or_else(|| self.catalog.resolve("haiku", &self.env), str::to_owned)
+    }
+
+    pub(super) fn wishes(&self) -> Wishes {
+        Wishes {
+            enabled: self.loaded.settings.auto_compact_enabled,
+            setting: self.loaded.settings.auto_compact_window,
+            flag: self.options.compact_window,
+        }
+    }
+}
+
+fn thinking(choice: Thinking) -> Choice {
+    match choice {
+        Thinking::Auto => Choice::Auto,
+        Thinking::Adaptive => Choice::Adaptive,
+        Thinking::Disabled => Choice::Disabled,
+        Thinking::Budget(tokens) => Choice::Budget(tokens),
+    }
+}
+
+impl Reach {
+    /// Whether settings leave this model to choose.
+    pub(crate) fn permits_model(&self, name: &str) -> bool {
+        let id = self.catalog.resolve(name, &self.env);
+        Allowed::of(&self.settings, &self.catalog).is_none_or(|allowed| allowed.permits(&id))
+    }
+}
+
+/// Why a session may not use this model.
+pub(crate) fn model_refused(settings: &wire::settings::Settings, id: &str) -> Option<String> {
+    let catalog = Catalog::default();
+    let allowed = Allowed::of(settings, &catalog)?;
+    let names = || settings.available_models.iter().flatten().cloned().collect::<Vec<_>>().join(", ");
+    (!allowed.permits(id)).then(|| format!("Model {id} is not allowed here; availableModels lists {}", names()))
+}
+
+/// The mode a session starts in. Plan and bypass never come back by resuming.
+pub(super) fn mode(
+    options: &Options,
+    loaded: &Loaded,
+    conversation: &Conversation,
+    agent: Option<&Definition>,
+    env: &Env,
+) -> Result<PermissionMode, StartError> {
+    let resumed = conversation
+        .loaded
+        .as_ref()
+        .and_then(|l| PermissionMode::parse(l.permission_mode.as_deref()?))
+        .filter(|m| !matches!(m, PermissionMode::Plan | PermissionMode::BypassPermissions));
+    let of_agent = agent.and_then(|agent| agent.permission_mode).filter(|m| *m != PermissionMode::BypassPermissions);
+    let mode = options.permission_mode.or(resumed).or(of_agent).or(loaded.default_mode).unwrap_or_default();
+    if mode != PermissionMode::BypassPermissions {
+        return Ok(mode);
+    }
+    if loaded.bypass_disabled {
+        return Err(StartError::new(
+            "Error: bypassPermissions mode is disabled by settings (permissions.disableBypassPermissionsMode)",
+        ));
+    }
+    if sys::is_root() && !is_sandboxed(env) {
+        return Err(StartError { message: BYPASS_ROOT.into(), reason: Some("bypass_root") });
+    }
+    Ok(mode)
+}
+
+/// `--model`, `ANTHROPIC_MODEL`, the resumed conversation's, the agent's, settings, `ANTHROPIC_DEFAULT_MODEL`, the default.
+/// Then what `availableModels` makes of it, with a notice when that is another one.
+pub(super) fn main_model(
+    options: &Options,
+    loaded: &Loaded,
+    conversation: &Conversation,
+    agent: Option<&Definition>,
+    (catalog, env): (&Catalog, &Env),
+) -> (String, Option<String>) {
+    let launched = options.model.as_deref().or_else(|| env.non_empty("ANTHROPIC_MODEL"));
+    let resumed = conversation.loaded.as_ref().and_then(|l| l.model.as_deref());
+    let name = launched
+        .or(resumed)
+        .or(agent.and_then(|agent| agent.model.as_deref()))
+        .or(loaded.settings.model.as_deref())
+        .or_else(|| env.non_empty("ANTHROPIC_DEFAULT_MODEL"))
+        .unwrap_or("default");
+    let id = catalog.resolve(name, env);
+    match Allowed::of(&loaded.settings, catalog) {
+        Some(allowed) => allowed.settle(name, id, &catalog.resolve("default", env)),
+        None => (id, None),
+    }
+}

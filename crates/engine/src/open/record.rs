@@ -1,0 +1,73 @@
+//! Where a session is written: its transcript, its folders, and the record that it is alive.
+
+use super::Opening;
+use crate::scribe::Scribe;
+use std::path::{Path, PathBuf};
+use store::registry::{Facts as LiveFacts, LiveRecord};
+use store::{Persist, Transcript};
+use wire::entry::Tail;
+
+impl Opening {
+    pub(super) fn session_dir(&self) -> PathBuf {
+        // What belongs to a conversation lies beside its file, from wherever it is taken up.
+        match &self.conversation.path {
+            Some(path) => path.with_extension(""),
+            None => self.layout.session_dir(&self.cwd, &self.conversation.session_id),
+        }
+    }
+
+    pub(super) fn tasks_dir(&self) -> PathBuf {
+        self.layout.tasks_dir(&self.cwd, &self.conversation.session_id)
+    }
+
+    pub(super) fn scribe(&self) -> Scribe {
+        let persist = self.persist();
+        let transcript = Transcript::open(self.transcript_path(), persist).tapped(self.mirror.clone());
+        if let Some(loaded) = &self.conversation.loaded {
+            transcript.remember(&loaded.sticky);
+        }
+        Scribe::new(transcript, persist, self.tail(), self.conversation.leaf()).mirrored(self.mirror.clone())
+    }
+
+    pub(super) fn transcript_path(&self) -> PathBuf {
+        let new = || self.layout.transcript(&self.cwd, &self.conversation.session_id);
+        self.conversation.path.clone().unwrap_or_else(new)
+    }
+
+    pub(super) fn persist(&self) -> Persist {
+        let skip = self.env.is_on("CLAUDE_CODE_SKIP_PROMPT_HISTORY");
+        if self.options.persist && !skip { Persist::Yes } else { Persist::No }
+    }
+
+    pub(super) fn tail(&self) -> Tail {
+        Tail {
+            user_type: "external",
+            entrypoint: self.options.entrypoint.clone(),
+            cwd: self.cwd.display().to_string(),
+            session_id: self.conversation.session_id.clone(),
+            version: wire::version::COMPAT,
+            git_branch: recorded_branch(&self.cwd),
+            slug: None,
+        }
+    }
+
+    pub(super) fn live_record(&self) -> Option<LiveRecord> {
+        let facts = LiveFacts {
+            session_id: self.conversation.session_id.clone(),
+            cwd: self.cwd.display().to_string(),
+            version: wire::version::COMPAT,
+            kind: "interactive",
+            entrypoint: self.options.entrypoint.clone(),
+            name: self.options.name.clone(),
+        };
+        LiveRecord::register(&self.layout, facts)
+            .inspect_err(|error| tracing::debug!(%error, "this process could not be registered"))
+            .ok()
+    }
+}
+
+/// Transcript readers expect a name on every line: `HEAD` where there is no branch.
+fn recorded_branch(cwd: &Path) -> String {
+    let branch = sys::git::branch(cwd);
+    if branch.is_empty() { "HEAD".into() } else { branch }
+}
