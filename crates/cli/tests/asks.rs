@@ -2,40 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
+mod common;
+
+use common::{ASK, EXE, answer, asked, host, last_result};
 use serde_json::{Value, json};
 use testkit::{Block, ModelServer, Reply, Running, Sandbox};
 
-const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
-const HOST: [&str; 7] = [
-    "--output-format",
-    "stream-json",
-    "--verbose",
-    "--input-format",
-    "stream-json",
-    "--permission-prompt-tool",
-    "stdio",
-];
-
-fn start(sandbox: &Sandbox, more: &[&str]) -> Running {
-    let mut running = sandbox.gimlet(&[&HOST[..], more].concat()).stdin_open().spawn();
-    running.send_user("go");
-    running
-}
-
-fn answer(running: &mut Running, question: &Value, verdict: &Value) {
-    let id = &question["request_id"];
-    running.send_json(
-        &json!({"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": verdict}}),
-    );
-}
-
 fn bash(command: &str) -> Reply {
     Reply::tool("Bash", json!({"command": command}))
-}
-
-/// The only result of the newest request.
-fn last_result(server: &ModelServer) -> Value {
-    server.requests().last().unwrap().tool_results().last().unwrap().clone()
 }
 
 fn local(sandbox: &Sandbox) -> Value {
@@ -47,9 +21,9 @@ fn local(sandbox: &Sandbox) -> Value {
 fn a_call_that_needs_leave_is_asked_about_and_runs_when_allowed() {
     // [CLI-175] [SDK-96] [SDK-98] [SDK-99] [SDK-157]
     let server = ModelServer::script([bash("ls"), bash("touch made"), Reply::text("done")]);
-    let mut sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
-    let mut running = start(&sandbox, &[]);
+    let mut running = asked(&sandbox, &[]);
     let question = running.wait_for("control_request");
     let request = &question["request"];
     assert_eq!(request["subtype"], "can_use_tool");
@@ -79,8 +53,8 @@ fn a_call_that_needs_leave_is_asked_about_and_runs_when_allowed() {
 fn the_host_may_change_the_input_but_not_past_a_deny_rule() {
     // [SDK-100] [CLI-176] SC-E04
     let server = ModelServer::script([bash("touch a"), bash("touch b"), Reply::text("done")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
-    let mut running = start(&sandbox, &["--disallowedTools", "Bash(rm *)"]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut running = asked(&sandbox, &["--disallowedTools", "Bash(rm *)"]);
     let first = running.wait_for("control_request");
     answer(&mut running, &first, &json!({"behavior": "allow", "updatedInput": {"command": "touch changed"}}));
     let second = running.wait_for("control_request");
@@ -95,8 +69,8 @@ fn the_host_may_change_the_input_but_not_past_a_deny_rule() {
 fn a_refusal_reaches_the_model_and_may_end_the_turn() {
     // [SDK-102] [SDK-103]
     let server = ModelServer::script([bash("touch a"), bash("touch b"), bash("touch c")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
-    let mut running = start(&sandbox, &[]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut running = asked(&sandbox, &[]);
     let first = running.wait_for("control_request");
     answer(&mut running, &first, &json!({"behavior": "deny", "message": "use another name"}));
     let second = running.wait_for("control_request");
@@ -124,8 +98,8 @@ fn granted_rules_hold_at_once_and_are_saved_where_the_host_says() {
     // [SDK-101] [CLI-175] [CLI-179] [CLI-181] SC-E13
     let server =
         ModelServer::script([bash("touch a"), bash("touch b"), bash("mkdir c"), bash("mkdir d"), Reply::text("done")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
-    let mut running = start(&sandbox, &[]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut running = asked(&sandbox, &[]);
     let first = running.wait_for("control_request");
     let updates = &first["request"]["permission_suggestions"];
     answer(&mut running, &first, &json!({"behavior": "allow", "updatedPermissions": updates}));
@@ -159,12 +133,12 @@ fn every_kind_of_update_and_destination() {
         bash("touch b"),
         Reply::text("done"),
     ]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let sandbox = Sandbox::with_server(EXE, &server);
     let beside = sandbox.root().join("beside");
     std::fs::create_dir(&beside).unwrap();
     std::fs::write(beside.join("x"), "outside\n").unwrap();
     sandbox.write(".claude/settings.json", r#"{"permissions": {"ask": ["WebSearch", "Bash(x *)"]}}"#);
-    let mut running = start(&sandbox, &["--trust-workspace"]);
+    let mut running = asked(&sandbox, &["--trust-workspace"]);
     let first = running.wait_for("control_request");
     let rule = |text: &str| json!([{"toolName": "Bash", "ruleContent": text}]);
     answer(
@@ -209,10 +183,10 @@ fn questions_of_parallel_calls_are_answered_in_any_order() {
         Reply::message(vec![read("toolu_1", "../one"), read("toolu_2", "../two")]),
         Reply::text("done"),
     ]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let sandbox = Sandbox::with_server(EXE, &server);
     std::fs::write(sandbox.root().join("one"), "first\n").unwrap();
     std::fs::write(sandbox.root().join("two"), "second\n").unwrap();
-    let mut running = start(&sandbox, &[]);
+    let mut running = asked(&sandbox, &[]);
     let (one, two) = (running.wait_for("control_request"), running.wait_for("control_request"));
     assert_eq!(
         (&one["request"]["tool_use_id"], &two["request"]["tool_use_id"]),
@@ -234,8 +208,8 @@ fn questions_of_parallel_calls_are_answered_in_any_order() {
 fn the_end_of_input_refuses_and_an_interrupt_withdraws() {
     // [SDK-103] [SDK-105]
     let server = ModelServer::script([bash("touch a"), Reply::text("done")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
-    let mut running = start(&sandbox, &[]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut running = asked(&sandbox, &[]);
     running.wait_for("control_request");
     running.close_stdin();
     let run = running.finish().expect_clean();
@@ -243,8 +217,8 @@ fn the_end_of_input_refuses_and_an_interrupt_withdraws() {
     assert!(last_result(&server)["content"].as_str().unwrap().contains("closed"));
 
     let server = ModelServer::script([bash("touch a")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
-    let mut running = start(&sandbox, &[]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut running = asked(&sandbox, &[]);
     let question = running.wait_for("control_request");
     running.interrupt();
     let withdrawn = running.wait_for("control_cancel_request");
@@ -264,11 +238,11 @@ fn a_host_sees_where_a_link_leads_and_hidden_characters() {
         bash(command),
         Reply::text("done"),
     ]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let sandbox = Sandbox::with_server(EXE, &server);
     let target = sandbox.home().join(".bashrc");
     std::fs::write(&target, "").unwrap();
     std::os::unix::fs::symlink(&target, sandbox.project().join("notes.md")).unwrap();
-    let mut running = start(&sandbox, &["--permission-mode", "acceptEdits"]);
+    let mut running = asked(&sandbox, &["--permission-mode", "acceptEdits"]);
     let link = running.wait_for("control_request");
     let shown = link["request"]["description"].as_str().unwrap();
     assert!(shown.contains("notes.md") && shown.contains(target.to_str().unwrap()), "{shown}");
@@ -288,10 +262,10 @@ fn a_link_swapped_while_the_question_is_open_is_asked_about_again() {
     // SC-C06
     let server =
         ModelServer::script([Reply::tool("Write", json!({"file_path": "f", "content": "new"})), Reply::text("done")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let sandbox = Sandbox::with_server(EXE, &server);
     let secret = sandbox.home().join("precious");
     std::fs::write(&secret, "keep").unwrap();
-    let mut running = start(&sandbox, &[]);
+    let mut running = asked(&sandbox, &[]);
     let first = running.wait_for("control_request");
     std::os::unix::fs::symlink(&secret, sandbox.project().join("f")).unwrap();
     answer(&mut running, &first, &json!({"behavior": "allow"}));
@@ -307,8 +281,8 @@ fn a_host_may_switch_modes_within_what_the_launch_allows() {
     // [SDK-76] [SDK-77] [CLI-171]
     let server =
         ModelServer::script([Reply::tool("Write", json!({"file_path": "w", "content": "w"})), Reply::text("done")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
-    let mut running = sandbox.gimlet(&HOST).stdin_open().spawn();
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut running = host(&sandbox, &ASK).spawn();
     let choose = |running: &mut Running, mode: &str| {
         running.send_json(&json!({"type": "control_request", "request_id": mode, "request": {"subtype": "set_permission_mode", "mode": mode}}));
         running.wait_for("control_response")["response"].clone()
@@ -323,10 +297,10 @@ fn a_host_may_switch_modes_within_what_the_launch_allows() {
     assert_eq!(sandbox.read("w"), "w");
 
     let server = ModelServer::script([bash("touch a"), bash("touch b"), Reply::text("done")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config("settings.json", r#"{"permissions": {"disableBypassPermissionsMode": "disable"}}"#);
-    let args = [&HOST[..], &["--allow-dangerously-skip-permissions"]].concat();
-    let mut running = sandbox.gimlet(&args).env("IS_SANDBOX", "1").stdin_open().spawn();
+    let args = [&ASK[..], &["--allow-dangerously-skip-permissions"]].concat();
+    let mut running = host(&sandbox, &args).env("IS_SANDBOX", "1").spawn();
     assert_eq!(choose(&mut running, "bypassPermissions")["subtype"], "error");
     running.send_user("go");
     let question = running.wait_for("control_request");
@@ -340,7 +314,7 @@ fn a_host_may_switch_modes_within_what_the_launch_allows() {
 fn a_prompt_tool_that_does_not_exist_fails_the_run() {
     // [CLI-177]
     let server = ModelServer::script([bash("touch a"), Reply::text("done")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let sandbox = Sandbox::with_server(EXE, &server);
     let run = sandbox.gimlet(&["-p", "go", "--permission-prompt-tool", "mcp__s__t"]).run().expect_code(1);
     assert!(
         run.stderr.contains("MCP tool mcp__s__t (passed via --permission-prompt-tool) not found"),
@@ -354,14 +328,14 @@ fn a_prompt_tool_that_does_not_exist_fails_the_run() {
 fn the_reason_of_a_hook_reaches_the_host() {
     // [SDK-107]
     let server = ModelServer::script([bash("ls"), Reply::text("done")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let sandbox = Sandbox::with_server(EXE, &server);
     let said = json!({"hookSpecificOutput": {
         "hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": "look first",
     }});
     let hook = json!({"type": "command", "command": format!("echo '{said}'")});
     let settings = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}});
     sandbox.write_config("settings.json", settings.to_string());
-    let mut running = start(&sandbox, &[]);
+    let mut running = asked(&sandbox, &[]);
     let question = running.wait_for("control_request");
     assert!(question["request"]["decision_reason"].as_str().unwrap().contains("look first"), "{question}");
     answer(&mut running, &question, &json!({"behavior": "allow"}));

@@ -287,9 +287,10 @@ fn a_change_of_settings_is_told_once() {
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("a.txt", "a");
+    // The link makes one whole file, whichever of the three hooks comes first.
     let all = json!({"hooks": {
         "ConfigChange": [{"hooks": [command("cat >> changes.jsonl; sleep 0.3")]}],
-        "SubagentStart": [{"hooks": [command("test -e .claude/settings.local.json || { mkdir -p .claude; echo '{\"cleanupPeriodDays\": 40}' > .claude/settings.local.json; }")]}],
+        "SubagentStart": [{"hooks": [command("mkdir -p .claude; echo '{\"cleanupPeriodDays\": 40}' > written.$$; ln written.$$ .claude/settings.local.json || true")]}],
     }});
     settings(&sandbox, &all);
     stream(&sandbox, "go", &[]);

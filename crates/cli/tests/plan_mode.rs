@@ -2,36 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
+mod common;
+
+use common::{EXE, answer, asked, last_result};
 use serde_json::{Value, json};
-use testkit::{ModelServer, Reply, Running, Sandbox};
-
-const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
-const HOST: [&str; 7] = [
-    "--output-format",
-    "stream-json",
-    "--verbose",
-    "--input-format",
-    "stream-json",
-    "--permission-prompt-tool",
-    "stdio",
-];
-
-fn start(sandbox: &Sandbox, more: &[&str]) -> Running {
-    let mut running = sandbox.gimlet(&[&HOST[..], more].concat()).stdin_open().spawn();
-    running.send_user("go");
-    running
-}
-
-fn answer(running: &mut Running, question: &Value, verdict: &Value) {
-    let id = &question["request_id"];
-    running.send_json(
-        &json!({"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": verdict}}),
-    );
-}
-
-fn last_result(server: &ModelServer) -> Value {
-    server.requests().last().unwrap().tool_results().last().unwrap().clone()
-}
+use testkit::{ModelServer, Reply, Sandbox};
 
 fn questions() -> Value {
     let options =
@@ -52,8 +27,8 @@ fn ask() -> Reply {
 fn a_question_is_asked_whatever_the_rules_and_its_answer_reaches_the_model() {
     // [SDK-108] [TST-84] SC-E12
     let server = ModelServer::script([ask(), Reply::text("done")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
-    let mut running = start(&sandbox, &["--allowedTools", "AskUserQuestion"]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut running = asked(&sandbox, &["--allowedTools", "AskUserQuestion"]);
     let init = running.wait_for("system");
     assert!(tools(&init).contains(&"AskUserQuestion"), "{init}");
     let question = running.wait_for("control_request");
@@ -79,9 +54,9 @@ fn a_question_is_asked_whatever_the_rules_and_its_answer_reaches_the_model() {
 fn a_refused_question_is_a_refusal_and_bypass_asks_too() {
     // [TST-84] [TST-85]
     let server = ModelServer::script([ask(), ask(), Reply::text("done")]);
-    let mut sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("IS_SANDBOX", "1");
-    let mut running = start(&sandbox, &["--dangerously-skip-permissions"]);
+    let mut running = asked(&sandbox, &["--dangerously-skip-permissions"]);
     let first = running.wait_for("control_request");
     answer(&mut running, &first, &json!({"behavior": "deny", "message": "ask me tomorrow"}));
     let second = running.wait_for("control_request");
@@ -96,7 +71,7 @@ fn a_refused_question_is_a_refusal_and_bypass_asks_too() {
 fn without_a_host_there_is_no_question_tool_and_only_a_hook_can_answer() {
     // [SDK-109] [EXT-75] [CLI-167]
     let server = ModelServer::script([ask(), Reply::text("done")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let sandbox = Sandbox::with_server(EXE, &server);
     let flags = ["-p", "go", "--output-format", "stream-json", "--verbose"];
     let run = sandbox.gimlet(&flags).run().expect_clean();
     let lines = run.lines();
@@ -113,7 +88,7 @@ fn without_a_host_there_is_no_question_tool_and_only_a_hook_can_answer() {
         ),
     ] {
         let server = ModelServer::script([ask(), Reply::text("done")]);
-        let sandbox = Sandbox::with_server(GIMLET, &server);
+        let sandbox = Sandbox::with_server(EXE, &server);
         let mut output = output;
         output["hookEventName"] = "PreToolUse".into();
         let said = json!({"hookSpecificOutput": output}).to_string();
@@ -141,8 +116,8 @@ fn a_plan_is_written_refused_with_words_and_approved_with_a_mode() {
         Reply::tool("ExitPlanMode", json!({})),
         Reply::text("nothing yet"),
     ]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
-    let mut running = start(&sandbox, &["--permission-mode", "plan", "--allowedTools", "Edit,Write"]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut running = asked(&sandbox, &["--permission-mode", "plan", "--allowedTools", "Edit,Write"]);
     running.wait_for("result");
     let path = plan_file(&server);
     assert!(path.contains("/plans/") && path.contains(".md"), "{path}");
@@ -206,8 +181,8 @@ fn the_model_enters_plan_mode_and_a_plain_yes_restores_the_mode_before() {
         Reply::tool("Bash", json!({"command": "touch made"})),
         Reply::text("done"),
     ]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
-    let mut running = start(&sandbox, &["--allowedTools", "Bash"]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut running = asked(&sandbox, &["--allowedTools", "Bash"]);
     let question = running.wait_for("control_request");
     assert_eq!(
         (&question["request"]["tool_name"], &question["request"]["input"]["plan"]),
@@ -237,7 +212,7 @@ fn without_a_host_a_plan_is_the_answer() {
         Reply::tool("ExitPlanMode", json!({"plan": "x"})),
         Reply::text("the plan"),
     ]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let sandbox = Sandbox::with_server(EXE, &server);
     let run = sandbox.gimlet(&["-p", "go", "--permission-mode", "plan"]).run().expect_clean();
     assert_eq!(run.stdout, "the plan\n");
     let results = server.requests().last().unwrap().tool_results();
@@ -246,7 +221,7 @@ fn without_a_host_a_plan_is_the_answer() {
     let first = server.request(0).json["messages"].to_string();
     assert!(first.contains("nobody can approve it here"), "{first}");
     let again = ModelServer::script([Reply::tool("EnterPlanMode", json!({})), Reply::text("ok")]);
-    let sandbox = Sandbox::with_server(GIMLET, &again);
+    let sandbox = Sandbox::with_server(EXE, &again);
     sandbox.gimlet(&["-p", "go"]).run().expect_clean();
     assert!(last_result(&again)["content"].as_str().unwrap().contains("nobody could approve"));
 }
@@ -255,8 +230,8 @@ fn without_a_host_a_plan_is_the_answer() {
 fn a_plan_comes_back_after_a_summary_and_holds_in_agents() {
     // [TST-194] [TST-87]
     let server = ModelServer::script([Reply::text("looking")]);
-    let sandbox = Sandbox::with_server(GIMLET, &server);
-    let mut running = start(&sandbox, &["--permission-mode", "plan"]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut running = asked(&sandbox, &["--permission-mode", "plan"]);
     running.wait_for("result");
     let path = plan_file(&server);
     for reply in [

@@ -1,10 +1,10 @@
 //! What the tests of whole runs share: the argument lists of scripts and SDKs, and short names for what they read.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
-use testkit::{Finished, Run, Sandbox};
+use testkit::{Finished, ModelServer, Run, Running, Sandbox};
 
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 pub(crate) const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
@@ -24,6 +24,29 @@ pub(crate) fn stream(sandbox: &Sandbox, prompt: &str, more: &[&str]) -> Vec<Valu
 pub(crate) fn host(sandbox: &Sandbox, more: &[&str]) -> Run {
     let all: Vec<&str> = STREAM.iter().chain(&["--input-format", "stream-json"]).chain(more).copied().collect();
     sandbox.gimlet(&all).stdin_open()
+}
+
+/// Questions about calls go to the host.
+pub(crate) const ASK: [&str; 2] = ["--permission-prompt-tool", "stdio"];
+
+/// A host that is asked for leave and has just said "go".
+pub(crate) fn asked(sandbox: &Sandbox, more: &[&str]) -> Running {
+    let mut running = host(sandbox, &[&ASK, more].concat()).spawn();
+    running.send_user("go");
+    running
+}
+
+/// What the host says to a question.
+pub(crate) fn answer(running: &mut Running, question: &Value, verdict: &Value) {
+    let id = &question["request_id"];
+    running.send_json(
+        &json!({"type": "control_response", "response": {"subtype": "success", "request_id": id, "response": verdict}}),
+    );
+}
+
+/// The last result in the newest request.
+pub(crate) fn last_result(server: &ModelServer) -> Value {
+    server.requests().last().unwrap().tool_results().last().unwrap().clone()
 }
 
 /// The only object of a run with `--output-format json`.
