@@ -92,6 +92,8 @@ pub struct Answer {
     pub worktree_path: Option<String>,
     /// `action` and `content` of an elicitation.
     pub action: Option<(String, Option<Value>)>,
+    /// For the terminal, as it was written: whoever shows it decides whether it may be sent.
+    pub sequence: Option<String>,
     /// It gave no usable answer; the action goes on.
     pub problem: Option<String>,
     /// For the log: harmless things that have no effect.
@@ -269,6 +271,7 @@ pub(crate) fn from_json(event: EventName, fields: &Map<String, Value>) -> Result
     if matches!(facts.common, Common::Both | Common::MessageOnly) {
         answer.message = message;
     }
+    answer.sequence = top.text("terminalSequence")?.filter(|text| !text.is_empty());
     let reason = top.text("reason")?;
     match top.text("decision")?.as_deref() {
         None => {}

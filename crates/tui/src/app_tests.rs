@@ -64,10 +64,7 @@ fn a_prompt_is_sent_and_one_typed_meanwhile_waits() {
     let mut app = app();
     write(&mut app, "hello");
     let effects = enter(&mut app);
-    assert!(
-        effects.contains(&Effect::Submit(Prompt { text: "hello".into(), images: Vec::new(), is_shell: false })),
-        "{effects:?}"
-    );
+    assert!(effects.contains(&Effect::Submit(Prompt { text: "hello".into(), ..Prompt::default() })), "{effects:?}");
     assert!(app.is_busy());
     write(&mut app, "and then");
     assert!(!enter(&mut app).iter().any(|effect| matches!(effect, Effect::Submit(_))));
@@ -97,7 +94,7 @@ fn an_exclamation_mark_runs_a_command() {
     let mut app = app();
     write(&mut app, "! ls -l");
     let effects = enter(&mut app);
-    assert!(effects.contains(&Effect::Submit(Prompt { text: "ls -l".into(), images: Vec::new(), is_shell: true })));
+    assert!(effects.contains(&Effect::Submit(Prompt { text: "ls -l".into(), is_shell: true, ..Prompt::default() })));
     assert!(shown(&app).iter().any(|line| line.contains("Running your command")));
 }
 
