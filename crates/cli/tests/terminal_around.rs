@@ -60,7 +60,7 @@ fn the_status_line_is_told_how_the_session_stands() {
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(70, 20);
     let screen = terminal.wait_for("second row of it");
     assert!(screen.contains("\n red 70x20\n second row of it"), "{screen}");
-    assert!(!screen.contains("? for shortcuts"), "{screen}");
+    assert!(!screen.contains("  ? for shortcuts"), "{screen}");
     let first: Value = serde_json::from_str(&lines_of(&told, 1)[0]).unwrap();
     for name in ["session_id", "transcript_path", "cwd", "version"] {
         assert!(first[name].is_string(), "{name} in {first}");

@@ -17,6 +17,11 @@ fn start(sandbox: &Sandbox, args: &[&str]) -> Terminal {
     terminal
 }
 
+/// The turn is over, also when it was stopped.
+fn wait_idle(terminal: &Terminal) {
+    terminal.wait_until("rest", |screen| !screen.contains("esc to interrupt") && !screen.contains("Stopping…"));
+}
+
 fn leave(mut terminal: Terminal) {
     terminal.send("\x03");
     terminal.wait_for("again to exit");
@@ -56,7 +61,7 @@ fn a_message_sent_meanwhile_joins_the_turn_after_its_calls() {
     let screen = terminal.wait_for("● Both done.");
     let order = ["> the first", "⎿ went", "> and the second", "● Both done."].map(|part| screen.find(part));
     assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{screen}");
-    terminal.wait_gone("esc to interrupt");
+    wait_idle(&terminal);
     assert!(!terminal.screen().contains("to take back"));
     leave(terminal);
     assert_eq!(server.requests().len(), 2, "one turn, two requests");
@@ -97,12 +102,12 @@ fn what_waits_can_be_taken_back_and_changed() {
     assert!(screen.contains("> second\n  third\n  draft"), "{screen}");
     gate.open_all();
     terminal.wait_for("● One.");
-    terminal.wait_gone("esc to interrupt");
+    wait_idle(&terminal);
     assert_eq!(server.requests().len(), 1);
     terminal.send("\r");
     terminal.wait_for("● Two.");
     assert!(server.request(1).all_text().contains("second\nthird\ndraft"));
-    terminal.wait_gone("esc to interrupt");
+    wait_idle(&terminal);
     leave(terminal);
     assert!(operations(&sandbox).contains(&pair("popAll", "second\nthird")), "{:?}", operations(&sandbox));
 }
@@ -120,7 +125,7 @@ fn escape_sends_what_waits_at_once() {
     terminal.send(ESCAPE);
     let screen = terminal.wait_for("● Now this.");
     assert!(screen.contains("> better this"), "{screen}");
-    terminal.wait_gone("esc to interrupt");
+    wait_idle(&terminal);
     leave(terminal);
     let told = operations(&sandbox);
     assert_eq!(told[2..], [pair("enqueue", "better this"), pair("dequeue", "")]);
@@ -131,8 +136,7 @@ fn commands_wait_for_the_end_of_the_turn() {
     // [TST-199]
     let gate = Gate::new();
     let server = ModelServer::script([Reply::text("One.").gate(&gate)]);
-    let mut sandbox = Sandbox::with_server(EXE, &server);
-    sandbox.set("GIMLET_UNUSED", "1");
+    let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config("settings.json", r#"{"respondToBashCommands": false}"#);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("first\r");
@@ -143,7 +147,7 @@ fn commands_wait_for_the_end_of_the_turn() {
     gate.open_all();
     let screen = terminal.wait_for("own-42");
     assert!(screen.find("● One.") < screen.find("⎿ own-42"), "{screen}");
-    terminal.wait_gone("esc to interrupt");
+    wait_idle(&terminal);
     leave(terminal);
 }
 
@@ -157,7 +161,7 @@ fn escape_stops_a_command_that_runs() {
     terminal.wait_for("Running Bash");
     terminal.send(ESCAPE);
     terminal.wait_for("Interrupted");
-    terminal.wait_gone("esc to interrupt");
+    wait_idle(&terminal);
     leave(terminal);
     let lines = sandbox.transcript();
     let results = lines.iter().filter(|line| line.to_string().contains("\"tool_result\"")).count();
@@ -173,11 +177,12 @@ fn escape_stops_compaction() {
     let mut terminal = start(&sandbox, &[]);
     terminal.send("a question\r");
     terminal.wait_for("● An answer.");
-    terminal.wait_gone("esc to interrupt");
+    wait_idle(&terminal);
     terminal.send("/compact\r");
     server.wait_for_requests(2);
     terminal.send(ESCAPE);
-    terminal.wait_gone("esc to interrupt");
+    terminal.wait_for("interrupted");
+    wait_idle(&terminal);
     server.wait_for_aborts(1);
     leave(terminal);
     assert!(!sandbox.transcript().iter().any(|line| line["subtype"] == "compact_boundary"));
@@ -192,11 +197,13 @@ fn escape_right_after_enter_is_not_lost_and_gives_the_prompt_back() {
     terminal.send("a hasty prompt\r");
     terminal.send(ESCAPE);
     terminal.wait_until("the prompt comes back", |screen| {
-        !screen.contains("esc to interrupt") && screen.matches("> a hasty prompt").count() == 2
+        !screen.contains("esc to interrupt")
+            && !screen.contains("Stopping…")
+            && screen.matches("> a hasty prompt").count() == 2
     });
     terminal.send(" thought over\r");
     terminal.wait_for("> a hasty prompt thought over");
     terminal.wait_for("esc to interrupt");
     terminal.send(ESCAPE);
-    terminal.wait_gone("esc to interrupt");
+    wait_idle(&terminal);
 }

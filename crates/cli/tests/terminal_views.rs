@@ -211,8 +211,6 @@ fn a_screen_reader_hears_labels_and_no_glyphs() {
         assert!(screen.contains(part), "{part}: {screen}");
     }
     assert!(!screen.contains(['●', '⎿', '─', '❯', '✳', '│']), "{screen}");
-    let bytes = String::from_utf8_lossy(&terminal.bytes()).into_owned();
-    assert!(bytes.contains('\x07') && bytes.contains("\x1b]133;C\x07") && bytes.contains("\x1b]133;D\x07"));
     terminal.send("\x1b[Z");
     terminal.wait_for("mode: acceptEdits");
     terminal.send("one two");
@@ -222,6 +220,10 @@ fn a_screen_reader_hears_labels_and_no_glyphs() {
     let (row, column) = terminal.cursor();
     let line = terminal.screen().lines().nth(usize::from(row)).unwrap_or_default().to_owned();
     assert!(line.starts_with("> one") && column == 6, "{column} in {line:?}");
+    let bytes = String::from_utf8_lossy(&terminal.bytes()).into_owned();
+    for mark in ["\x07\x1b", "\x1b]133;C\x07", "\x1b]133;D\x07"] {
+        assert!(bytes.contains(mark), "{mark:?}");
+    }
 }
 
 #[test]
@@ -235,4 +237,51 @@ fn the_environment_and_the_settings_switch_the_reader_on_too() {
     sandbox.set("CLAUDE_AX_SCREEN_READER", "1");
     let terminal = reader(&mut sandbox, &[]);
     terminal.wait_for("[Screen Reader Mode: on via env]");
+}
+
+#[test]
+fn enter_can_mean_a_new_line_and_another_key_send() {
+    // [EXT-253]
+    let server = ModelServer::script([Reply::text("Both lines.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let bindings = json!({"enter": "chat:newline", "ctrl+j": "chat:submit"});
+    sandbox
+        .write_config("keybindings.json", json!({"bindings": [{"context": "Chat", "bindings": bindings}]}).to_string());
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("one\rtwo");
+    terminal.wait_for("> one\n  two");
+    assert!(server.requests().is_empty());
+    terminal.send("\n");
+    terminal.wait_for("● Both lines.");
+    assert!(server.request(0).all_text().contains("one\ntwo"));
+}
+
+#[test]
+fn a_hook_may_have_a_text_shown_otherwise() {
+    // [EXT-113]
+    let server = ModelServer::script([Reply::text("The secret is 42."), Reply::text("The secret is 42.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let told = sandbox.root().join("told.jsonl");
+    let output =
+        json!({"hookSpecificOutput": {"hookEventName": "MessageDisplay", "displayContent": "The secret is hidden."}});
+    let command = format!("cat >> '{}'; printf '%s' '{output}'", told.display());
+    let hook = json!([{"hooks": [{"type": "command", "command": command}]}]);
+    sandbox.write_config("settings.json", json!({"hooks": {"MessageDisplay": hook}}).to_string());
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("tell me\r");
+    terminal.wait_for("● The secret is hidden.");
+    terminal.wait_gone("esc to interrupt");
+    assert!(!String::from_utf8_lossy(&terminal.bytes()).contains("42"));
+    drop(terminal);
+    assert!(sandbox.transcript().iter().any(|line| line.to_string().contains("The secret is 42.")));
+    let done = sandbox.gimlet(&["-p", "tell me"]).run().expect_clean();
+    assert_eq!(done.stdout, "The secret is 42.\n");
+    let heard: Vec<serde_json::Value> =
+        std::fs::read_to_string(&told).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(heard.len(), 2, "once per message");
+    for message in heard {
+        assert_eq!((&message["final"], &message["index"]), (&json!(true), &json!(0)));
+        assert_eq!(message["delta"], "The secret is 42.");
+        assert!(message["message_id"].is_string() && message["turn_id"].is_string());
+    }
 }

@@ -119,6 +119,8 @@ pub enum Aside {
     Done {
         id: String,
     },
+    /// The next text of the model is shown like this.
+    Display(String),
     /// A sequence for the terminal, not checked yet.
     Sequence(String),
 }

@@ -37,7 +37,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
-use wire::hooks::{Base, Effort, EventName, HookEvent, Notification};
+use wire::hooks::{Base, Effort, EventName, HookEvent, MessageDisplay, Notification};
 use wire::sdk::SystemBody;
 
 /// Longest text of a hook that goes to the model whole.
@@ -500,6 +500,25 @@ impl Io {
             notification_type: "permission_prompt".into(),
         };
         self.observe_after(QUESTION_PATIENCE, event).map(Pending)
+    }
+
+    /// What is shown in the place of a text, when a hook wants that. One that fails changes nothing.
+    pub(crate) async fn displayed(&self, message_id: &str, text: &str, token: &CancellationToken) -> Option<String> {
+        if !self.watches_display() {
+            return None;
+        }
+        let event = MessageDisplay {
+            turn_id: self.scribe.prompt_id().unwrap_or_default().to_owned(),
+            message_id: message_id.to_owned(),
+            index: 0,
+            r#final: true,
+            delta: text.to_owned(),
+        };
+        self.raise(&event, Scope::new(token)).await.display
+    }
+
+    pub(crate) fn watches_display(&self) -> bool {
+        self.host.agent_id().is_none() && self.hooks.listens(EventName::MessageDisplay)
     }
 
     /// Notification, because the host has told its person something.

@@ -153,6 +153,8 @@ pub(crate) struct Io {
 pub(crate) struct HostFlags {
     pub partial_messages: bool,
     pub replay_user_messages: bool,
+    /// It shows the conversation to a person: what display hooks replace is not told as it arrives.
+    pub has_screen: bool,
     pub session_state: Option<StateFrames>,
 }
 

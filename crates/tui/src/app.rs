@@ -22,6 +22,7 @@ pub mod todos;
 pub mod tools;
 pub mod transcript;
 pub mod view;
+pub mod wishes;
 
 use crate::editor::vim::Vim;
 use crate::editor::{Editor, Submission};
@@ -245,6 +246,9 @@ pub struct App {
     pictures: pictures::Pictures,
     /// Hooks that run and have words of their own for it.
     doing: Vec<(String, String)>,
+    wishes: wishes::Wishes,
+    /// What a hook wants shown in the place of the next text.
+    display: Option<String>,
     dialogs: VecDeque<Dialog>,
     stash: Option<String>,
     transcript: Transcript,
@@ -286,6 +290,8 @@ impl App {
             alerts: alerts::Alerts::default(),
             pictures: pictures::Pictures::default(),
             doing: Vec::new(),
+            display: None,
+            wishes: wishes::Wishes::default(),
             dialogs: VecDeque::new(),
             stash: None,
             transcript: Transcript::default(),

@@ -178,6 +178,7 @@ impl App {
         match aside {
             Aside::Doing { id, text } => self.doing.push((id, crate::text::clean(&text).replace('\n', " "))),
             Aside::Done { id } => self.doing.retain(|(known, _)| *known != id),
+            Aside::Display(text) => self.display = Some(text),
             Aside::Sequence(sequence) => self.effects.push(super::Effect::Sequence(sequence)),
         }
     }
@@ -305,8 +306,9 @@ impl App {
                 "text" if message.is_api_error_message => self.note(&block.text, Token::Error),
                 "text" => {
                     self.transcript.add_stamped(Kind::Reply, &block.text, stamp.clone(), None);
+                    let shown = self.display.take().unwrap_or(block.text);
                     let look = look!(self);
-                    if let Some(part) = self.reply.finish(&block.text, &look) {
+                    if let Some(part) = self.reply.finish(&shown, &look) {
                         self.reply_part(part);
                     }
                 }
@@ -605,6 +607,7 @@ impl App {
             self.greeting = None;
             self.is_ready = true;
             self.status.settings_may_differ(self.now);
+            self.ask_settings();
         }
         if let Some(error) = response.get("error").and_then(Value::as_str) {
             // What an engine does not know is not offered; everything else is worth telling.
@@ -615,7 +618,7 @@ impl App {
         }
         let Some(body) = response.get("response") else { return };
         let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();
-        if self.given_back(id, body) || self.status_told(id, body) {
+        if self.given_back(id, body) || self.status_told(id, body) || self.settings_told(id, body) {
             return;
         }
         if let Some(account) = body.get("account").filter(|_| self.session.needs_credentials) {

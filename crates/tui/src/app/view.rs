@@ -71,6 +71,7 @@ impl App {
         if let Some(turn) = &self.turn {
             lower.push(Line::new());
             let doing = self.doing.last().map(|(_, text)| text.as_str()).or_else(|| todos::active(&self.todos));
+            let doing = doing.or_else(|| self.wishes.verb(turn));
             lower.push(turn.line(self.now, doing, theme));
         }
         if self.shows_todos && self.is_busy() {
