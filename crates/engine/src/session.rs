@@ -149,7 +149,7 @@ pub(crate) struct Io {
 }
 
 /// What the host asked to be told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostFlags {
     pub partial_messages: bool,
     pub replay_user_messages: bool,
