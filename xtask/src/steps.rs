@@ -29,6 +29,12 @@ pub(crate) fn test(root: &Path, with_clients: Clients) -> Result<()> {
     }
 }
 
+/// Many turns in one session, in a build whose memory is that of the real one.
+pub(crate) fn soak(root: &Path) -> Result<()> {
+    let args = ["test", "--release", "-p", "gimlet-cli", "--test", "soak", "--", "--ignored", "--nocapture"];
+    stage("soak", || run(Command::new(cargo_program()).args(args).current_dir(root)))
+}
+
 /// The sandbox tests of a back end that is missing report themselves as not run; here it is installed where that is possible.
 fn sandbox_program(root: &Path) {
     let there = Path::new("/usr/bin/bwrap").exists();
