@@ -56,15 +56,15 @@ fn painted(bench: &Bench, program: &Path, args: &[&str], mark: &str, before: &st
     Ok((first - pane.began, usable - pane.began))
 }
 
-fn ready(bench: &Bench, args: &[&str]) -> Result<Pane> {
+fn ready(bench: &Bench, args: &[&str], shown: &str) -> Result<Pane> {
     let mut pane = Pane::gimlet(&bench.place, args)?;
-    pane.wait_for(READY)?;
+    pane.wait_for(shown)?;
     pane.settle(Duration::from_millis(300))?;
     Ok(pane)
 }
 
 fn idle(bench: &Bench) -> Result<Vec<Row>> {
-    let mut pane = ready(bench, &[])?;
+    let mut pane = ready(bench, &[], READY)?;
     let keys = keys(bench, &mut pane)?;
     pane.settle(Duration::from_secs(2))?;
     let before = wakeups(pane.pid())?;
@@ -142,7 +142,7 @@ fn long_reply(tokens: usize) -> Arc<Vec<u8>> {
 
 fn streaming(bench: &Bench) -> Result<Vec<Row>> {
     let seconds = if bench.quick { 3 } else { 10 };
-    let mut pane = ready(bench, &[])?;
+    let mut pane = ready(bench, &[], READY)?;
     bench.server.script(&[long_reply(200 * seconds)]);
     bench.server.pace(Some(TOKEN_EVERY));
     pane.send("explain it\r")?;
@@ -188,7 +188,8 @@ fn long_session(bench: &Bench) -> Result<Vec<Row>> {
                 .peer("wc -l", Amount::Time(count))
                 .budget(Amount::ms(100.0)),
         );
-        let mut pane = ready(bench, &["--resume", SESSION])?;
+        // Keys are taken before: here the conversation has been loaded and shown.
+        let mut pane = ready(bench, &["--resume", SESSION], corpus::LAST_WORDS)?;
         rows.push(Row::new(
             format!("resume 100 MB, {name}, memory at rest"),
             Amount::Bytes(resident_bytes(pane.pid())?),
@@ -210,7 +211,7 @@ fn many_messages(bench: &Bench) -> Result<Row> {
     let mut replies: Vec<Arc<Vec<u8>>> = (0..steps).map(|step| reply::numbered_calls(step, "Read", &inputs)).collect();
     replies.push(reply::text(["all of it was read"]));
     bench.server.script(&replies);
-    let mut pane = ready(bench, &[])?;
+    let mut pane = ready(bench, &[], READY)?;
     pane.send("read it\r")?;
     pane.wait_for("all of it was read")?;
     pane.wait_for(READY)?;
