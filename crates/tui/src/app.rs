@@ -407,10 +407,19 @@ impl App {
         if submission.expanded.trim().is_empty() {
             return;
         }
-        if self.is_busy() {
+        if !self.is_ready {
+            self.queue.hold(submission);
+        } else if self.is_busy() {
             self.enqueue(submission);
         } else {
             self.send(submission);
+        }
+    }
+
+    /// What was sent before the session was ready.
+    pub fn begin_queued(&mut self) {
+        if self.is_ready && !self.is_busy() && self.dialogs.is_empty() {
+            self.next_queued();
         }
     }
 

@@ -31,6 +31,11 @@ impl Queue {
         self.waiting.is_empty()
     }
 
+    /// Until the session stands, or the turn is over.
+    pub fn hold(&mut self, submission: Submission) {
+        self.waiting.push_back(Waiting { submission, uuid: None });
+    }
+
     fn is_with_engine(&self) -> bool {
         self.waiting.iter().any(|waiting| waiting.uuid.is_some())
     }
@@ -113,7 +118,13 @@ impl App {
         if self.queue.is_with_engine() {
             self.alerts.stirs();
             self.turn = Some(Turn::new(self.now));
-        } else if let Some(next) = self.queue.next_held() {
+        } else {
+            self.next_queued();
+        }
+    }
+
+    pub(super) fn next_queued(&mut self) {
+        if let Some(next) = self.queue.next_held() {
             self.send(next);
         }
     }

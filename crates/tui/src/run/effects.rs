@@ -21,6 +21,8 @@ pub(super) struct Outside {
     env: Env,
     cwd: PathBuf,
     commands: Option<Commands>,
+    /// Commands that came before there was a session.
+    held: Vec<Command>,
     inputs: mpsc::Receiver<Input>,
     sender: mpsc::Sender<Input>,
     index: Option<Index>,
@@ -34,16 +36,37 @@ impl Outside {
     pub(super) fn new(boot: &Boot, shell: Shell) -> (Self, mpsc::Receiver<Vec<u8>>) {
         let (sender, inputs) = mpsc::channel(16);
         let (sequences, bytes) = mpsc::channel(4);
-        let (env, cwd) = (boot.env.clone(), boot.cwd.clone());
-        (Self { env, cwd, commands: None, inputs, sender, index: None, shell, sequences }, bytes)
+        let outside = Self {
+            env: boot.env.clone(),
+            cwd: boot.cwd.clone(),
+            commands: None,
+            held: Vec::new(),
+            inputs,
+            sender,
+            index: None,
+            shell,
+            sequences,
+        };
+        (outside, bytes)
     }
 
-    pub(super) fn connect(&mut self, commands: Commands) {
+    /// From now on commands are sent; returns those that came before.
+    pub(super) fn connect(&mut self, commands: Commands) -> Vec<Command> {
         self.commands = Some(commands);
+        std::mem::take(&mut self.held)
     }
 
-    pub(super) fn disconnect(&mut self) {
-        self.commands = None;
+    /// The last command of a session.
+    pub(super) async fn close(&mut self, last: Command) {
+        if let Some(commands) = self.commands.take() {
+            commands.send(last).await.ok();
+        }
+    }
+
+    pub(super) async fn send_all(&mut self, commands: Vec<Command>) {
+        for command in commands {
+            self.send(command).await;
+        }
     }
 
     /// What has come back. Cancel safe.
@@ -135,9 +158,12 @@ impl Outside {
         tokio::task::spawn_blocking(move || sender.blocking_send(work()).ok());
     }
 
-    async fn send(&self, command: Command) {
-        if let Some(commands) = &self.commands {
-            commands.send(command).await.ok();
+    async fn send(&mut self, command: Command) {
+        match &self.commands {
+            Some(commands) => {
+                commands.send(command).await.ok();
+            }
+            None => self.held.push(command),
         }
     }
 
