@@ -45,8 +45,9 @@ const CONTEXT_LIMIT: usize = 10_000;
 const PREVIEW: usize = 2_000;
 /// How long observers may take after the end of the session.
 const OBSERVERS_GRACE: Duration = Duration::from_millis(1500);
-/// How long a question stays open before somebody is notified.
+/// How long a text waits for the hooks that may have it shown otherwise.
 const DISPLAY_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a question stays open before somebody is notified.
 const QUESTION_PATIENCE: Duration = Duration::from_secs(6);
 /// Shown of a broken hook's output.
 const SHOWN_OUTPUT: usize = 2_000;

@@ -606,7 +606,6 @@ impl App {
         if response.get("request_id").and_then(Value::as_str) == self.greeting.as_deref() {
             self.greeting = None;
             self.is_ready = true;
-            self.status.settings_may_differ(self.now);
             self.ask_settings();
         }
         if let Some(error) = response.get("error").and_then(Value::as_str) {
