@@ -98,7 +98,8 @@ pub(crate) fn interactive(args: Args, around: &Surroundings) -> Result<tui::Star
     }
     let boot = Boot { env: around.env.clone(), cwd, options };
     let (preferences, follows_background) = crate::preferences::read(&around.env);
-    Ok(tui::Start { boot, prompt, preferences, follows_background })
+    let doctor = crate::doctor::report;
+    Ok(tui::Start { boot, prompt, preferences, follows_background, doctor })
 }
 
 fn conflicts(args: &Args, headless: bool) -> Result<(), Refusal> {

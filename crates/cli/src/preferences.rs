@@ -1,6 +1,7 @@
 //! How the person wants the terminal to look and behave: what is read before the first frame, and no more than that.
 
 use std::path::Path;
+use std::time::Duration;
 use store::Layout;
 use sys::Env;
 use tui::Preferences;
@@ -26,6 +27,14 @@ pub(crate) fn read(env: &Env) -> (Preferences, bool) {
     preferences.vim = settings.get("editorMode").and_then(serde_json::Value::as_str) == Some("vim");
     let answers = settings.get("respondToBashCommands").and_then(serde_json::Value::as_bool);
     preferences.answers_shell = answers != Some(false);
+    preferences.question_timeout = match settings.get("askUserQuestionTimeout").and_then(serde_json::Value::as_str) {
+        Some("60s") => Some(Duration::from_mins(1)),
+        Some("5m") => Some(Duration::from_mins(5)),
+        Some("10m") => Some(Duration::from_mins(10)),
+        Some(_) | None => None,
+    };
+    let clears = settings.get("showClearContextOnPlanAccept").and_then(serde_json::Value::as_bool);
+    preferences.clears_on_plan = clears == Some(true);
     match settings.get("theme").and_then(serde_json::Value::as_str) {
         Some("auto") | None => (preferences, true),
         Some(name) => {

@@ -18,13 +18,26 @@ impl Session {
         if wishes.is_empty() {
             return;
         }
-        let Wishes { model, thinking_tokens, thinking_display, effort, agent, flag_settings, mode, agents, tasks } =
-            wishes;
+        let Wishes {
+            model,
+            thinking_tokens,
+            thinking_display,
+            effort,
+            agent,
+            flag_settings,
+            mode,
+            updates,
+            agents,
+            tasks,
+        } = wishes;
         if mode {
             self.io.adopt_mode().await;
         }
         if let Some(settings) = flag_settings {
             self.adopt_flag_settings(settings);
+        }
+        if !updates.is_empty() {
+            self.io.grant(updates).await;
         }
         self.become_agent(&agent);
         self.context.choose_effort(&effort);

@@ -1,15 +1,20 @@
 //! The state of the interface and how inputs change it. No I/O: `update` returns what is to be done, `view` what is to be
 //! seen, `take_finished` what is to stay. Time is told from outside.
 
+pub mod answer;
 pub mod calls;
 pub mod dialog;
 pub mod feed;
 pub mod keys;
+pub mod local;
 pub mod menu;
+pub mod offer;
 pub mod onboarding;
+pub mod panel;
 pub mod question;
 pub mod recall;
 pub mod reply;
+pub mod select;
 pub mod session;
 pub mod spinner;
 pub mod todos;
@@ -29,11 +34,12 @@ use calls::Calls;
 use dialog::Dialog;
 use menu::Menu;
 use onboarding::Onboarding;
+use panel::{Awaited, Brought, Errand, Panel};
 use recall::{Recall, Search};
 use reply::Reply;
 use session::Session;
 use spinner::{Turn, Waits};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use todos::Todo;
 use transcript::Transcript;
@@ -58,6 +64,8 @@ pub enum Input {
     NotSignedIn(String),
     /// What came back from the external editor.
     Edited(String),
+    /// What an errand for a screen brought.
+    Brought(Brought),
     /// The session could not be opened, or has ended by itself.
     Gone(String),
     /// Time has passed.
@@ -86,6 +94,8 @@ pub enum Effect {
         session_id: String,
     },
     ExternalEditor(String),
+    /// Something for a screen; answered by `Input::Brought`.
+    Errand(Errand),
     /// Store this key and open the session anew.
     SignIn(String),
     Suspend,
@@ -128,6 +138,10 @@ pub struct Preferences {
     pub vim: bool,
     /// Whether the model answers to commands typed after `!`.
     pub answers_shell: bool,
+    /// `askUserQuestionTimeout`: when questions that nobody answers are answered with what is chosen.
+    pub question_timeout: Option<Duration>,
+    /// `showClearContextOnPlanAccept`
+    pub clears_on_plan: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +159,8 @@ impl Default for Preferences {
             motion: Motion::Full,
             vim: false,
             answers_shell: true,
+            question_timeout: None,
+            clears_on_plan: false,
         }
     }
 }
@@ -174,6 +190,12 @@ pub struct App {
     shows_todos: bool,
     queue: VecDeque<Submission>,
     dialogs: VecDeque<Dialog>,
+    /// Screens in place of the prompt, the last one on top.
+    panels: Vec<Panel>,
+    /// Requests whose answers belong to a screen.
+    awaited: BTreeMap<String, Awaited>,
+    /// What the external editor has, when it is not the prompt.
+    editing: Option<answer::Editing>,
     stash: Option<String>,
     transcript: Transcript,
     chord: Vec<Key>,
@@ -211,6 +233,9 @@ impl App {
             shows_todos: true,
             queue: VecDeque::new(),
             dialogs: VecDeque::new(),
+            panels: Vec::new(),
+            awaited: BTreeMap::new(),
+            editing: None,
             stash: None,
             transcript: Transcript::default(),
             chord: Vec::new(),
@@ -230,13 +255,16 @@ impl App {
         match input {
             Input::Key(key) => self.key(key),
             Input::Paste(text) => self.paste(&text),
-            Input::Focus(_) | Input::Tick => {}
+            Input::Tick => self.expire_questions(),
+            // Never an answer to anything.
+            Input::Focus(_) => {}
             Input::Event(event) => self.event(event),
             Input::History(prompts) => self.recall.load(prompts),
             Input::Files { query, found } => self.files(&query, found),
             Input::SignedIn(place) => self.note(&format!("The key is stored in {place}."), Token::Success),
             Input::NotSignedIn(why) => self.note(&why, Token::Error),
-            Input::Edited(text) => self.editor.set(text),
+            Input::Edited(text) => self.edited(text),
+            Input::Brought(brought) => self.brought(brought),
             Input::Gone(why) => {
                 self.note(&why, Token::Error);
                 self.effects.push(Effect::Exit);
@@ -260,7 +288,11 @@ impl App {
             Motion::Full => next_multiple(self.now, spinner::STEP),
             Motion::Reduced => next_multiple(self.now, Duration::from_secs(1)),
         });
-        let fades = [self.hint.as_ref().map(|(_, until)| *until), self.armed.map(|(_, until)| until)];
+        let fades = [
+            self.hint.as_ref().map(|(_, until)| *until),
+            self.armed.map(|(_, until)| until),
+            self.questions_expire_at(),
+        ];
         spins.into_iter().chain(fades.into_iter().flatten()).min()
     }
 

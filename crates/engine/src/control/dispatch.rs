@@ -158,6 +158,13 @@ impl Control {
             HostRequest::ReloadOutputStyles => Self::reload_styles(front),
             HostRequest::RenameSession(asked) => rename(front, asked),
             HostRequest::ListPermissionRules => self.rules(front),
+            HostRequest::UpdatePermissions(asked) => {
+                // In force for the next call, in agents too; saved between two phases.
+                let mut seen = usize::MAX;
+                front.reach.agents.grant(&asked.updates, &mut seen);
+                self.wishes.updates.extend(asked.updates);
+                Said::Now(json!({}))
+            }
             HostRequest::GetHooksListing => Self::hooks_listing(front),
             HostRequest::SetColor | HostRequest::SetHasSubscribers => Said::Now(json!({})),
             HostRequest::FileSuggestions(_) => Said::Line(unsupported(request_id, "file_suggestions")),
