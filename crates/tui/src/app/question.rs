@@ -187,9 +187,8 @@ impl Questions {
             Code::Escape => self.at -= 1,
             Code::Up | Code::Down => self.sends = !self.sends,
             Code::Char('1') => return Progress::Done(self.fields()),
-            Code::Char('2') => self.at = 0,
             Code::Enter if self.sends => return Progress::Done(self.fields()),
-            Code::Enter => self.at = 0,
+            Code::Char('2') | Code::Enter => self.at = 0,
             _ => {}
         }
         Progress::Goes
@@ -218,8 +217,8 @@ impl Questions {
     fn keep_field(&mut self) {
         let Some(tab) = self.tabs.get_mut(self.at) else { return };
         match self.field.take() {
-            Some(Field::Own(editor)) => tab.own = editor.expanded().trim().to_owned(),
-            Some(Field::Note(editor)) => tab.note = editor.expanded().trim().to_owned(),
+            Some(Field::Own(editor)) => editor.expanded().trim().clone_into(&mut tab.own),
+            Some(Field::Note(editor)) => editor.expanded().trim().clone_into(&mut tab.note),
             None => {}
         }
     }

@@ -101,7 +101,7 @@ fn who_is_away_sends_what_was_chosen() {
     let mut asked = questions(&input());
     asked.key(Key::char('2'), Duration::from_secs(7));
     assert_eq!(asked.touched_at(), Duration::from_secs(7));
-    let Progress::Done(fields) = asked.give_up(Duration::from_secs(60)) else { panic!() };
+    let Progress::Done(fields) = asked.give_up(Duration::from_mins(1)) else { panic!() };
     assert_eq!(fields["answers"], json!({"Which one?": "B"}));
     assert_eq!(fields["afkTimeoutMs"], 60_000);
 }
