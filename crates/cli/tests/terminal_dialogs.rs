@@ -298,6 +298,10 @@ fn commands_that_are_not_there_say_why_and_are_not_offered() {
         terminal.wait_for(&format!("⎿ {name}: "));
         terminal.wait_gone("esc to interrupt");
     }
+    for name in ["/btw", "/color", "/focus", "/scroll-speed", "/terminal-setup", "/tui", "/voice"] {
+        command(&mut terminal, name);
+        terminal.wait_for(&format!("{name}: "));
+    }
     terminal.send("\x1bo");
     terminal.wait_for("There is no fast mode here");
     assert!(server.requests().is_empty());

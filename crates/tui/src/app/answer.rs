@@ -287,3 +287,7 @@ impl Dialog {
 fn is_file_tool(tool: &str) -> bool {
     matches!(tool, "Edit" | "MultiEdit" | "Write" | "NotebookEdit")
 }
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

@@ -34,6 +34,8 @@ enum Does {
     Theme,
     Usage,
     Vim,
+    /// Says why there is none, or what to use instead.
+    Why(&'static str),
 }
 
 /// What arguments do to a command of the terminal.
@@ -92,7 +94,14 @@ static ROWS: &[Row] = &[
 /// Answered here and in no list.
 #[rustfmt::skip]
 static HIDDEN: &[Row] = &[
+    row("btw", "", "", Does::Why("side questions are not there yet; `gimlet -p` in another terminal asks one"), Arguments::Ours),
+    row("color", "", "", Does::Why("the bar has the colour of the permission mode; /theme changes the colours"), Arguments::Ours),
     row("fast", "", "", Does::Fast, Arguments::Ours),
+    row("focus", "", "", Does::Why("there is no focus view; ctrl+o shows everything in full"), Arguments::Ours),
+    row("scroll-speed", "", "", Does::Why("your terminal does the scrolling here: its own setting counts"), Arguments::Ours),
+    row("terminal-setup", "", "", Does::Why("nothing to set up: ctrl+j, alt+enter and \\ enter make a new line everywhere, shift+enter where the terminal reports it"), Arguments::Ours),
+    row("tui", "", "", Does::Why("there is one renderer, and it keeps your scrollback; `tui` in settings is accepted and changes nothing"), Arguments::Ours),
+    row("voice", "", "", Does::Why("there is no dictation: it needs a speech service"), Arguments::Ours),
 ];
 
 impl Row {
@@ -133,7 +142,11 @@ impl App {
         if row.arguments == Arguments::Engine && !arguments.is_empty() {
             return false;
         }
-        self.perform_local(row.does, arguments);
+        if let Does::Why(why) = row.does {
+            self.note(&format!("/{name}: {why}."), Token::Warning);
+        } else {
+            self.perform_local(row.does, arguments);
+        }
         true
     }
 
@@ -165,6 +178,7 @@ impl App {
             Does::Theme => self.theme_named(arguments),
             Does::Usage => self.open_usage(),
             Does::Vim => self.toggle_vim(),
+            Does::Why(_) => {}
         }
     }
 
