@@ -60,7 +60,10 @@ impl App {
             return self.interrupt();
         }
         if !(shown && rested) && dialog.field.is_none() {
-            // Typed for the prompt, before the question could be read.
+            // Typed for a screen or the prompt, before the question could be read.
+            if self.panel_key(key) {
+                return;
+            }
             if key.text().is_some() || key.code == Code::Backspace {
                 edit(&mut self.editor, key);
                 self.typed_at = now;

@@ -142,3 +142,22 @@ fn a_plan_can_begin_a_new_conversation() {
     assert!(submitted, "{effects:?}");
     assert!(shown(&app).contains("> Carry out this plan:"), "{}", shown(&app));
 }
+
+#[test]
+fn what_is_typed_in_a_screen_answers_no_question() {
+    // [TST-240]
+    let mut app = app(Preferences::default());
+    for c in "/help".chars() {
+        app.update(Input::Key(Key::char(c)));
+    }
+    press(&mut app, &[Key { code: Code::Enter, mods: Mods::NONE }]);
+    assert!(app.has_panel());
+    ask(&mut app, "q1", bash("rm x"));
+    app.now += Duration::from_secs(5);
+    app.typed_at = app.now;
+    let effects = press(&mut app, &[Key::char('1'), Key::char('y')]);
+    assert!(answers(&effects).is_empty() && app.editor.is_empty());
+    app.now += Duration::from_secs(1);
+    assert_eq!(answers(&press(&mut app, &[Key::char('y')])).len(), 1);
+    assert!(app.has_panel(), "the screen is still there");
+}

@@ -220,9 +220,11 @@ impl App {
             self.close_panels();
             return true;
         }
-        if key == Key::ctrl('z') || key == Key::ctrl('l') || key == Key::ctrl('d') {
-            return key != Key::ctrl('z') && key != Key::ctrl('l');
+        if key == Key::ctrl('z') || key == Key::ctrl('l') {
+            return false;
         }
+        // A question that comes up meanwhile is not answered by what is typed here.
+        self.typed_at = self.now;
         let bindings = &self.preferences.bindings;
         match &mut panel.body {
             Body::Waiting => {
