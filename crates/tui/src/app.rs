@@ -5,6 +5,7 @@ pub mod answer;
 pub mod calls;
 pub mod dialog;
 pub mod feed;
+pub mod form;
 pub mod keys;
 pub mod local;
 pub mod menu;

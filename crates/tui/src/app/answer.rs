@@ -76,6 +76,13 @@ impl App {
             }
             return;
         }
+        if let Some(form) = &mut dialog.form {
+            if let Some(response) = form.key(key) {
+                let answer = json!({"subtype": "success", "request_id": dialog.id, "response": response});
+                self.answer_front(answer.to_string());
+            }
+            return;
+        }
         if dialog.field.is_some() {
             return self.field_key(key);
         }
@@ -188,6 +195,8 @@ impl App {
             None => {
                 if let Some(questions) = &mut dialog.questions {
                     questions.paste(text);
+                } else if let Some(form) = &mut dialog.form {
+                    form.paste(text);
                 }
             }
         }

@@ -2,6 +2,7 @@
 //! an answer would save; the rule can be changed before it is saved, and a change to a file before it is accepted. Keys
 //! that were on their way before it appeared never answer it.
 
+use super::form::Form;
 use super::offer;
 use super::question::{Progress, Questions};
 use super::session::Session;
@@ -23,7 +24,7 @@ pub const GUARD: Duration = Duration::from_millis(250);
 pub const PREVIEW: usize = 12;
 
 /// `can_use_tool` as the engine sends it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Request {
     pub tool_name: String,
     #[serde(default)]
@@ -105,6 +106,8 @@ pub struct Dialog {
     pub field: Option<Field>,
     /// Questions of the model, in place of a choice.
     pub questions: Option<Questions>,
+    /// A form of an MCP server, in place of a choice.
+    pub form: Option<Form>,
     /// The file as it is, for a change to it.
     pub before: Option<String>,
     /// The person changed the input.
@@ -146,11 +149,18 @@ impl Dialog {
             chosen: 0,
             field: None,
             questions,
+            form: None,
             before: None,
             is_edited: false,
             explains: false,
             top: 0,
         }
+    }
+
+    /// What an MCP server asks.
+    pub fn of_form(id: String, form: Form, now: Duration) -> Self {
+        let dialog = Self::new(id, Request::default(), now, PlanOffers::default());
+        Self { form: Some(form), ..dialog }
     }
 
     pub fn choice(&self) -> Choice {
@@ -346,6 +356,9 @@ impl Dialog {
     pub fn rows(&self, place: &Place<'_>) -> (Vec<Line>, Option<(usize, usize)>) {
         if let Some(questions) = &self.questions {
             return questions.rows(place);
+        }
+        if let Some(form) = &self.form {
+            return form.rows(place);
         }
         let (theme, columns) = (place.theme, place.columns);
         let accent = theme.fg(Token::Permission);

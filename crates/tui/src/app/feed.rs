@@ -503,6 +503,11 @@ impl App {
 
     fn asked(&mut self, id: String, request: Value) {
         let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if subtype == "elicitation" {
+            let form = super::form::Form::read(&request);
+            self.dialogs.push_back(super::dialog::Dialog::of_form(id, form, self.now));
+            return;
+        }
         match serde_json::from_value::<Request>(request) {
             Ok(request) if subtype == "can_use_tool" => {
                 self.open_dialog(id, request);
