@@ -145,9 +145,8 @@ impl Form {
             Code::Tab if key.mods.shift => self.step_back(),
             Code::Up | Code::Down => self.chosen = 1 - self.chosen.min(1),
             Code::Char('1') => return Some(accept()),
-            Code::Char('2') => return Some(json!({"action": "decline"})),
             Code::Enter if self.chosen == 0 => return Some(accept()),
-            Code::Enter => return Some(json!({"action": "decline"})),
+            Code::Char('2') | Code::Enter => return Some(json!({"action": "decline"})),
             _ => {}
         }
         None
