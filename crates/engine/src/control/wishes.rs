@@ -24,6 +24,8 @@ pub(crate) struct Wishes {
     pub agents: Option<Vec<config::agents::Definition>>,
     /// The running set of background tasks is to be told again.
     pub tasks: bool,
+    /// Hooks are to hear of it.
+    pub notice: Option<wire::control::Notify>,
 }
 
 impl Wishes {
@@ -38,6 +40,7 @@ impl Wishes {
             && self.updates.is_empty()
             && self.agents.is_none()
             && !self.tasks
+            && self.notice.is_none()
     }
 }
 

@@ -244,8 +244,8 @@ impl App {
     fn begin_anew(&mut self, dialog: &Dialog) {
         let plan = dialog.request.input.get("plan").and_then(Value::as_str).unwrap_or_default();
         self.control(&json!({"subtype": "set_permission_mode", "mode": "acceptEdits"}));
+        self.carried = Some(Submission::plain(format!("Carry out this plan:\n\n{plan}")));
         self.submit(Submission::plain("/clear"));
-        self.submit(Submission::plain(format!("Carry out this plan:\n\n{plan}")));
     }
 
     fn answer_front(&mut self, answer: String) {

@@ -4,7 +4,6 @@
 use super::menu::{self, Item, Kind, Menu};
 use super::recall::Search;
 use super::spinner::Waits;
-use super::transcript::Pager;
 use super::{App, Armed, Effect, Overlay};
 use crate::editor::Editor;
 use crate::editor::vim::Handled;
@@ -22,6 +21,9 @@ impl App {
     pub(super) fn key(&mut self, key: Key) {
         if self.dialogs.front().is_some() && self.overlay.is_none() {
             return self.dialog_key(key);
+        }
+        if self.pager_types() {
+            return self.pager_key(key);
         }
         if self.panel_key(key) || self.onboarding_key(key) || self.vim_key(key) {
             return;
@@ -118,7 +120,10 @@ impl App {
                 self.end_search();
                 self.enter();
             }
-            Action::HelpDismiss | Action::TranscriptExit => self.overlay = None,
+            Action::HelpDismiss | Action::TranscriptExit => {
+                self.overlay = None;
+                self.transcript.fold();
+            }
             Action::ScrollLineUp
             | Action::ScrollLineDown
             | Action::ScrollPageUp
@@ -132,10 +137,7 @@ impl App {
             Action::ModelPicker => self.open_models(),
             Action::FastMode => self.fast_mode(),
             Action::ThinkingToggle => self.toggle_thinking(),
-            Action::ImagePaste => {
-                let keys = key.to_string();
-                self.hint(format!("{keys}: {} is not available yet", action.help()), HINT);
-            }
+            Action::ImagePaste => self.paste_picture(),
             // Bindings of screens that are not open.
             Action::ConfirmYes
             | Action::ConfirmNo
@@ -176,8 +178,9 @@ impl App {
             return;
         }
         if self.overlay.is_some() {
-            if let Some(Overlay::Help) = self.overlay {
-                self.overlay = None;
+            match self.overlay {
+                Some(Overlay::Transcript(_)) => self.pager_key(key),
+                Some(Overlay::Help) | None => self.overlay = None,
             }
             return;
         }
@@ -199,7 +202,7 @@ impl App {
     }
 
     /// Runs an edit and what follows from it.
-    fn typed(&mut self, change: impl FnOnce(&mut Editor)) {
+    pub(super) fn typed(&mut self, change: impl FnOnce(&mut Editor)) {
         change(&mut self.editor);
         self.after_edit();
     }
@@ -214,9 +217,13 @@ impl App {
         if self.dialog_paste(text) {
             return;
         }
-        if !self.panel_paste(text) && !self.onboarding_paste(text) {
-            self.typed(|editor| editor.paste(text));
+        if !self.panel_paste(text) && !self.onboarding_paste(text) && !self.drop_pictures(text) {
+            self.paste_text(text);
         }
+    }
+
+    pub(super) fn paste_text(&mut self, text: &str) {
+        self.typed(|editor| editor.paste(text));
     }
 
     // Suggestions.
@@ -338,7 +345,10 @@ impl App {
         }
     }
 
-    fn enter(&mut self) {
+    pub(super) fn enter(&mut self) {
+        if self.waits_for_picture() {
+            return;
+        }
         if let Some(menu) = &self.menu {
             let complete = menu.current().is_some_and(|item| item.text == self.editor.text());
             if !complete {
@@ -388,15 +398,6 @@ impl App {
         if !self.editor.down(self.editor_columns()) {
             self.newer();
         }
-    }
-
-    fn take_queue_back(&mut self) {
-        let mut parts: Vec<String> = self.queue.drain(..).map(|queued| queued.expanded).collect();
-        if !self.editor.is_empty() {
-            parts.push(self.editor.expanded());
-        }
-        self.editor.set(parts.join("\n"));
-        self.after_edit();
     }
 
     fn older(&mut self) {
@@ -475,32 +476,6 @@ impl App {
             let (text, cursor) = search.before();
             self.editor.restore(text, cursor);
         }
-    }
-
-    // The transcript view.
-
-    fn toggle_transcript(&mut self) {
-        self.overlay = match self.overlay {
-            Some(Overlay::Transcript(_)) => None,
-            Some(Overlay::Help) | None => Some(Overlay::Transcript(Pager::default())),
-        };
-    }
-
-    fn scroll(&mut self, action: Action) {
-        let page = self.size.rows.saturating_sub(2).max(1);
-        let last = self.transcript_height().saturating_sub(page);
-        let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
-        let up = |by: usize| (pager.below + by).min(last);
-        pager.below = match action {
-            Action::ScrollLineUp => up(1),
-            Action::ScrollHalfUp => up(page / 2),
-            Action::ScrollPageUp | Action::ScrollFullUp => up(page),
-            Action::ScrollTop => last,
-            Action::ScrollLineDown => pager.below.saturating_sub(1),
-            Action::ScrollHalfDown => pager.below.saturating_sub(page / 2),
-            Action::ScrollPageDown | Action::ScrollFullDown => pager.below.saturating_sub(page),
-            _ => 0,
-        };
     }
 }
 
