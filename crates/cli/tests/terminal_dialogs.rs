@@ -307,6 +307,7 @@ fn commands_that_are_not_there_say_why_and_are_not_offered() {
     assert!(server.requests().is_empty());
 }
 
+#[expect(clippy::disallowed_methods, reason = "a repository to work in")]
 #[test]
 fn uncommitted_changes_are_shown() {
     let server = ModelServer::script([]);

@@ -124,7 +124,7 @@ impl App {
             Match::Action(
                 action @ (Action::Redraw | Action::ToggleTranscript | Action::ToggleTodos | Action::Suspend),
             ) => {
-                self.act(action, key);
+                self.act(action);
             }
             Match::Action(_) | Match::Prefix | Match::None => {}
         }

@@ -33,7 +33,7 @@ impl App {
         match self.preferences.bindings.find(&contexts, &self.chord) {
             Match::Action(action) => {
                 self.chord.clear();
-                self.act(action, key);
+                self.act(action);
             }
             Match::Prefix => {}
             Match::None => {
@@ -86,7 +86,7 @@ impl App {
         contexts
     }
 
-    pub(super) fn act(&mut self, action: Action, key: Key) {
+    pub(super) fn act(&mut self, action: Action) {
         match action {
             Action::Interrupt => self.interrupt_or_clear(),
             Action::Exit => self.delete_or_exit(),
