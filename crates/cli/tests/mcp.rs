@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::death::{assert_nobody_left, is_live};
 use common::{EXE, host, of_kind, print, stream};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -473,11 +474,6 @@ fn an_elicitation_reaches_the_host() {
     running.finish();
 }
 
-fn is_live(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with(['Z', 'X']))
-}
-
 /// Processes that carry this text in their command line.
 fn carrying(marker: &str) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").unwrap();
@@ -491,11 +487,7 @@ fn carrying(marker: &str) -> Vec<i32> {
 }
 
 fn check_nobody_left(marker: &str) {
-    let deadline = Instant::now() + Duration::from_secs(2);
-    while !carrying(marker).is_empty() {
-        assert!(Instant::now() < deadline, "still alive after 2 s: {:?}", carrying(marker));
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    assert_nobody_left(|| carrying(marker));
 }
 
 fn wait_for_text(path: &Path, text: &str) {
