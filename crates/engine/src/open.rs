@@ -294,7 +294,8 @@ impl Opening {
         let structured = self.structured()?;
         let owed = self.owed();
         let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
-        let restored = self.restored(&out, &session_id);
+        let mut restored = self.restored(&out, &session_id);
+        let remembered = restored.as_mut().map(|r| std::mem::take(&mut r.servers)).unwrap_or_default();
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
@@ -355,7 +356,7 @@ impl Opening {
             flags: self.host_flags(),
             facts: self.init_facts(),
             lore,
-            mcp: Shelf::new(servers, Arc::clone(&registry), self.server_filter()),
+            mcp: Shelf::new(servers, Arc::clone(&registry), self.server_filter()).going_on(remembered),
             results: 0,
             env: self.env.clone(),
             host: host.clone(),
