@@ -9,6 +9,7 @@ mod agents;
 mod control;
 mod deferral;
 mod hook;
+mod mention;
 mod outcome;
 mod owner;
 mod prompt_tool;

@@ -32,8 +32,8 @@ pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
     for entry in entries {
         match entry.kind {
             EntryKind::User => {
-                if let Some(content) = entry.message().filter(|_| entry.is_tool_result()).and_then(|m| m.content) {
-                    restored.servers.note_result(content);
+                if let Some(body) = entry.body.as_deref().filter(|_| entry.is_tool_result()) {
+                    restored.servers.note_result(body);
                 }
                 restored.extend(entry, user(entry, replacements));
             }

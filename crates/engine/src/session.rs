@@ -326,7 +326,9 @@ impl Session {
         }
         self.add_session_context()?;
         if let (Opener::Prompt(prompt), None) = (opener, self.io.host.agent_id()) {
-            self.note_mentions(&plain_text(&prompt.content))?;
+            let text = plain_text(&prompt.content);
+            self.note_mentions(&text)?;
+            self.attach_resources(&text, token).await?;
         }
         if let Some(hint) = hint {
             self.attach(hint)?;

@@ -278,20 +278,10 @@ impl Host {
         }
     }
 
-    /// What a server, or every connected one, has to read.
-    pub async fn resources(&self, server: Option<&str>) -> Result<Vec<Resource>, CallError> {
-        if let Some(name) = server {
-            let link = self.find(name)?.link()?;
-            return catalogue::resources(&link).await;
-        }
-        let servers: Vec<Arc<Server>> = self.servers().values().cloned().collect();
-        let lists = servers.iter().filter(|server| server.view().has_resources).map(|server| async move {
-            let link = server.link().ok()?;
-            let listed = catalogue::resources(&link).await;
-            listed.inspect_err(|error| tracing::warn!(server = server.name, %error, "no resources")).ok()
-        });
-        let lists = futures_util::future::join_all(lists).await;
-        Ok(lists.into_iter().flatten().flatten().collect())
+    /// What a server has to read.
+    pub async fn resources(&self, server: &str) -> Result<Vec<Resource>, CallError> {
+        let link = self.find(server)?.link()?;
+        catalogue::resources(&link).await
     }
 
     /// Reads one resource.

@@ -81,8 +81,8 @@ impl Remembered {
     }
 
     /// Notes which tools a result refers to.
-    pub(crate) fn note_result(&mut self, content: &RawValue) {
-        self.referenced.extend(references(content.get()));
+    pub(crate) fn note_result(&mut self, message: &str) {
+        self.referenced.extend(references(message));
     }
 }
 
