@@ -294,8 +294,7 @@ impl Opening {
         let structured = self.structured()?;
         let owed = self.owed();
         let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
-        let mut restored = self.restored(&out, &session_id);
-        let remembered = restored.as_mut().map(|r| std::mem::take(&mut r.servers)).unwrap_or_default();
+        let (restored, remembered) = self.restored(&out, &session_id);
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
@@ -380,12 +379,13 @@ impl Opening {
     }
 
     /// The conversation that is continued; hosts that show conversations are told its end.
-    fn restored(&mut self, out: &Out, session_id: &str) -> Option<resume::Restored> {
-        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+    fn restored(&mut self, out: &Out, session_id: &str) -> (Option<resume::Restored>, crate::mcp::Remembered) {
+        let mut restored = self.conversation.loaded.as_mut().map(resume::restore);
         if let Some(restored) = restored.as_ref().filter(|_| self.options.tell_history) {
             replay::tell(restored, &out.stream, session_id);
         }
-        restored
+        let remembered = restored.as_mut().map(|r| std::mem::take(&mut r.servers)).unwrap_or_default();
+        (restored, remembered)
     }
 
     /// What the first turn begins with.

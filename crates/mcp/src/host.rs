@@ -3,7 +3,7 @@
 //! The table is guarded by a lock that is never held across an await; every change bumps a version that can be awaited.
 
 use crate::catalogue::{self, Resource};
-use crate::connect;
+use crate::connect::{self, Cause};
 use crate::error::CallError;
 use crate::owner::Owner;
 use crate::result::{self, CallResult, Part};
@@ -129,7 +129,7 @@ impl Host {
             old.slot().stop.cancel();
         }
         if standing == Standing::Enabled {
-            self.start(&server);
+            self.start(&server, Cause::Asked);
         } else {
             self.shared.bump();
         }
@@ -199,7 +199,7 @@ impl Host {
     /// Connects a server anew and waits for what comes of it.
     pub async fn reconnect(&self, name: &str) -> Result<(), CallError> {
         let server = self.find(name)?;
-        self.start(&server);
+        self.start(&server, Cause::Asked);
         self.outcome(&server).await
     }
 
@@ -209,7 +209,7 @@ impl Host {
         let is_off = server.slot().status == Status::Disabled;
         match standing {
             Standing::Enabled if is_off => {
-                self.start(&server);
+                self.start(&server, Cause::Asked);
                 self.outcome(&server).await
             }
             Standing::Enabled => Ok(()),
@@ -243,7 +243,7 @@ impl Host {
                 .collect()
         };
         for server in failed {
-            self.start(&server);
+            self.start(&server, Cause::Asked);
         }
     }
 
@@ -273,7 +273,7 @@ impl Host {
                 let generation = server.slot().generation;
                 self.shared.set(server, generation, |slot| slot.status = Status::NeedsAuth);
             }
-            CallError::Failed { .. } if server.config.remote().is_some() => self.start(server),
+            CallError::Failed { .. } if server.config.remote().is_some() => self.start(server, Cause::Lost),
             _ => {}
         }
     }
@@ -343,7 +343,7 @@ impl Host {
         }
     }
 
-    fn start(&self, server: &Arc<Server>) {
+    fn start(&self, server: &Arc<Server>, cause: Cause) {
         let stop = self.shared.stop.child_token();
         let generation = {
             let mut slot = server.slot();
@@ -353,7 +353,7 @@ impl Host {
             slot.link = None;
             slot.generation
         };
-        let kept = connect::keep(Arc::clone(server), Arc::clone(&self.shared), stop, generation);
+        let kept = connect::keep(Arc::clone(server), Arc::clone(&self.shared), (stop, generation), cause);
         let mut tasks = self.table.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(kept);

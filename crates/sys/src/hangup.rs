@@ -12,7 +12,7 @@ pub async fn of(end: OwnedFd) {
     // SAFETY: the descriptor is owned by the value that holds it until both are dropped, and is always the same.
     let watched = unsafe { AsyncFd::register_with_interest(end, interest) };
     // Files cannot be watched, and need not be.
-    let Ok(watched) = watched else { return std::future::pending().await };
+    let Ok(watched) = watched else { return std::future::pending::<()>().await };
     while let Ok(mut guard) = watched.ready(interest).await {
         // A socket may also say something, which is not our concern.
         if is_hung_up(watched.get_ref().as_fd()) {
@@ -20,7 +20,7 @@ pub async fn of(end: OwnedFd) {
         }
         guard.clear_ready();
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 fn is_hung_up(fd: BorrowedFd<'_>) -> bool {
