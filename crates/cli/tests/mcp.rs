@@ -4,34 +4,12 @@
 mod common;
 
 use common::death::{assert_nobody_left, is_live};
-use common::{EXE, host, of_kind, print, stream};
+use common::mcp::{config, scene, server};
+use common::{host, of_kind, print, stream};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
-use testkit::{ModelServer, Reply, Running, Sandbox};
-
-const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
-
-fn python() -> PathBuf {
-    let places = ["/usr/bin/python3", "/usr/local/bin/python3"].map(PathBuf::from);
-    places.into_iter().find(|path| path.exists()).unwrap_or_else(|| "python3".into())
-}
-
-fn server(options: &[&str]) -> Value {
-    let args: Vec<&str> = [FIXTURE].iter().chain(options).copied().collect();
-    json!({"command": python(), "args": args})
-}
-
-/// `--mcp-config` with one server named `fix`.
-fn config(options: &[&str]) -> String {
-    json!({"mcpServers": {"fix": server(options)}}).to_string()
-}
-
-fn scene(replies: impl IntoIterator<Item = Reply>) -> (ModelServer, Sandbox) {
-    let model = ModelServer::script(replies.into_iter().collect::<Vec<_>>());
-    let sandbox = Sandbox::with_server(EXE, &model);
-    (model, sandbox)
-}
+use testkit::{Reply, Running};
 
 /// One call of a tool, then the end; what the model got back.
 fn call(tool: &str, input: Value, more: &[&str]) -> (Value, Vec<Value>) {

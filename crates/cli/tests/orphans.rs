@@ -6,6 +6,7 @@
 mod common;
 
 use common::death::{Random, assert_nobody_left, having, seed};
+use common::mcp::{FIXTURE, server};
 use common::{EXE, host};
 use serde_json::json;
 use std::io::Write;
@@ -19,7 +20,6 @@ use testkit::{Block, Captured, ModelServer, Reply, Sandbox};
 const ROUNDS: usize = 42;
 const WORKERS: usize = 3;
 const MARKER: &str = "ORPHAN_TEST";
-const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
 /// As many as a run makes before its last call, which never ends.
 const REQUESTS: u64 = 6;
 
@@ -54,13 +54,9 @@ fn strike(round: usize, random: &mut Random) -> Strike {
 
 /// Servers as people start them, and as they behave.
 fn servers() -> String {
-    let python = |options: &[&str]| {
-        let args: Vec<&str> = [FIXTURE].iter().chain(options).copied().collect();
-        json!({"command": "python3", "args": args})
-    };
     let shell = json!({"command": "sh", "args": ["-c", format!("python3 '{FIXTURE}' leave; true")]});
-    json!({"mcpServers": {"plain": python(&[]), "shell": shell, "stubborn": python(&["stubborn"]),
-        "leaving": python(&["stubborn", "leave"])}})
+    json!({"mcpServers": {"plain": server(&[]), "shell": shell, "stubborn": server(&["stubborn"]),
+        "leaving": server(&["stubborn", "leave"])}})
     .to_string()
 }
 
@@ -93,7 +89,8 @@ impl Scene {
         sandbox.set(MARKER, &marker);
         let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
         let daemon = "setsid sh -c 'sleep 600 & sleep 600' >/dev/null 2>&1 </dev/null & exit 0";
-        let hooks = json!({"SessionStart": hook(daemon), "PreToolUse": hook(daemon), "PostToolUse": hook("sleep 0.03")});
+        let hooks =
+            json!({"SessionStart": hook(daemon), "PreToolUse": hook(daemon), "PostToolUse": hook("sleep 0.03")});
         sandbox.write_config("settings.json", json!({"hooks": hooks}).to_string());
         Self { server, sandbox, marker }
     }

@@ -124,7 +124,7 @@ impl Server {
                 Mood::Silent => std::future::pending().await,
                 Mood::Stalled => {
                     begin_events(&mut stream).await?;
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
                 Mood::Slow => slow(&mut stream, &method, &message).await?,
             }

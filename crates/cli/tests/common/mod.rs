@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 pub(crate) mod death;
+pub(crate) mod mcp;
 
 use serde_json::{Value, json};
 use std::io::{Read, Write};

@@ -13,11 +13,7 @@ const MOST: usize = 20;
 
 impl Session {
     /// Attaches the resources that `prompt` names, each once.
-    pub(crate) async fn attach_resources(
-        &mut self,
-        prompt: &str,
-        token: &CancellationToken,
-    ) -> Result<(), StoreError> {
+    pub(crate) async fn attach_resources(&mut self, prompt: &str, token: &CancellationToken) -> Result<(), StoreError> {
         if !prompt.contains('@') {
             return Ok(());
         }
