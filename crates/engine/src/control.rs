@@ -13,6 +13,7 @@ mod layer;
 pub(crate) mod mcp;
 mod queue;
 pub(crate) mod reach;
+mod suggest;
 pub(crate) mod wishes;
 
 use crate::command::{Command, Event, Priority, Prompt};

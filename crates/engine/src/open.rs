@@ -547,7 +547,9 @@ impl Opening {
 
     fn planning(&self) -> Planning {
         let dir = self.loaded.settings.plans_directory.as_deref();
-        Planning::new(&plan::directory(dir, &self.cwd, self.layout.home()), &self.conversation.session_id)
+        let dir = plan::directory(dir, &self.cwd, self.layout.home());
+        let method = self.asked.plan_mode_instructions.clone().filter(|text| !text.trim().is_empty());
+        Planning::new(&dir, &self.conversation.session_id).with_method(method)
     }
 
     /// Only when there is a hook that may write to one.
@@ -667,6 +669,7 @@ impl Opening {
             betas: self.options.betas.clone(),
             has_commands: !self.options.disable_slash_commands,
             default_model: self.model.clone(),
+            tool_aliases: self.asked.tool_aliases.clone().unwrap_or_default(),
         }
     }
 

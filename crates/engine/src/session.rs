@@ -177,6 +177,8 @@ pub(crate) struct InitFacts {
     /// What it could be.
     pub output_styles: Vec<String>,
     pub betas: Vec<String>,
+    /// Which tool is meant when the model names another.
+    pub tool_aliases: std::collections::BTreeMap<String, String>,
 }
 
 impl Session {

@@ -255,6 +255,17 @@ impl Host {
         arguments: Map<String, Value>,
         cancel: &CancellationToken,
     ) -> Result<CallResult, CallError> {
+        self.call_raw(server, tool, arguments, cancel).await.map(CallResult::read)
+    }
+
+    /// The same, with the result as the server gave it.
+    pub async fn call_raw(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Map<String, Value>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, CallError> {
         let server = self.find(server)?;
         let link = server.link()?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
@@ -263,7 +274,7 @@ impl Host {
         if let Err(error) = &answer {
             self.react(&server, error);
         }
-        answer.map(CallResult::read)
+        answer
     }
 
     /// What a failed call says about the connection.
