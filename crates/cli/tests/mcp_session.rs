@@ -213,6 +213,6 @@ fn servers_are_shown_and_switched_by_command() {
     assert!(on.starts_with("fix [user] connected"), "{on}");
     let again = said(&stream(&sandbox, "/mcp reconnect fix", &[]));
     assert!(again.starts_with("fix [user] connected"), "{again}");
-    let unknown = said(&stream(&sandbox, "/mcp reconnect nope", &[]));
+    let unknown = said(&print(&sandbox, "/mcp reconnect nope", &[]).run().expect_code(1).lines());
     assert!(unknown.contains("There is no MCP server \"nope\"; there are: bad, fix."), "{unknown}");
 }

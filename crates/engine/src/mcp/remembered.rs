@@ -37,8 +37,8 @@ struct Names {
     #[serde(default)]
     removed_names: Vec<String>,
     /// Lines of other programs are about tools of theirs.
-    #[serde(default)]
-    x_ours: bool,
+    #[serde(default, rename = "x_ours")]
+    is_ours: bool,
 }
 
 #[derive(Deserialize)]
@@ -58,7 +58,7 @@ impl Remembered {
     pub(crate) fn take(&mut self, kind: &str, body: &RawValue) -> Option<String> {
         match kind {
             NAMES => {
-                let told: Names = serde_json::from_str(body.get()).ok().filter(|told: &Names| told.x_ours)?;
+                let told: Names = serde_json::from_str(body.get()).ok().filter(|told: &Names| told.is_ours)?;
                 self.names.retain(|name| !told.removed_names.contains(name));
                 self.names.extend(told.added_names);
                 Some(crate::prompts::reminder(&told.added_lines.join("\n")))
