@@ -182,7 +182,11 @@ fn nobody_outlives_us_whenever_and_however_we_die() {
     let crowded = rounds.iter().filter(|round| round.before >= 8).count();
     println!("{crowded} of {ROUNDS} rounds with 8 processes or more; the slowest:");
     for round in rounds.iter().rev().take(5) {
-        println!("{round:?} {:?}", strikes[round.number]);
+        let Round { number, before, ended, gone } = round;
+        println!(
+            "{before} processes, {ended:?} until we ended, {gone:?} until nobody was left: {:?}",
+            strikes[*number]
+        );
     }
     assert!(crowded >= ROUNDS / 3, "the moments were not spread: {rounds:#?}");
     // One may have had to wait for a busy machine; half of them cannot.
