@@ -12,7 +12,7 @@ use crate::keys::{self};
 use crate::surface::Reflow;
 use crate::theme::{self, ColourHints, Theme};
 use effects::Outside;
-use engine::{Boot, Command, Commands, Event, Events, Shell};
+use engine::{Boot, Command, Commands, Event, Events, Shell, StartError};
 use screen::Screen;
 use std::io;
 use std::time::{Duration, Instant};
@@ -63,11 +63,14 @@ struct Interface {
     /// The picture is older than the state.
     dirty: bool,
     follows_background: bool,
-    /// Sent once the session stands and has told what it continues.
-    prompt: Option<String>,
+    /// The session that is being opened, beside the loop: keys are taken meanwhile.
+    opening: Option<Opening>,
     /// The session is to be opened again, with what has changed.
     reopens: bool,
 }
+
+type Opened = Result<(Commands, Events), StartError>;
+type Opening = tokio::task::JoinHandle<Opened>;
 
 /// Why the loop ends.
 enum End {
@@ -75,6 +78,8 @@ enum End {
     Signal(Signal),
     /// The terminal has gone.
     HungUp,
+    /// It could not be opened.
+    NoSession,
 }
 
 impl Interface {
@@ -134,54 +139,59 @@ impl Interface {
             drawn_at: now,
             dirty: false,
             follows_background: start.follows_background,
-            prompt: None,
+            opening: None,
             reopens: false,
         })
     }
 
     async fn serve(mut self, start: Start) -> u8 {
-        let (mut commands, mut events) = match engine::open(start.boot.clone()).await {
-            Ok(session) => session,
-            Err(error) => return self.give_up(error.message),
-        };
-        self.outside.connect(commands.clone());
-        self.app.initialize();
-        self.prompt = start.prompt.filter(|prompt| !prompt.trim().is_empty());
-        let effects = self.app.update(Input::Tick);
-        let mut end = self.perform(effects).await;
+        if let Some(prompt) = start.prompt.filter(|prompt| !prompt.trim().is_empty()) {
+            self.app.submit(Submission::plain(prompt));
+        }
+        self.opening = Some(open_session(start.boot.clone()));
+        let mut events = None;
+        let mut end = None;
         while end.is_none() {
             end = self.step(&mut events).await;
             if std::mem::take(&mut self.reopens) {
                 // The one before has had no turn yet: nothing is lost with it.
-                commands.send(Command::Close).await.ok();
-                (commands, events) = match engine::open(start.boot.clone()).await {
-                    Ok(session) => session,
-                    Err(error) => return self.give_up(error.message),
-                };
-                self.outside.connect(commands.clone());
-                self.app.initialize();
-                let effects = self.app.update(Input::Tick);
-                end = self.perform(effects).await;
+                self.outside.close(Command::Close).await;
+                events = None;
+                self.opening = Some(open_session(start.boot.clone()));
             }
         }
         let code = match end {
             Some(End::Signal(signal)) => signal.exit_code(),
             Some(End::HungUp) => Signal::Hangup.exit_code(),
+            Some(End::NoSession) => 1,
             Some(End::Asked) | None => 0,
         };
-        self.close(commands, events).await;
+        self.close(events).await;
         code
     }
 
-    /// No session, no interface: the reason stays on the screen.
-    fn give_up(mut self, why: String) -> u8 {
-        self.app.update(Input::Gone(why));
-        self.screen.leave(&mut self.app).ok();
-        1
+    /// The session stands, or there is none: then the reason stays on the screen.
+    async fn opened(&mut self, opened: Opened, events: &mut Option<Events>) -> Option<End> {
+        self.opening = None;
+        let (commands, heard) = match opened {
+            Ok(session) => session,
+            Err(error) => {
+                self.app.update(Input::Gone(error.message));
+                return Some(End::NoSession);
+            }
+        };
+        *events = Some(heard);
+        // What was asked for meanwhile comes after the greeting.
+        self.app.initialize();
+        let greeting = self.app.update(Input::Tick);
+        let held = self.outside.connect(commands);
+        let end = self.perform(greeting).await;
+        self.outside.send_all(held).await;
+        end
     }
 
     /// Waits for one thing to happen and deals with it.
-    async fn step(&mut self, events: &mut Events) -> Option<End> {
+    async fn step(&mut self, events: &mut Option<Events>) -> Option<End> {
         if self.dirty && self.drawn_at.elapsed() >= FRAME && self.draw().is_err() {
             return Some(End::HungUp);
         }
@@ -211,7 +221,8 @@ impl Interface {
                 self.dirty = true;
                 None
             }
-            event = events.recv() => self.event(event, events).await,
+            opened = finished(&mut self.opening) => self.opened(opened, events).await,
+            event = heard(events) => self.event(event, events).await,
             Some(input) = self.outside.next() => self.update(input).await,
             () = until(wake), if wake.is_some() => self.update(Input::Tick).await,
         }
@@ -252,7 +263,7 @@ impl Interface {
         }
     }
 
-    async fn event(&mut self, event: Option<Event>, events: &mut Events) -> Option<End> {
+    async fn event(&mut self, event: Option<Event>, events: &mut Option<Events>) -> Option<End> {
         let Some(event) = event else {
             return self.update(Input::Gone("The session has ended.".into())).await;
         };
@@ -262,16 +273,14 @@ impl Interface {
             if let Some(end) = self.update(Input::Event(event)).await {
                 return Some(end);
             }
-            next = events.try_recv();
+            next = events.as_mut().and_then(Events::try_recv);
         }
         if let Some(event) = next {
             return self.update(Input::Event(event)).await;
         }
-        if let Some(prompt) = self.prompt.take_if(|_| self.app.is_ready) {
-            self.app.submit(Submission::plain(prompt));
-            return self.update(Input::Tick).await;
-        }
-        None
+        // Only now: a conversation that is continued has been told.
+        self.app.begin_queued();
+        self.update(Input::Tick).await
     }
 
     async fn update(&mut self, input: Input) -> Option<End> {
@@ -323,18 +332,39 @@ impl Interface {
     }
 
     /// The session puts itself away while the terminal is already back.
-    async fn close(mut self, commands: Commands, mut events: Events) {
+    async fn close(mut self, events: Option<Events>) {
         let busy = self.app.is_busy();
         if let Some(Overlay::Transcript(_)) = self.app.overlay {
             self.app.overlay = None;
         }
         self.app.farewell();
         self.screen.leave(&mut self.app).ok();
-        commands.send(if busy { Command::Shutdown } else { Command::Close }).await.ok();
-        drop(commands);
-        self.outside.disconnect();
+        self.outside.close(if busy { Command::Shutdown } else { Command::Close }).await;
+        let Some(mut events) = events else { return };
         let drained = async { while events.recv().await.is_some() {} };
         tokio::time::timeout(GRACE, drained).await.ok();
+    }
+}
+
+/// Reading settings and a long conversation takes its time: not on the thread that serves keys.
+fn open_session(boot: Boot) -> Opening {
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::spawn_blocking(move || runtime.block_on(engine::open(boot)))
+}
+
+/// Never, when nothing is being opened. Cancel safe.
+async fn finished(opening: &mut Option<Opening>) -> Opened {
+    match opening {
+        Some(opening) => opening.await.unwrap_or_else(|error| Err(StartError::new(error.to_string()))),
+        None => std::future::pending().await,
+    }
+}
+
+/// Never, while there is no session. Cancel safe.
+async fn heard(events: &mut Option<Events>) -> Option<Event> {
+    match events {
+        Some(events) => events.recv().await,
+        None => std::future::pending().await,
     }
 }
 
