@@ -161,9 +161,8 @@ fn judged(asked: &McpCall, arguments: &str, policy: Option<&Policy>) -> Result<(
     let accesses = [Access::Use];
     let request = Request::new(&asked.tool, &accesses).with_input(arguments);
     match policy.decide(&request, &Facts::default()) {
-        Decision::Allow(_) => Ok(()),
         Decision::Ask(refusal) if asked.check_permissions == Some(true) => Err(Refusal::new(refusal.message)),
-        Decision::Ask(_) => Ok(()),
+        Decision::Allow(_) | Decision::Ask(_) => Ok(()),
         Decision::Deny(refusal) => Err(Refusal::new(refusal.message)),
     }
 }
