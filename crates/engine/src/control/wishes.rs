@@ -25,6 +25,8 @@ pub(crate) struct Wishes {
     pub tasks: bool,
     /// Repositories below the session's directories that the host works with.
     pub repositories: Vec<PathBuf>,
+    /// Hooks are to hear of it.
+    pub notice: Option<wire::control::Notify>,
 }
 
 impl Wishes {
@@ -39,6 +41,7 @@ impl Wishes {
             && self.agents.is_none()
             && !self.tasks
             && self.repositories.is_empty()
+            && self.notice.is_none()
     }
 }
 
