@@ -8,6 +8,7 @@ mod crowd;
 mod extensions;
 mod hooks;
 mod mcp;
+mod pane;
 mod permission;
 mod place;
 mod reply;
@@ -16,6 +17,7 @@ mod search;
 mod server;
 mod start;
 mod table;
+mod terminal;
 mod turns;
 mod usage;
 
@@ -32,7 +34,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, permission, control.";
+start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, permission, control, terminal.";
 
 struct Options {
     quick: bool,
@@ -51,7 +53,7 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 13] = [
+const GROUPS: [Group; 14] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("turns", turns::rows),
@@ -65,6 +67,7 @@ const GROUPS: [Group; 13] = [
     ("search", search::rows),
     ("permission", permission::rows),
     ("control", control::rows),
+    ("terminal", terminal::rows),
 ];
 
 pub(crate) fn run(args: &[&str]) -> Result<()> {

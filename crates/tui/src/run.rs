@@ -5,16 +5,21 @@ mod effects;
 mod screen;
 
 use crate::app::session::Session;
-use crate::app::{App, Effect, Input, Overlay, Preferences};
+use crate::app::{App, Effect, Input, Mark, Overlay, Preferences};
 use crate::editor::Submission;
+use crate::keys::bindings::Bindings;
 use crate::keys::decode::Decoder;
 use crate::keys::{self};
+use crate::notify::Surroundings;
+use crate::reader::Pauses;
+use crate::reload::{Reload, What};
 use crate::surface::Reflow;
 use crate::theme::{self, ColourHints, Theme};
 use effects::Outside;
-use engine::{Boot, Command, Commands, Event, Events, Shell};
+use engine::{Boot, Command, Commands, Event, Events, Shell, StartError};
 use screen::Screen;
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use sys::signal::{Signal, Signals, TerminalSignal, TerminalSignals};
 use sys::tty::{self, Tty};
@@ -36,6 +41,10 @@ pub struct Start {
     pub preferences: Preferences,
     /// The theme follows the terminal's background.
     pub follows_background: bool,
+    /// Files of the person that are read again when they change.
+    pub files: Vec<(What, PathBuf)>,
+    /// What was wrong with them.
+    pub warnings: Vec<String>,
 }
 
 /// Runs the interface until the person leaves; returns the exit code. Must be called inside the runtime.
@@ -56,6 +65,11 @@ struct Interface {
     decoder: Decoder,
     bytes: mpsc::Receiver<Vec<u8>>,
     outside: Outside,
+    reload: Reload,
+    /// In the mode for screen readers.
+    pauses: Option<Pauses>,
+    /// Bytes for the terminal that come from outside.
+    sequences: mpsc::Receiver<Vec<u8>>,
     signals: Signals,
     terminal_signals: TerminalSignals,
     began: Instant,
@@ -63,11 +77,14 @@ struct Interface {
     /// The picture is older than the state.
     dirty: bool,
     follows_background: bool,
-    /// Sent once the session stands and has told what it continues.
-    prompt: Option<String>,
+    /// The session that is being opened, beside the loop: keys are taken meanwhile.
+    opening: Option<Opening>,
     /// The session is to be opened again, with what has changed.
     reopens: bool,
 }
+
+type Opened = Result<(Commands, Events), StartError>;
+type Opening = tokio::task::JoinHandle<Opened>;
 
 /// Why the loop ends.
 enum End {
@@ -75,6 +92,8 @@ enum End {
     Signal(Signal),
     /// The terminal has gone.
     HungUp,
+    /// It could not be opened.
+    NoSession,
 }
 
 impl Interface {
@@ -110,16 +129,17 @@ impl Interface {
             ..Session::default()
         };
         let titles = !env.is_on("CLAUDE_CODE_DISABLE_TERMINAL_TITLE");
-        let mut screen = Screen::enter(tty, profile, titles)?;
+        let mut screen = Screen::enter(tty, profile, titles, Surroundings::of(env))?;
         let mut app = App::new(preferences, screen.size(), session);
         app.welcome(wire::version::OWN);
+        app.warn(&start.warnings);
         screen.draw(&mut app)?;
         if start.follows_background {
             screen.ask_background()?;
         }
         let (sender, bytes) = mpsc::channel(64);
         screen.read(sender)?;
-        let outside =
+        let (outside, sequences) =
             Outside::new(&start.boot, if start.preferences.answers_shell { Shell::Answered } else { Shell::Recorded });
         let now = Instant::now();
         Ok(Self {
@@ -128,61 +148,69 @@ impl Interface {
             decoder: Decoder::new(),
             bytes,
             outside,
+            reload: Reload::new(start.files.iter().cloned()),
+            pauses: start.preferences.reader.map(|_| Pauses::of(&start.boot.env)),
+            sequences,
             signals,
             terminal_signals,
             began: now,
             drawn_at: now,
             dirty: false,
             follows_background: start.follows_background,
-            prompt: None,
+            opening: None,
             reopens: false,
         })
     }
 
     async fn serve(mut self, start: Start) -> u8 {
-        let (mut commands, mut events) = match engine::open(start.boot.clone()).await {
-            Ok(session) => session,
-            Err(error) => return self.give_up(error.message),
-        };
-        self.outside.connect(commands.clone());
-        self.app.initialize();
-        self.prompt = start.prompt.filter(|prompt| !prompt.trim().is_empty());
-        let effects = self.app.update(Input::Tick);
-        let mut end = self.perform(effects).await;
+        if let Some(prompt) = start.prompt.filter(|prompt| !prompt.trim().is_empty()) {
+            self.app.submit(Submission::plain(prompt));
+        }
+        self.opening = Some(open_session(start.boot.clone()));
+        let mut events = None;
+        let mut end = None;
         while end.is_none() {
             end = self.step(&mut events).await;
             if std::mem::take(&mut self.reopens) {
                 // The one before has had no turn yet: nothing is lost with it.
-                commands.send(Command::Close).await.ok();
-                (commands, events) = match engine::open(start.boot.clone()).await {
-                    Ok(session) => session,
-                    Err(error) => return self.give_up(error.message),
-                };
-                self.outside.connect(commands.clone());
-                self.app.initialize();
-                let effects = self.app.update(Input::Tick);
-                end = self.perform(effects).await;
+                self.outside.close(Command::Close).await;
+                events = None;
+                self.opening = Some(open_session(start.boot.clone()));
             }
         }
         let code = match end {
             Some(End::Signal(signal)) => signal.exit_code(),
             Some(End::HungUp) => Signal::Hangup.exit_code(),
+            Some(End::NoSession) => 1,
             Some(End::Asked) | None => 0,
         };
-        self.close(commands, events).await;
+        self.close(events).await;
         code
     }
 
-    /// No session, no interface: the reason stays on the screen.
-    fn give_up(mut self, why: String) -> u8 {
-        self.app.update(Input::Gone(why));
-        self.screen.leave(&mut self.app).ok();
-        1
+    /// The session stands, or there is none: then the reason stays on the screen.
+    async fn opened(&mut self, opened: Opened, events: &mut Option<Events>) -> Option<End> {
+        self.opening = None;
+        let (commands, heard) = match opened {
+            Ok(session) => session,
+            Err(error) => {
+                self.app.update(Input::Gone(error.message));
+                return Some(End::NoSession);
+            }
+        };
+        *events = Some(heard);
+        // What was asked for meanwhile comes after the greeting.
+        self.app.initialize();
+        let greeting = self.app.update(Input::Tick);
+        let held = self.outside.connect(commands);
+        let end = self.perform(greeting).await;
+        self.outside.send_all(held).await;
+        end
     }
 
     /// Waits for one thing to happen and deals with it.
-    async fn step(&mut self, events: &mut Events) -> Option<End> {
-        if self.dirty && self.drawn_at.elapsed() >= FRAME && self.draw().is_err() {
+    async fn step(&mut self, events: &mut Option<Events>) -> Option<End> {
+        if self.dirty && Instant::now() >= self.frame_at() && self.draw().is_err() {
             return Some(End::HungUp);
         }
         let wake = self.wake_at();
@@ -211,7 +239,12 @@ impl Interface {
                 self.dirty = true;
                 None
             }
-            event = events.recv() => self.event(event, events).await,
+            opened = finished(&mut self.opening) => self.opened(opened, events).await,
+            event = heard(events) => self.event(event, events).await,
+            Some(bytes) = self.sequences.recv() => {
+                self.screen.send(&bytes);
+                None
+            }
             Some(input) = self.outside.next() => self.update(input).await,
             () = until(wake), if wake.is_some() => self.update(Input::Tick).await,
         }
@@ -219,13 +252,16 @@ impl Interface {
 
     /// When something has to be done although nothing comes in.
     fn wake_at(&self) -> Option<Instant> {
-        let frame = self.dirty.then(|| self.drawn_at + FRAME);
+        let frame = self.dirty.then(|| self.frame_at());
         let change = self.app.next_change().map(|at| self.began + at);
         frame.into_iter().chain(change).min()
     }
 
     /// Keys are shown at once; a burst of them is one frame.
     async fn inputs(&mut self, inputs: Vec<keys::Input>) -> Option<End> {
+        if !inputs.is_empty() {
+            self.reload();
+        }
         for input in inputs {
             let input = match input {
                 keys::Input::Key(key) => Input::Key(key),
@@ -240,7 +276,27 @@ impl Interface {
                 return Some(end);
             }
         }
+        if self.pauses.is_some() {
+            self.touch();
+            return None;
+        }
         if self.draw().is_err() { Some(End::HungUp) } else { None }
+    }
+
+    /// Files that were changed meanwhile count from this key on.
+    fn reload(&mut self) {
+        for (what, text) in self.reload.changed(Instant::now()) {
+            match what {
+                What::Theme => self.app.preferences.theme = Theme::parse(&text),
+                What::Bindings => {
+                    let (bindings, warnings) =
+                        if text.is_empty() { Default::default() } else { Bindings::parse(&text) };
+                    self.app.preferences.bindings = bindings;
+                    self.app.warn(&warnings);
+                }
+            }
+            self.dirty = true;
+        }
     }
 
     fn report(&mut self, report: &str) {
@@ -252,7 +308,7 @@ impl Interface {
         }
     }
 
-    async fn event(&mut self, event: Option<Event>, events: &mut Events) -> Option<End> {
+    async fn event(&mut self, event: Option<Event>, events: &mut Option<Events>) -> Option<End> {
         let Some(event) = event else {
             return self.update(Input::Gone("The session has ended.".into())).await;
         };
@@ -262,23 +318,36 @@ impl Interface {
             if let Some(end) = self.update(Input::Event(event)).await {
                 return Some(end);
             }
-            next = events.try_recv();
+            next = events.as_mut().and_then(Events::try_recv);
         }
         if let Some(event) = next {
             return self.update(Input::Event(event)).await;
         }
-        if let Some(prompt) = self.prompt.take_if(|_| self.app.is_ready) {
-            self.app.submit(Submission::plain(prompt));
-            return self.update(Input::Tick).await;
-        }
-        None
+        // Only now: a conversation that is continued has been told.
+        self.app.begin_queued();
+        self.update(Input::Tick).await
     }
 
     async fn update(&mut self, input: Input) -> Option<End> {
         self.app.now = self.began.elapsed();
         let effects = self.app.update(input);
-        self.dirty = true;
+        self.touch();
         self.perform(effects).await
+    }
+
+    /// The picture is to be renewed. A screen reader is left in peace for a moment first.
+    fn touch(&mut self) {
+        if !std::mem::replace(&mut self.dirty, true) && self.pauses.is_some() {
+            self.drawn_at = Instant::now();
+        }
+    }
+
+    /// When the next frame may be drawn.
+    fn frame_at(&self) -> Instant {
+        match self.pauses {
+            Some(pauses) => (self.drawn_at + pauses.change).max(self.began + pauses.start),
+            None => self.drawn_at + FRAME,
+        }
     }
 
     async fn perform(&mut self, effects: Vec<Effect>) -> Option<End> {
@@ -286,12 +355,22 @@ impl Interface {
             match effect {
                 Effect::Exit => return Some(End::Asked),
                 Effect::Redraw => self.screen.redraw(),
+                Effect::Alert(text) => self.screen.alert(self.app.preferences.channel, &text),
+                Effect::Mark(mark) => self.screen.send(match mark {
+                    Mark::Bell => b"\x07",
+                    Mark::Sent => b"\x1b]133;C\x07",
+                    Mark::Over => b"\x1b]133;D\x07\x1b]133;A\x07",
+                }),
+                Effect::Sequence(sequence) => self.screen.hook_sequence(&sequence),
                 Effect::Suspend => {
                     self.screen.suspend(&mut self.app).ok();
                 }
                 Effect::ExternalEditor(text) => {
                     let text = self.external_editor(text).await;
                     self.app.update(Input::Edited(text));
+                }
+                Effect::View(text) => {
+                    self.external_editor(text).await;
                 }
                 Effect::SignIn(key) => match self.outside.sign_in(key).await {
                     Ok(place) => {
@@ -323,18 +402,39 @@ impl Interface {
     }
 
     /// The session puts itself away while the terminal is already back.
-    async fn close(mut self, commands: Commands, mut events: Events) {
+    async fn close(mut self, events: Option<Events>) {
         let busy = self.app.is_busy();
         if let Some(Overlay::Transcript(_)) = self.app.overlay {
             self.app.overlay = None;
         }
         self.app.farewell();
         self.screen.leave(&mut self.app).ok();
-        commands.send(if busy { Command::Shutdown } else { Command::Close }).await.ok();
-        drop(commands);
-        self.outside.disconnect();
+        self.outside.close(if busy { Command::Shutdown } else { Command::Close }).await;
+        let Some(mut events) = events else { return };
         let drained = async { while events.recv().await.is_some() {} };
         tokio::time::timeout(GRACE, drained).await.ok();
+    }
+}
+
+/// Reading settings and a long conversation takes its time: not on the thread that serves keys.
+fn open_session(boot: Boot) -> Opening {
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::spawn_blocking(move || runtime.block_on(engine::open(boot)))
+}
+
+/// Never, when nothing is being opened. Cancel safe.
+async fn finished(opening: &mut Option<Opening>) -> Opened {
+    match opening {
+        Some(opening) => opening.await.unwrap_or_else(|error| Err(StartError::new(error.to_string()))),
+        None => std::future::pending().await,
+    }
+}
+
+/// Never, while there is no session. Cancel safe.
+async fn heard(events: &mut Option<Events>) -> Option<Event> {
+    match events {
+        Some(events) => events.recv().await,
+        None => std::future::pending().await,
     }
 }
 
