@@ -12,6 +12,7 @@ pub mod layout;
 pub mod list;
 pub mod registry;
 pub mod resume;
+pub mod search;
 pub mod snapshots;
 pub mod sweep;
 pub mod transcript;

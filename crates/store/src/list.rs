@@ -18,6 +18,8 @@ pub struct Row {
     pub path: PathBuf,
     /// Milliseconds since the epoch, of the file.
     pub modified_at: u64,
+    /// Of the file, in bytes.
+    pub size: u64,
 }
 
 /// What a row says when it is looked at.
@@ -39,6 +41,12 @@ pub struct SessionInfo {
     pub tag: Option<String>,
     /// `bg` for background sessions.
     pub kind: Option<String>,
+    /// Of the file, in bytes.
+    pub size: u64,
+    /// The session this one was forked from.
+    pub forked_from: Option<String>,
+    /// Of the pull request that was last worked on.
+    pub pr_url: Option<String>,
     pub(crate) is_sidechain: bool,
     pub(crate) titles: [Option<String>; 2],
 }
@@ -70,7 +78,8 @@ pub(crate) fn rows(dir: &Path) -> Vec<Row> {
         let id = name.to_str()?.strip_suffix(".jsonl").filter(|id| sys::id::is_uuid(id))?;
         let meta = entry.path().metadata().ok().filter(|m| m.is_file() && m.len() > 0)?;
         let modified = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-        Some(Row { id: id.to_owned(), path: entry.path(), modified_at: modified.as_millis() as u64 })
+        let (modified_at, size) = (modified.as_millis() as u64, meta.len());
+        Some(Row { id: id.to_owned(), path: entry.path(), modified_at, size })
     };
     entries.flatten().filter_map(row).collect()
 }
@@ -80,7 +89,7 @@ impl Row {
     pub fn info(&self) -> Option<SessionInfo> {
         let mut info = read(&self.path)?;
         info.id.clone_from(&self.id);
-        info.modified_at = self.modified_at;
+        (info.modified_at, info.size) = (self.modified_at, self.size);
         let shown = [&info.title, &info.last_prompt, &info.summary, &info.first_prompt].iter().any(|t| t.is_some());
         (shown && !info.is_sidechain).then_some(info)
     }
@@ -131,6 +140,10 @@ impl SessionInfo {
         keep(&mut self.cwd, || line.cwd.owned());
         keep(&mut self.entrypoint, || line.entrypoint.owned());
         keep(&mut self.kind, || line.session_kind.owned());
+        if let (None, Some(origin)) = (&self.forked_from, line.forked_from) {
+            let origin: Option<head::Origin<'_>> = serde_json::from_str(origin.get()).ok();
+            self.forked_from = origin.and_then(|origin| origin.session_id.owned());
+        }
         if self.created_at.is_none() {
             self.created_at = line.timestamp.as_str().and_then(sys::clock::parse_iso);
         }
@@ -155,6 +168,7 @@ impl SessionInfo {
             Some("ai-title") => replace(&mut self.titles[1], line.ai_title.owned()),
             Some("last-prompt") => replace(&mut self.last_prompt, line.last_prompt.owned()),
             Some("summary") => replace(&mut self.summary, line.summary.owned()),
+            Some("pr-link") => replace(&mut self.pr_url, line.pr_url.owned()),
             Some("tag") => replace(&mut self.tag, line.tag.owned()),
             _ => {}
         }
