@@ -14,6 +14,7 @@ mod reply;
 mod resume;
 mod search;
 mod server;
+mod sessions;
 mod start;
 mod table;
 mod turns;
@@ -32,7 +33,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, permission, control.";
+start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, sessions, permission, control.";
 
 struct Options {
     quick: bool,
@@ -51,7 +52,7 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 13] = [
+const GROUPS: [Group; 14] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("turns", turns::rows),
@@ -63,6 +64,7 @@ const GROUPS: [Group; 13] = [
     ("crowd", crowd::rows),
     ("agents", agents::rows),
     ("search", search::rows),
+    ("sessions", sessions::rows),
     ("permission", permission::rows),
     ("control", control::rows),
 ];

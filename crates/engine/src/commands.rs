@@ -22,6 +22,7 @@ use crate::result;
 use crate::scribe::PromptSource;
 use crate::session::{Io, Session, plain_text};
 use crate::turn::{self, Opener, Turn};
+pub(crate) use changes::session_name;
 use serde_json::json;
 use store::StoreError;
 use store::registry::Status as LiveStatus;
@@ -196,7 +197,7 @@ async fn perform(session: &mut Session, typed: &Typed, turn: &Turn) -> Option<Sa
         Action::Cd => places::cd(session, arguments).await,
         Action::Context => Said::shown(context_usage::text(session, arguments)),
         Action::Effort => switch::effort(session, arguments),
-        Action::Export => changes::export(session, arguments),
+        Action::Export => changes::export(session, arguments).await,
         Action::Help => show::help(&session.io),
         Action::Hooks => show::hooks(&session.io),
         Action::Mcp => show::mcp(&session.io),

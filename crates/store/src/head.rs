@@ -181,6 +181,8 @@ lenient! {
         content: Option<&'a RawValue> = "content",
         input: Option<&'a RawValue> = "input",
         prompt: Option<&'a RawValue> = "prompt",
+        name: Text<'a> = "name",
+        is_error: Flag = "is_error",
     }
 }
 

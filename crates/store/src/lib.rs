@@ -14,6 +14,7 @@ pub mod registry;
 pub mod resume;
 pub mod search;
 pub mod snapshots;
+pub mod story;
 pub mod sweep;
 pub mod transcript;
 

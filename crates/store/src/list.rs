@@ -2,11 +2,14 @@
 //! 64 KiB, read only when it is looked at.
 
 use crate::backward::ReadAt;
+use crate::error::StoreError;
 use crate::head::{self, Head};
 use crate::layout::Layout;
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+use wire::entry::MetaEntry;
 
 const EDGE: u64 = 64 << 10;
 const PROMPT_LIMIT: usize = 200;
@@ -47,8 +50,11 @@ pub struct SessionInfo {
     pub forked_from: Option<String>,
     /// Of the pull request that was last worked on.
     pub pr_url: Option<String>,
-    pub(crate) is_sidechain: bool,
-    pub(crate) titles: [Option<String>; 2],
+    /// Put away by its owner, until something is said in it again.
+    pub archived: bool,
+    pub is_sidechain: bool,
+    /// Given, and generated.
+    pub titles: [Option<String>; 2],
 }
 
 /// Sessions started in `cwd`, newest file first.
@@ -64,6 +70,11 @@ pub fn everywhere(layout: &Layout) -> Vec<Row> {
     let mut all: Vec<Row> = dirs.flatten().flat_map(|dir| rows(&dir.path())).collect();
     sort(&mut all);
     all
+}
+
+pub(crate) fn newest_first(mut rows: Vec<Row>) -> Vec<Row> {
+    sort(&mut rows);
+    rows
 }
 
 fn sort(rows: &mut [Row]) {
@@ -90,9 +101,44 @@ impl Row {
         let mut info = read(&self.path)?;
         info.id.clone_from(&self.id);
         (info.modified_at, info.size) = (self.modified_at, self.size);
+        info.archived = is_archived(&self.path);
         let shown = [&info.title, &info.last_prompt, &info.summary, &info.first_prompt].iter().any(|t| t.is_some());
         (shown && !info.is_sidechain).then_some(info)
     }
+}
+
+/// The mark that puts a session away, beside its transcript.
+pub fn archive_mark(transcript: &Path) -> PathBuf {
+    transcript.with_extension("").join("archived.json")
+}
+
+fn is_archived(transcript: &Path) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Mark {
+        archived: bool,
+    }
+    let text = std::fs::read(archive_mark(transcript)).ok();
+    text.and_then(|text| serde_json::from_slice::<Mark>(&text).ok()).is_some_and(|mark| mark.archived)
+}
+
+/// Names a session whether it is in use or not: one more line at the end of its file.
+pub fn rename(transcript: &Path, name: &str) -> Result<(), StoreError> {
+    let fail = |e| StoreError::write(transcript, e);
+    let session_id = transcript.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let title = MetaEntry::CustomTitle { custom_title: name.to_owned(), session_id };
+    let mut line = wire::entry::Entry::Meta(title).to_line().map_err(|e| fail(e.into()))?;
+    line.push('\n');
+    let mut file = std::fs::OpenOptions::new().append(true).open(transcript).map_err(fail)?;
+    let length = file.metadata().map_err(fail)?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        File::open(transcript).and_then(|file| file.read_at(&mut last, length - 1)).map_err(fail)?;
+    }
+    // A torn last line stays one line.
+    if last != [b'\n'] {
+        line.insert(0, '\n');
+    }
+    file.write_all(line.as_bytes()).map_err(fail)
 }
 
 /// Everything the two ends of a file say.
@@ -124,6 +170,16 @@ pub(crate) fn read(path: &Path) -> Option<SessionInfo> {
     info.title = custom.clone().or_else(|| ai.clone());
     info.tag = info.tag.filter(|t| !t.is_empty());
     Some(info)
+}
+
+/// What the file in `path` says about its session.
+pub fn describe(path: &Path) -> Option<SessionInfo> {
+    read(path)
+}
+
+/// What the session in `path` is called.
+pub fn title_of(path: &Path) -> Option<String> {
+    read(path)?.title
 }
 
 /// Where the session in `path` was started.

@@ -4,9 +4,11 @@
 pub mod calls;
 pub mod dialog;
 pub mod feed;
+pub mod gate;
 pub mod keys;
 pub mod menu;
 pub mod onboarding;
+pub mod pick;
 pub mod question;
 pub mod recall;
 pub mod reply;
@@ -22,11 +24,14 @@ use crate::editor::{Editor, Submission};
 use crate::keys::bindings::Bindings;
 use crate::keys::{Focus, Key};
 use crate::markdown;
+use crate::picker::{News, Picker, Request};
 use crate::style::{Line, Style};
 use crate::surface::Size;
 use crate::theme::{Theme, Token};
 use calls::Calls;
 use dialog::Dialog;
+use engine::query::SessionInfo;
+use gate::Gate;
 use menu::Menu;
 use onboarding::Onboarding;
 use recall::{Recall, Search};
@@ -56,6 +61,7 @@ pub enum Input {
     /// The key was stored there.
     SignedIn(String),
     NotSignedIn(String),
+    Picker(News),
     /// What came back from the external editor.
     Edited(String),
     /// The session could not be opened, or has ended by itself.
@@ -86,6 +92,12 @@ pub enum Effect {
         session_id: String,
     },
     ExternalEditor(String),
+    /// Something the picker needs.
+    Picker(Request),
+    /// A conversation was chosen, or none.
+    Chosen(Option<Box<SessionInfo>>),
+    /// An answer that a start waits for.
+    Entry(gate::Answer),
     /// Store this key and open the session anew.
     SignIn(String),
     Suspend,
@@ -164,6 +176,8 @@ pub struct App {
     greeting: Option<String>,
     vim: Option<Vim>,
     onboarding: Option<Onboarding>,
+    picker: Option<Picker>,
+    gate: Option<Gate>,
     recall: Recall,
     search: Option<Search>,
     menu: Option<Menu>,
@@ -201,6 +215,8 @@ impl App {
             greeting: None,
             vim,
             onboarding: None,
+            picker: None,
+            gate: None,
             recall: Recall::default(),
             search: None,
             menu: None,
@@ -236,6 +252,7 @@ impl App {
             Input::Files { query, found } => self.files(&query, found),
             Input::SignedIn(place) => self.note(&format!("The key is stored in {place}."), Token::Success),
             Input::NotSignedIn(why) => self.note(&why, Token::Error),
+            Input::Picker(news) => self.picker_news(news),
             Input::Edited(text) => self.editor.set(text),
             Input::Gone(why) => {
                 self.note(&why, Token::Error);

@@ -8,6 +8,7 @@ pub mod editor;
 pub mod highlight;
 pub mod keys;
 pub mod markdown;
+pub mod picker;
 mod run;
 pub mod style;
 pub mod surface;

@@ -2,6 +2,7 @@
 //! while nothing happens: there is a timer only while something moves. The terminal is put back on every way out.
 
 mod effects;
+mod entry;
 mod screen;
 
 use crate::app::session::Session;
@@ -13,6 +14,7 @@ use crate::surface::Reflow;
 use crate::theme::{self, ColourHints, Theme};
 use effects::Outside;
 use engine::{Boot, Command, Commands, Event, Events, Shell};
+use entry::{Door, Move};
 use screen::Screen;
 use std::io;
 use std::time::{Duration, Instant};
@@ -64,9 +66,9 @@ struct Interface {
     dirty: bool,
     follows_background: bool,
     /// Sent once the session stands and has told what it continues.
-    prompt: Option<String>,
-    /// The session is to be opened again, with what has changed.
-    reopens: bool,
+    prompts: Vec<String>,
+    /// The session behind the interface is to change.
+    moves: Option<Move>,
 }
 
 /// Why the loop ends.
@@ -75,6 +77,8 @@ enum End {
     Signal(Signal),
     /// The terminal has gone.
     HungUp,
+    /// No session, no interface: the reason stays on the screen.
+    Failed(String),
 }
 
 impl Interface {
@@ -101,14 +105,7 @@ impl Interface {
             reflow: reflow(env),
             synchronized: true,
         };
-        let session = Session {
-            cwd: start.boot.cwd.to_string_lossy().into_owned(),
-            place: short_home(&start.boot.cwd.to_string_lossy(), env),
-            mode: start.boot.options.permission_mode.unwrap_or_default(),
-            may_bypass: start.boot.options.allow_bypass,
-            needs_credentials: start.boot.options.replay.is_none(),
-            ..Session::default()
-        };
+        let session = session_of(&start.boot);
         let titles = !env.is_on("CLAUDE_CODE_DISABLE_TERMINAL_TITLE");
         let mut screen = Screen::enter(tty, profile, titles)?;
         let mut app = App::new(preferences, screen.size(), session);
@@ -134,54 +131,38 @@ impl Interface {
             drawn_at: now,
             dirty: false,
             follows_background: start.follows_background,
-            prompt: None,
-            reopens: false,
+            prompts: Vec::new(),
+            moves: None,
         })
     }
 
     async fn serve(mut self, start: Start) -> u8 {
-        let (mut commands, mut events) = match engine::open(start.boot.clone()).await {
-            Ok(session) => session,
-            Err(error) => return self.give_up(error.message),
-        };
-        self.outside.connect(commands.clone());
-        self.app.initialize();
-        self.prompt = start.prompt.filter(|prompt| !prompt.trim().is_empty());
-        let effects = self.app.update(Input::Tick);
-        let mut end = self.perform(effects).await;
+        self.prompts.extend(start.prompt.filter(|prompt| !prompt.trim().is_empty()));
+        let mut door = Door::new(start.boot);
+        let mut end = self.proceed(&mut door).await;
         while end.is_none() {
-            end = self.step(&mut events).await;
-            if std::mem::take(&mut self.reopens) {
-                // The one before has had no turn yet: nothing is lost with it.
-                commands.send(Command::Close).await.ok();
-                (commands, events) = match engine::open(start.boot.clone()).await {
-                    Ok(session) => session,
-                    Err(error) => return self.give_up(error.message),
-                };
-                self.outside.connect(commands.clone());
-                self.app.initialize();
-                let effects = self.app.update(Input::Tick);
-                end = self.perform(effects).await;
+            end = self.step(door.events()).await;
+            if end.is_none()
+                && let Some(to) = self.moves.take()
+            {
+                end = self.go(&mut door, to).await;
             }
         }
-        let code = match end {
+        let code = match &end {
             Some(End::Signal(signal)) => signal.exit_code(),
             Some(End::HungUp) => Signal::Hangup.exit_code(),
+            Some(End::Failed(_)) => 1,
             Some(End::Asked) | None => 0,
         };
-        self.close(commands, events).await;
+        if let Some(End::Failed(why)) = end {
+            self.app.update(Input::Gone(why));
+        }
+        self.close(door.link).await;
         code
     }
 
-    /// No session, no interface: the reason stays on the screen.
-    fn give_up(mut self, why: String) -> u8 {
-        self.app.update(Input::Gone(why));
-        self.screen.leave(&mut self.app).ok();
-        1
-    }
-
     /// Waits for one thing to happen and deals with it.
-    async fn step(&mut self, events: &mut Events) -> Option<End> {
+    async fn step(&mut self, mut events: Option<&mut Events>) -> Option<End> {
         if self.dirty && self.drawn_at.elapsed() >= FRAME && self.draw().is_err() {
             return Some(End::HungUp);
         }
@@ -211,7 +192,7 @@ impl Interface {
                 self.dirty = true;
                 None
             }
-            event = events.recv() => self.event(event, events).await,
+            event = next_event(&mut events) => self.event(event, events).await,
             Some(input) = self.outside.next() => self.update(input).await,
             () = until(wake), if wake.is_some() => self.update(Input::Tick).await,
         }
@@ -252,7 +233,7 @@ impl Interface {
         }
     }
 
-    async fn event(&mut self, event: Option<Event>, events: &mut Events) -> Option<End> {
+    async fn event(&mut self, event: Option<Event>, mut events: Option<&mut Events>) -> Option<End> {
         let Some(event) = event else {
             return self.update(Input::Gone("The session has ended.".into())).await;
         };
@@ -262,13 +243,15 @@ impl Interface {
             if let Some(end) = self.update(Input::Event(event)).await {
                 return Some(end);
             }
-            next = events.try_recv();
+            next = events.as_mut().and_then(|events| events.try_recv());
         }
         if let Some(event) = next {
             return self.update(Input::Event(event)).await;
         }
-        if let Some(prompt) = self.prompt.take_if(|_| self.app.is_ready) {
-            self.app.submit(Submission::plain(prompt));
+        if !self.prompts.is_empty() && self.app.is_ready {
+            for prompt in std::mem::take(&mut self.prompts) {
+                self.app.submit(Submission::plain(prompt));
+            }
             return self.update(Input::Tick).await;
         }
         None
@@ -296,12 +279,14 @@ impl Interface {
                 Effect::SignIn(key) => match self.outside.sign_in(key).await {
                     Ok(place) => {
                         self.app.update(Input::SignedIn(place));
-                        self.reopens = true;
+                        self.moves = Some(Move::Again);
                     }
                     Err(why) => {
                         self.app.update(Input::NotSignedIn(why));
                     }
                 },
+                Effect::Chosen(chosen) => self.moves = Some(chosen.map_or(Move::Stay, Move::To)),
+                Effect::Entry(answer) => self.moves = Some(Move::Answered(answer)),
                 effect => self.outside.perform(effect).await,
             }
         }
@@ -323,18 +308,27 @@ impl Interface {
     }
 
     /// The session puts itself away while the terminal is already back.
-    async fn close(mut self, commands: Commands, mut events: Events) {
+    async fn close(mut self, link: Option<(Commands, Events)>) {
         let busy = self.app.is_busy();
         if let Some(Overlay::Transcript(_)) = self.app.overlay {
             self.app.overlay = None;
         }
         self.app.farewell();
         self.screen.leave(&mut self.app).ok();
+        self.outside.disconnect();
+        let Some((commands, mut events)) = link else { return };
         commands.send(if busy { Command::Shutdown } else { Command::Close }).await.ok();
         drop(commands);
-        self.outside.disconnect();
         let drained = async { while events.recv().await.is_some() {} };
         tokio::time::timeout(GRACE, drained).await.ok();
+    }
+}
+
+async fn next_event(events: &mut Option<&mut Events>) -> Option<Event> {
+    match events {
+        Some(events) => events.recv().await,
+        // There is no session yet.
+        None => std::future::pending().await,
     }
 }
 
@@ -347,6 +341,19 @@ async fn until(at: Option<Instant>) {
 async fn pause(time: Option<Duration>) {
     if let Some(time) = time {
         tokio::time::sleep(time).await;
+    }
+}
+
+/// What is known of a session before it stands.
+fn session_of(boot: &Boot) -> Session {
+    let cwd = boot.cwd.to_string_lossy().into_owned();
+    Session {
+        place: short_home(&cwd, &boot.env),
+        cwd,
+        mode: boot.options.permission_mode.unwrap_or_default(),
+        may_bypass: boot.options.allow_bypass,
+        needs_credentials: boot.options.replay.is_none(),
+        ..Session::default()
     }
 }
 

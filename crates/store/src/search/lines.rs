@@ -1,9 +1,9 @@
 //! What was said in a line, and the words around a hit in it.
 
 use super::needle::Needle;
-use crate::head::{Head, Part, Said};
+use crate::head::Head;
+use crate::story::{self, Moment};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::ops::Range;
 
 /// Bytes shown around a hit.
@@ -58,62 +58,14 @@ pub(super) fn hit(line: &[u8], needle: &Needle) -> Option<Hit> {
 }
 
 fn texts(head: &Head<'_>, tell: &mut dyn FnMut(Speaker, &str)) {
-    match head.kind.as_str() {
-        Some("user" | "assistant") if head.is_meta.0 || head.is_sidechain.0 => {}
-        Some("user") => {
-            let speaker = if head.is_compact_summary.0 { Speaker::Summary } else { Speaker::User };
-            message(head.message, speaker, tell);
-        }
-        Some("assistant") => message(head.message, Speaker::Assistant, tell),
-        Some("attachment") => {
-            let queued = head.attachment.and_then(|raw| serde_json::from_str::<Part<'_>>(raw.get()).ok());
-            if let Some(queued) = queued.filter(|part| part.kind.as_str() == Some("queued_command")) {
-                content(queued.prompt, Speaker::User, tell);
-            }
-        }
-        Some("summary") => told(head.summary.as_str(), tell),
-        Some("custom-title") => told(head.custom_title.as_str(), tell),
-        Some("ai-title") => told(head.ai_title.as_str(), tell),
-        _ => {}
-    }
-}
-
-fn told(text: Option<&str>, tell: &mut dyn FnMut(Speaker, &str)) {
-    if let Some(text) = text {
-        tell(Speaker::Summary, text);
-    }
-}
-
-fn message(raw: Option<&RawValue>, speaker: Speaker, tell: &mut dyn FnMut(Speaker, &str)) {
-    let said = raw.and_then(|raw| serde_json::from_str::<Said<'_>>(raw.get()).ok());
-    content(said.and_then(|said| said.content), speaker, tell);
-}
-
-/// A string, or blocks: text, calls and their results.
-fn content(raw: Option<&RawValue>, speaker: Speaker, tell: &mut dyn FnMut(Speaker, &str)) {
-    let Some(raw) = raw else { return };
-    if raw.get().starts_with('"') {
-        if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
-            tell(speaker, &text);
-        }
-        return;
-    }
-    let Ok(parts) = serde_json::from_str::<Vec<Part<'_>>>(raw.get()) else { return };
-    for part in parts {
-        match part.kind.as_str() {
-            Some("text") => {
-                if let Some(text) = part.text.as_str() {
-                    tell(speaker, text);
-                }
-            }
-            Some("tool_result") => content(part.content, Speaker::Result, tell),
-            Some("tool_use") => {
-                let input: Option<Value> = part.input.and_then(|raw| serde_json::from_str(raw.get()).ok());
-                strings(&input.unwrap_or_default(), tell);
-            }
-            _ => {}
-        }
-    }
+    story::walk(head, &mut |moment| match moment {
+        Moment::User(text) => tell(Speaker::User, text),
+        Moment::Assistant(text) => tell(Speaker::Assistant, text),
+        Moment::Call { input, .. } => strings(&serde_json::from_str(input).unwrap_or_default(), tell),
+        Moment::Result { text, .. } => tell(Speaker::Result, text),
+        Moment::Summary(text) => tell(Speaker::Summary, text),
+        Moment::Image => {}
+    });
 }
 
 fn strings(value: &Value, tell: &mut dyn FnMut(Speaker, &str)) {

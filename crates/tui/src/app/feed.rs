@@ -564,6 +564,11 @@ impl App {
                 .collect();
             let exit = SlashCommand { name: "exit".into(), description: "Leave".into(), argument_hint: String::new() };
             self.session.commands.push(exit);
+            self.session.commands.push(SlashCommand {
+                name: "resume".into(),
+                description: "Go on with another conversation".into(),
+                argument_hint: "[words]".into(),
+            });
         }
     }
 }

@@ -24,6 +24,9 @@ impl App {
         if self.dialogs.front().is_some() && self.overlay.is_none() {
             return self.dialog_key(key);
         }
+        if self.gate_key(key) || self.picker_key(key) {
+            return;
+        }
         if self.onboarding_key(key) || self.vim_key(key) {
             return;
         }
@@ -211,7 +214,7 @@ impl App {
             }
             return;
         }
-        if !self.onboarding_paste(text) {
+        if !self.picker_paste(text) && !self.onboarding_paste(text) {
             self.typed(|editor| editor.paste(text));
         }
     }
@@ -286,7 +289,7 @@ impl App {
             return;
         }
         if self.is_second(Armed::Interrupt, EXIT_WINDOW) {
-            self.effects.push(Effect::Exit);
+            self.leave();
         } else {
             self.hint("Press ctrl+c again to exit", EXIT_WINDOW);
         }
@@ -312,7 +315,7 @@ impl App {
             return self.typed(Editor::delete);
         }
         if self.is_second(Armed::Exit, EXIT_WINDOW) {
-            self.effects.push(Effect::Exit);
+            self.leave();
         } else {
             self.hint("Press ctrl+d again to exit", EXIT_WINDOW);
         }
@@ -362,7 +365,9 @@ impl App {
         let session_id = self.session.id.clone().unwrap_or_default();
         self.effects.push(Effect::Remember { text: submission.expanded.trim().to_owned(), session_id });
         if matches!(submission.expanded.trim(), "/exit" | "/quit") {
-            self.effects.push(Effect::Exit);
+            return self.leave();
+        }
+        if self.session_command(submission.expanded.trim()) {
             return;
         }
         self.submit(submission);
@@ -596,7 +601,7 @@ fn is_file_tool(tool: &str) -> bool {
 }
 
 /// Editing keys. `false` when the key means nothing to an editor.
-pub(super) fn edit(editor: &mut Editor, key: Key) -> bool {
+pub(crate) fn edit(editor: &mut Editor, key: Key) -> bool {
     let Mods { ctrl, alt, .. } = key.mods;
     let word = ctrl || alt;
     match key.code {

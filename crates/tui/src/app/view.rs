@@ -105,6 +105,13 @@ impl App {
 
     /// The prompt or a question, and what stands below it.
     fn bottom(&self) -> (Vec<Line>, Option<Caret>) {
+        if let Some(gate) = &self.gate {
+            let background = self.session.background.len();
+            return (gate.rows(background, &self.preferences.theme, self.size.columns), None);
+        }
+        if let Some(picker) = &self.picker {
+            return picker.rows(&self.preferences.theme, self.size);
+        }
         if let Some(dialog) = self.dialogs.front() {
             let (mut rows, caret) = dialog.rows(&self.session, &self.preferences.theme, self.size.columns);
             if self.dialogs.len() > 1 {

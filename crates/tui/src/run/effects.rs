@@ -3,6 +3,7 @@
 
 use crate::app::{Effect, Input, Prompt};
 use crate::completion::index::{Ignores, Index};
+use crate::picker::fetch::Fetch;
 use engine::{Boot, Command, Commands, Shell};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -22,16 +23,31 @@ pub(super) struct Outside {
     sender: mpsc::Sender<Input>,
     index: Option<Index>,
     shell: Shell,
+    fetch: Fetch,
 }
 
 impl Outside {
     pub(super) fn new(boot: &Boot, shell: Shell) -> Self {
         let (sender, inputs) = mpsc::channel(16);
-        Self { env: boot.env.clone(), cwd: boot.cwd.clone(), commands: None, inputs, sender, index: None, shell }
+        let fetch = Fetch::new(boot.env.clone(), boot.cwd.clone(), sender.clone());
+        Self { env: boot.env.clone(), cwd: boot.cwd.clone(), commands: None, inputs, sender, index: None, shell, fetch }
     }
 
     pub(super) fn connect(&mut self, commands: Commands) {
         self.commands = Some(commands);
+    }
+
+    /// Works in another directory from now on.
+    pub(super) fn relocate(&mut self, cwd: &std::path::Path) {
+        if cwd != self.cwd {
+            self.cwd = cwd.to_path_buf();
+            self.index = None;
+            self.fetch = Fetch::new(self.env.clone(), self.cwd.clone(), self.sender.clone());
+        }
+    }
+
+    pub(super) fn stop_fetching(&mut self) {
+        self.fetch.stop();
     }
 
     pub(super) fn disconnect(&mut self) {
@@ -74,8 +90,15 @@ impl Outside {
                 let (env, cwd) = (self.env.clone(), self.cwd.clone());
                 tokio::task::spawn_blocking(move || engine::recall::remember(&env, &cwd, &session_id, &text));
             }
+            Effect::Picker(request) => self.fetch.serve(request),
             // The loop's own.
-            Effect::ExternalEditor(_) | Effect::SignIn(_) | Effect::Suspend | Effect::Redraw | Effect::Exit => {}
+            Effect::Chosen(_)
+            | Effect::Entry(_)
+            | Effect::ExternalEditor(_)
+            | Effect::SignIn(_)
+            | Effect::Suspend
+            | Effect::Redraw
+            | Effect::Exit => {}
         }
     }
 
