@@ -247,3 +247,24 @@ fn a_large_old_conversation_is_offered_as_a_summary() {
     terminal.send("2");
     terminal.wait_for("● The tokenizer was wrong.");
 }
+
+#[test]
+fn only_the_end_of_a_long_conversation_is_printed_and_the_rest_is_a_key_away() {
+    let server = ModelServer::script((0..40).map(|n| Reply::text(format!("answer {n}"))));
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let lines: String = (0..40)
+        .map(|n| {
+            json!({"type": "user", "message": {"role": "user", "content": format!("question {n}")}}).to_string() + "\n"
+        })
+        .collect();
+    let args = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+    sandbox.gimlet(&args).env("CLAUDE_CODE_ENTRYPOINT", "cli").stdin(lines).run().expect_clean();
+    let mut terminal = picker(&sandbox, &["-c"], (80, 100));
+    let screen = terminal.wait_for("● answer 39");
+    assert!(screen.contains("… earlier: ctrl+o") && !screen.contains("question 3\n"), "{screen}");
+    terminal.send("\x0f");
+    terminal.wait_for("transcript · end");
+    terminal.send("g");
+    let screen = terminal.wait_for("● answer 0");
+    assert!(screen.contains("> question 0"), "{screen}");
+}

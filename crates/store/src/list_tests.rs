@@ -94,3 +94,21 @@ fn a_session_is_renamed_by_a_line_and_put_away_by_a_mark() {
     std::fs::write(archive_mark(&path), r#"{"archived":false}"#).unwrap();
     assert!(!listed().archived);
 }
+
+#[test]
+fn a_row_costs_the_two_ends_of_its_file() {
+    // [TST-151] A pass over these files would not end.
+    use std::os::unix::fs::FileExt;
+    let dir = tempfile::tempdir().unwrap();
+    let length = 1_u64 << 40;
+    for number in 0..50 {
+        let file = File::create(dir.path().join(format!("11111111-2222-4333-8444-{number:012}.jsonl"))).unwrap();
+        file.set_len(length).unwrap();
+        file.write_all_at(user("\"first\"", "").as_bytes(), 0).unwrap();
+        let last = "\n{\"type\":\"custom-title\",\"customTitle\":\"last\",\"sessionId\":\"S\"}\n";
+        file.write_all_at(last.as_bytes(), length - last.len() as u64).unwrap();
+    }
+    let infos: Vec<SessionInfo> = rows(dir.path()).iter().filter_map(Row::info).collect();
+    assert_eq!(infos.len(), 50);
+    assert!(infos.iter().all(|info| info.title.as_deref() == Some("last") && info.size == length));
+}

@@ -178,6 +178,8 @@ pub struct App {
     onboarding: Option<Onboarding>,
     picker: Option<Picker>,
     gate: Option<Gate>,
+    /// Part of a resumed conversation was not told.
+    has_earlier: bool,
     recall: Recall,
     search: Option<Search>,
     menu: Option<Menu>,
@@ -217,6 +219,7 @@ impl App {
             onboarding: None,
             picker: None,
             gate: None,
+            has_earlier: false,
             recall: Recall::default(),
             search: None,
             menu: None,

@@ -32,6 +32,8 @@ pub enum Request {
         path: PathBuf,
         name: String,
     },
+    /// What was said before the end of this session that was told.
+    Earlier(String),
     /// Nobody waits any more.
     Nothing,
 }
@@ -63,6 +65,8 @@ pub enum News {
         path: PathBuf,
         name: Result<String, String>,
     },
+    /// From the session's file, oldest first.
+    Earlier(Vec<(Speaker, String)>),
 }
 
 /// What a key has led to.
@@ -150,7 +154,7 @@ impl Picker {
             }
             News::Renamed { path, name: Ok(name) } => self.list.rename(&path, &name),
             News::Renamed { name: Err(why), .. } => self.problem = Some(why),
-            News::Sessions { .. } | News::Hit { .. } | News::Searched { .. } => return,
+            News::Sessions { .. } | News::Hit { .. } | News::Searched { .. } | News::Earlier(_) => return,
         }
         // What was chosen stays chosen, wherever it has moved. The first row is nobody's choice.
         if self.chosen > 0

@@ -142,14 +142,12 @@ impl Probe {
         while at + LANES + length <= haystack.len() {
             let (first, second, third) =
                 (&haystack[at + one..][..LANES], &haystack[at + two..][..LANES], &haystack[at + three..][..LANES]);
-            let mut any = 0;
-            for lane in 0..LANES {
-                any |= u8::from(fold(first[lane]) == a)
-                    & u8::from(fold(second[lane]) == b)
-                    & u8::from(fold(third[lane]) == c);
-            }
+            let marked = |lane: usize| {
+                u8::from(fold(first[lane]) == a) & u8::from(fold(second[lane]) == b) & u8::from(fold(third[lane]) == c)
+            };
+            let any = (0..LANES).fold(0, |any, lane| any | marked(lane));
             if any != 0
-                && let Some(lane) = (0..LANES).find(|lane| self.is_at(haystack, at + lane))
+                && let Some(lane) = (0..LANES).find(|lane| marked(*lane) != 0 && self.is_at(haystack, at + lane))
             {
                 return Some(at + lane);
             }

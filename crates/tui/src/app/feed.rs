@@ -329,6 +329,9 @@ impl App {
             return;
         }
         let Ok(Body { content }) = serde_json::from_str(message.message.get()) else { return };
+        if message.is_replay {
+            self.resumed(&message.session_id);
+        }
         let blocks = match content {
             Content::Text(text) if message.is_replay => return self.earlier_prompt(&text),
             Content::Text(text) => return self.injected(&text),

@@ -480,6 +480,7 @@ impl App {
     // The transcript view.
 
     fn toggle_transcript(&mut self) {
+        self.want_earlier();
         self.overlay = match self.overlay {
             Some(Overlay::Transcript(_)) => None,
             Some(Overlay::Help) | None => Some(Overlay::Transcript(Pager::default())),

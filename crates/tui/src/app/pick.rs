@@ -3,7 +3,7 @@
 use super::session::Session;
 use super::{App, Effect};
 use crate::keys::Key;
-use crate::picker::{News, Outcome, Picker};
+use crate::picker::{News, Outcome, Picker, Request};
 use crate::theme::Token;
 use std::time::Duration;
 
@@ -53,9 +53,29 @@ impl App {
     }
 
     pub(super) fn picker_news(&mut self, news: News) {
+        if let News::Earlier(said) = news {
+            return self.transcript.put_before(&said);
+        }
         if let Some(picker) = &mut self.picker {
             picker.news(news);
             self.ask_for_picker();
+        }
+    }
+
+    /// A message of an earlier run was told: there may be more before it.
+    pub(super) fn resumed(&mut self, session_id: &str) {
+        if self.session.id.is_none() {
+            self.session.id = Some(session_id.to_owned());
+            self.has_earlier = true;
+        }
+    }
+
+    /// The whole conversation is wanted: what was not told is read from its file, once.
+    pub(super) fn want_earlier(&mut self) {
+        if std::mem::take(&mut self.has_earlier)
+            && let Some(id) = self.session.id.clone()
+        {
+            self.effects.push(Effect::Picker(Request::Earlier(id)));
         }
     }
 
@@ -80,6 +100,7 @@ impl App {
         self.queue.clear();
         self.dialogs.clear();
         self.is_ready = false;
+        self.has_earlier = false;
         self.session = session;
         let text = format!("Another conversation, in {}.", self.session.place);
         self.note(&text, Token::Inactive);

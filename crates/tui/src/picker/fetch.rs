@@ -18,6 +18,9 @@ const FOUND: usize = 200;
 /// Things said that a preview is made of.
 const PREVIEW: usize = 40;
 
+/// And what the view of a resumed conversation has before its end.
+const EARLIER: usize = 5_000;
+
 #[derive(Debug)]
 pub(crate) struct Fetch {
     env: Env,
@@ -57,6 +60,13 @@ impl Fetch {
                 tokio::task::spawn_blocking(move || {
                     let name = query::rename(&path, &name);
                     tell(&sender, News::Renamed { path, name });
+                });
+            }
+            Request::Earlier(id) => {
+                tokio::task::spawn_blocking(move || {
+                    let path = query::transcript(&env, &cwd, &id);
+                    let said = path.map(|path| query::preview(&path, EARLIER)).unwrap_or_default();
+                    tell(&sender, News::Earlier(said));
                 });
             }
             Request::Nothing => {
