@@ -2,8 +2,9 @@
 
 use crate::{clients, deps, ids};
 use anyhow::{Context, Result, bail};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,11 +23,48 @@ pub(crate) fn test(root: &Path, with_clients: Clients) -> Result<()> {
         sandbox_program(root);
         Ok(())
     })?;
-    stage("rust tests", || cargo(&["test", "--workspace", "--quiet"]))?;
+    stage("rust tests", || rust_tests(root))?;
     match with_clients {
         Clients::Run => clients::run(root),
         Clients::Skip => Ok(()),
     }
+}
+
+/// More failures than this are no matter of a busy machine.
+const FEW: usize = 2;
+
+/// All tests. They drive real processes, so a machine that stalls can fail one: up to [`FEW`] failed targets get a second
+/// run, alone and in plain sight.
+fn rust_tests(root: &Path) -> Result<()> {
+    let mut all = Command::new(cargo_program());
+    all.args(["test", "--workspace", "--quiet", "--no-fail-fast"]).current_dir(root).stderr(Stdio::piped());
+    println!("   $ cargo test --workspace --quiet --no-fail-fast");
+    let mut child = all.spawn().context("could not start cargo")?;
+    let mut said = Vec::new();
+    for line in child.stderr.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
+        let line = line.context("could not read what cargo says")?;
+        eprintln!("{line}");
+        said.push(line);
+    }
+    if child.wait()?.success() {
+        return Ok(());
+    }
+    let failed = failed_targets(&said);
+    if failed.is_empty() || failed.len() > FEW {
+        bail!("cargo test failed");
+    }
+    for target in failed {
+        println!("   UNSTEADY? once more, alone: {target}");
+        let words = target.split_whitespace();
+        run(Command::new(cargo_program()).args(["test", "--quiet"]).args(words).current_dir(root))?;
+    }
+    Ok(())
+}
+
+/// What cargo lists behind "targets failed:", as `-p gimlet-cli --test asks`.
+fn failed_targets(said: &[String]) -> Vec<&str> {
+    let listed = said.iter().skip_while(|line| !line.ends_with(" failed:")).skip(1);
+    listed.filter_map(|line| line.trim().strip_prefix('`')?.strip_suffix('`')).collect()
 }
 
 /// The sandbox tests of a back end that is missing report themselves as not run; here it is installed where that is possible.
@@ -64,4 +102,14 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         bail!("failed ({status}): {shown}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn failed_targets_are_read_from_what_cargo_says() {
+        let said = "error: test failed, to rerun pass `-p a --lib`\nerror: 2 targets failed:\n    `-p a --lib`\n    `-p b --test c`";
+        let said: Vec<String> = said.lines().map(str::to_owned).collect();
+        assert_eq!(super::failed_targets(&said), ["-p a --lib", "-p b --test c"]);
+    }
 }

@@ -32,26 +32,30 @@ pub(crate) struct Parsed {
 /// A file that is gone is `None`; one that cannot be read says why.
 pub(crate) type Scanned = Option<Result<Parsed, String>>;
 
-/// Reads the heads of `files`, in order, on as many cores as pay off.
-pub(crate) fn parsed(files: &[PathBuf]) -> Vec<Scanned> {
+/// Reads the head of every file and makes something of it, in order, on as many cores as pay off.
+pub(crate) fn each<F: AsRef<Path> + Sync, T: Send>(files: &[F], make: impl Fn(&F, Scanned) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+    let all = |files: &[F]| -> Vec<T> {
+        let mut buffer = Vec::with_capacity(FIRST_READ);
+        files.iter().map(|file| make(file, parse(file.as_ref(), &mut buffer))).collect()
+    };
     if files.len() < WORTH_A_THREAD || threads < 2 {
-        return parse_all(files);
+        return all(files);
     }
     let (own, others) = files.split_at(files.len().div_ceil(threads));
     let share = others.len().div_ceil(threads - 1);
     std::thread::scope(|scope| {
-        let work: Vec<_> = others.chunks(share).map(|part| scope.spawn(|| parse_all(part))).collect();
-        let mut all = parse_all(own);
-        all.reserve(others.len());
-        all.extend(work.into_iter().flat_map(|thread| thread.join().unwrap_or_default()));
-        all
+        let work: Vec<_> = others.chunks(share).map(|part| scope.spawn(|| all(part))).collect();
+        let mut made = all(own);
+        made.reserve(others.len());
+        made.extend(work.into_iter().flat_map(|thread| thread.join().unwrap_or_default()));
+        made
     })
 }
 
-fn parse_all(files: &[PathBuf]) -> Vec<Scanned> {
-    let mut buffer = Vec::with_capacity(FIRST_READ);
-    files.iter().map(|file| parse(file, &mut buffer)).collect()
+/// Reads the head of every file.
+pub(crate) fn parsed(files: &[PathBuf]) -> Vec<Scanned> {
+    each(files, |_, head| head)
 }
 
 fn parse(path: &Path, buffer: &mut Vec<u8>) -> Scanned {

@@ -23,7 +23,9 @@ use crate::scribe::PromptSource;
 use crate::session::{Io, Session, plain_text};
 use crate::turn::{self, Opener, Turn};
 pub(crate) use changes::session_name;
+use config::skills::{Skill, Skills};
 use serde_json::json;
+use std::collections::HashSet;
 use store::StoreError;
 use store::registry::Status as LiveStatus;
 use table::{Action, ROWS, Row};
@@ -74,7 +76,7 @@ pub(crate) fn typed(text: &str, io: &Io) -> Option<Typed> {
         return None;
     }
     let name = text.trim()[1..].split(char::is_whitespace).next().unwrap_or_default();
-    let skill = typed.row.gives_way() && io.lore.skills().find(name).is_some_and(config::skills::Skill::is_typed);
+    let skill = typed.row.gives_way() && io.lore.skills().find(name).is_some_and(Skill::is_typed);
     (!skill).then_some(typed)
 }
 
@@ -93,29 +95,53 @@ pub(crate) fn expansion(text: &str, io: &Io) -> Option<(&'static str, String, St
     Some((row.name, arguments, filled.trim().to_owned()))
 }
 
-/// Everything a host may offer: our commands, then skills and custom commands.
+/// A command that may be offered.
+enum Listed<'a> {
+    Own(&'static Row),
+    Skill(&'a Skill),
+}
+
+/// Our commands, then skills and custom commands; a skill stands in place of one of ours that gives way.
+fn listed<'a>(io: &Io, skills: &'a Skills) -> Vec<Listed<'a>> {
+    let typed: Vec<&Skill> = skills.all.iter().filter(|skill| skill.is_typed()).collect();
+    let skill_names: HashSet<&str> = typed.iter().map(|skill| skill.name.as_str()).collect();
+    let is_own = |row: &&Row| row.is_listed() && !(row.gives_way() && skill_names.contains(row.name));
+    let own: Vec<&'static Row> = ROWS.iter().filter(|row| io.facts.has_commands && is_own(row)).collect();
+    let own_names: HashSet<&str> = own.iter().map(|row| row.name).collect();
+    let skills = typed.into_iter().filter(|skill| !own_names.contains(skill.name.as_str()));
+    own.iter().map(|row| Listed::Own(row)).chain(skills.map(Listed::Skill)).collect()
+}
+
+/// Everything a host may offer.
 pub(crate) fn listing(io: &Io) -> Vec<SlashCommand> {
-    let own = ROWS.iter().filter(|row| io.facts.has_commands && row.is_listed()).map(|row| SlashCommand {
+    let shown = |command: &Listed<'_>| match command {
+        Listed::Own(row) => of_row(row),
+        Listed::Skill(skill) => of_skill(skill),
+    };
+    listed(io, &io.lore.skills()).iter().map(shown).collect()
+}
+
+/// The names of everything a host may offer.
+pub(crate) fn names(io: &Io) -> Vec<String> {
+    let name = |command: &Listed<'_>| match command {
+        Listed::Own(row) => row.name.to_owned(),
+        Listed::Skill(skill) => skill.name.clone(),
+    };
+    listed(io, &io.lore.skills()).iter().map(name).collect()
+}
+
+fn of_row(row: &Row) -> SlashCommand {
+    SlashCommand {
         name: row.name.to_owned(),
         description: row.help.to_owned(),
         argument_hint: row.hint.to_owned(),
         aliases: row.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
         builtin: true,
-    });
-    let skills = io.lore.skills();
-    let mut all: Vec<SlashCommand> = own.collect();
-    for skill in skills.all.iter().filter(|skill| skill.is_typed()) {
-        all.retain(|known| known.name != skill.name || table::find(&known.name).is_some_and(|row| !row.gives_way()));
-        if all.iter().any(|known| known.name == skill.name) {
-            continue;
-        }
-        all.push(of_skill(skill));
     }
-    all
 }
 
 /// A skill as hosts list it.
-pub(crate) fn of_skill(skill: &config::skills::Skill) -> SlashCommand {
+pub(crate) fn of_skill(skill: &Skill) -> SlashCommand {
     SlashCommand {
         name: skill.name.clone(),
         description: show::described(skill),

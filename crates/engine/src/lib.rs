@@ -50,3 +50,5 @@ mod worktree;
 pub use command::{Command, Commands, Event, Events, Priority, Prompt, Shell};
 pub use open::{awaits_call, open};
 pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking, WorktreeChoice};
+/// How two texts differ, for frontends that draw it.
+pub use tools::compare;

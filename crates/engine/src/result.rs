@@ -18,8 +18,7 @@ const FAST_MODE: &str = "off";
 
 pub(crate) fn init(context: &Context, io: &Io) -> Init {
     let skills = io.lore.names();
-    let mut slash_commands: Vec<String> =
-        crate::commands::listing(io).into_iter().map(|command| command.name).collect();
+    let mut slash_commands = crate::commands::names(io);
     slash_commands.extend(io.mcp.prompt_names());
     Init {
         kind: "system",

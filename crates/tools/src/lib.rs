@@ -5,6 +5,7 @@ pub mod ask_user_question;
 pub mod bash;
 pub mod builtin;
 pub mod cage;
+pub mod compare;
 pub mod contract;
 pub mod edit;
 mod file_change;

@@ -1,8 +1,8 @@
 //! `structuredPatch`: unified-diff hunks with three lines of context that turn the old text into the new one exactly,
 //! a missing final newline included. Cost follows the changed region, not the file.
 
+use crate::compare::{DiffOp, DiffTag, compare, group_diff_ops};
 use serde::Serialize;
-use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 use std::time::{Duration, Instant};
 
 const CONTEXT: usize = 3;
@@ -30,7 +30,7 @@ pub fn structured(old: &str, new: &str) -> Vec<Hunk> {
     let new_lines: Vec<&str> = new[window.start..window.new_end].split_inclusive('\n').collect();
     let skipped = memchr::memchr_iter(b'\n', &old.as_bytes()[..window.start]).count();
     let deadline = Some(Instant::now() + TIME_LIMIT);
-    let ops = capture_diff_slices_deadline(Algorithm::Myers, &old_lines, &new_lines, deadline);
+    let ops = compare(&old_lines, &new_lines, deadline);
     group_diff_ops(ops, CONTEXT).iter().map(|group| hunk(group, skipped, &old_lines, &new_lines)).collect()
 }
 

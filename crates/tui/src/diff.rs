@@ -5,7 +5,7 @@ use crate::highlight::{highlight, language_of};
 use crate::style::{Line, Span, Style};
 use crate::text;
 use crate::theme::{Theme, Token};
-use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices_deadline};
+use engine::compare::{DiffOp, DiffTag, compare, group_diff_ops};
 use std::time::{Duration, Instant};
 
 const CONTEXT: usize = 3;
@@ -35,25 +35,26 @@ pub type Hunk = Vec<Row>;
 
 /// How two texts differ. `first_line` is the number of the first line of both.
 pub fn between(old: &str, new: &str, first_line: usize) -> Vec<Hunk> {
-    let diff = TextDiff::configure().deadline(Instant::now() + DEADLINE).diff_lines(old, new);
-    let groups = diff.grouped_ops(CONTEXT);
-    let hunks = groups.iter().map(|ops| {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let row = |sign, lines: &[&str], at: usize| {
+        let text = lines[at].trim_end_matches(['\n', '\r']).to_owned();
+        Row { sign, number: at + first_line, text, marks: Vec::new() }
+    };
+    let ops = compare(&old, &new, Some(Instant::now() + DEADLINE));
+    let hunk = |ops: &Vec<DiffOp>| {
         let mut rows: Hunk = Vec::new();
         for op in ops {
-            rows.extend(diff.iter_changes(op).map(|change| {
-                let (sign, index) = match change.tag() {
-                    ChangeTag::Equal => (Sign::Same, change.new_index()),
-                    ChangeTag::Insert => (Sign::Added, change.new_index()),
-                    ChangeTag::Delete => (Sign::Removed, change.old_index()),
-                };
-                let text = change.value().trim_end_matches(['\n', '\r']).to_owned();
-                Row { sign, number: index.unwrap_or(0) + first_line, text, marks: Vec::new() }
-            }));
+            if op.tag() == DiffTag::Equal {
+                rows.extend(op.new_range().map(|at| row(Sign::Same, &new, at)));
+                continue;
+            }
+            rows.extend(op.old_range().map(|at| row(Sign::Removed, &old, at)));
+            rows.extend(op.new_range().map(|at| row(Sign::Added, &new, at)));
         }
         mark_words(&mut rows);
         rows
-    });
-    hunks.collect()
+    };
+    group_diff_ops(ops, CONTEXT).iter().map(hunk).collect()
 }
 
 /// Marks what differs between removed lines and the added lines that follow them.
@@ -79,7 +80,7 @@ type Marks = Vec<std::ops::Range<usize>>;
 fn word_marks(old: &str, new: &str) -> Option<(Marks, Marks)> {
     let (old_words, new_words) = (words(old), words(new));
     let deadline = Some(Instant::now() + DEADLINE / 10);
-    let ops = capture_diff_slices_deadline(Algorithm::Myers, &old_words, &new_words, deadline);
+    let ops = compare(&old_words, &new_words, deadline);
     let starts = |words: &[&str]| -> Vec<usize> {
         let ends = words.iter().scan(0, |at, word| {
             *at += word.len();

@@ -69,8 +69,13 @@ fn text(skill: &Skill, each: usize) -> Option<String> {
         return None;
     }
     let parts = [&skill.description, &skill.when_to_use];
-    let whole = parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ");
-    let line = whole.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut line = String::new();
+    for word in parts.into_iter().flatten().flat_map(|part| part.split_whitespace()) {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
     match line.char_indices().nth(each) {
         None => Some(line).filter(|line| !line.is_empty()),
         Some((end, _)) => Some(format!("{}…", &line[..end])),

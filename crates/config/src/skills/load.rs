@@ -1,10 +1,10 @@
 //! From directories to skills.
 
 use super::{Context, Form, Hidden, Shell, Shown, Skill, Skills};
-use crate::frontmatter::{Finding, FrontMatter};
+use crate::frontmatter::{Defect, Finding, FrontMatter};
 use crate::roots::{Custom, Root, Roots, Scope};
-use crate::scan::{self, Parsed, Scanned};
-use crate::stamp::Stamps;
+use crate::scan::{self, Parsed};
+use crate::stamp::{Stamp, Stamps};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -46,6 +46,20 @@ struct Candidate<'a> {
     aliases: Vec<String>,
 }
 
+impl AsRef<Path> for Candidate<'_> {
+    fn as_ref(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// What became of a candidate.
+enum Outcome {
+    /// A folder without SKILL.md is no skill; it may become one.
+    Absent,
+    Unreadable(String),
+    Read(Box<Skill>, Vec<Defect>, Stamp),
+}
+
 pub(super) fn load(roots: &Roots, nested: &[PathBuf], overrides: &BTreeMap<String, String>) -> Skills {
     let mut places: Vec<Root> = roots.open_to(Custom::Skills).cloned().collect();
     if roots.reads_project() {
@@ -60,11 +74,14 @@ pub(super) fn load(roots: &Roots, nested: &[PathBuf], overrides: &BTreeMap<Strin
     for root in &places {
         command_files(root, &mut candidates, &mut stamps);
     }
-    let files: Vec<PathBuf> = candidates.iter().map(|candidate| candidate.path.clone()).collect();
-    let heads = scan::parsed(&files);
+    let outcomes = scan::each(&candidates, |candidate, head| match head {
+        None => Outcome::Absent,
+        Some(Err(problem)) => Outcome::Unreadable(problem),
+        Some(Ok(head)) => build(candidate, head, &roots.cwd),
+    });
     let mut loader = Loader { skills: Skills { stamps, ..Skills::default() }, taken: HashMap::new(), cwd: &roots.cwd };
-    for (candidate, head) in candidates.into_iter().zip(heads) {
-        loader.add(candidate, head);
+    for (candidate, outcome) in candidates.into_iter().zip(outcomes) {
+        loader.add(candidate, outcome);
     }
     let mut skills = loader.skills;
     apply_overrides(&mut skills, overrides);
@@ -127,29 +144,28 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    fn add(&mut self, candidate: Candidate<'_>, head: Scanned) {
-        let head = match head {
-            // A folder without SKILL.md is no skill; it may become one.
-            None => return self.skills.stamps.add(candidate.path),
-            Some(Err(problem)) => {
+    fn add(&mut self, candidate: Candidate<'_>, outcome: Outcome) {
+        let (mut skill, defects, stamp) = match outcome {
+            Outcome::Absent => return self.skills.stamps.add(candidate.path),
+            Outcome::Unreadable(problem) => {
                 self.skills.findings.push(Finding::new(&candidate.path, 1, format!("{problem}; it is ignored")));
                 return self.skills.stamps.add(candidate.path);
             }
-            Some(Ok(head)) => head,
+            Outcome::Read(skill, defects, stamp) => (skill, defects, stamp),
         };
-        self.skills.stamps.add_seen(candidate.path.clone(), head.stamp);
-        let mut name = candidate.name.clone();
-        if let Some(by) = self.taken.get(&name) {
+        self.skills.stamps.add_seen(candidate.path.clone(), stamp);
+        if let Some(by) = self.taken.get(&skill.name) {
             let Some(qualified) = self.qualified(&candidate).filter(|name| !self.taken.contains_key(name)) else {
-                let hidden = Hidden { name, path: candidate.path, by: by.clone() };
+                let hidden = Hidden { name: skill.name, path: candidate.path, by: by.clone() };
                 self.skills.hidden.push(hidden);
                 return;
             };
-            name = qualified;
+            skill.name = qualified;
         }
-        self.taken.insert(name.clone(), candidate.path.clone());
-        let skill = build(candidate, name, head, self);
-        self.skills.all.push(skill);
+        let found = |defect: Defect| Finding::new(&candidate.path, defect.line, defect.message);
+        self.skills.findings.extend(defects.into_iter().map(found));
+        self.taken.insert(skill.name.clone(), candidate.path);
+        self.skills.all.push(*skill);
     }
 
     /// `apps/web:deploy` for a skill of a directory below, `folder:name` for a command in a folder.
@@ -165,15 +181,15 @@ impl Loader<'_> {
     }
 }
 
-fn build(candidate: Candidate<'_>, name: String, head: Parsed, loader: &mut Loader<'_>) -> Skill {
-    let Parsed { mut read, opening, .. } = head;
+fn build(candidate: &Candidate<'_>, head: Parsed, project: &Path) -> Outcome {
+    let Parsed { mut read, opening, stamp } = head;
     read.report_misspelled(FIELDS);
-    let Candidate { root, form, path, aliases, .. } = candidate;
+    let Candidate { root, form, path, name, aliases } = candidate;
     let dir = path.parent().map(Path::to_path_buf).unwrap_or_default();
     let description = read.text("description").or(opening);
     let mut skill = Skill {
-        name,
-        aliases,
+        name: name.clone(),
+        aliases: aliases.clone(),
         label: read.text("name"),
         description,
         when_to_use: read.text("when_to_use"),
@@ -192,23 +208,22 @@ fn build(candidate: Candidate<'_>, name: String, head: Parsed, loader: &mut Load
         agent: read.text("agent"),
         background: read.flag("background"),
         hooks: read.json("hooks", Value::is_object),
-        paths: if form == Form::Skill { read.globs("paths").unwrap_or_default() } else { Vec::new() },
+        paths: if *form == Form::Skill { read.globs("paths").unwrap_or_default() } else { Vec::new() },
         shell: match read.choice("shell", &["bash", "powershell"]) {
             Some("powershell") => Shell::PowerShell,
             _ => Shell::Bash,
         },
-        form,
+        form: *form,
         scope: root.scope,
         shown: Shown::On,
-        path,
+        path: path.clone(),
         dir,
     };
     if !root.skill_code {
         withhold(&mut skill, &mut read);
     }
-    substitute_places(&mut skill, loader.cwd);
-    loader.skills.findings.extend(read.defects.into_iter().map(|d| Finding::new(&skill.path, d.line, d.message)));
-    skill
+    substitute_places(&mut skill, project);
+    Outcome::Read(Box::new(skill), read.defects, stamp)
 }
 
 /// What a folder nobody vouched for may not bring.

@@ -40,12 +40,13 @@ impl Once<'_> {
         let Some(status) = status? else {
             return Err(io::Error::other(format!("{name} did not finish within {:?}", self.time)));
         };
+        // First of all: a program whose pipe was closed for it may have failed of that.
+        if output.len() as u64 > self.bytes {
+            return Err(io::Error::other(format!("{name} printed more than {} bytes", self.bytes)));
+        }
         if !status.success() {
             let why = String::from_utf8_lossy(&complaint);
             return Err(io::Error::other(format!("{name} failed ({status}): {}", why.trim())));
-        }
-        if output.len() as u64 > self.bytes {
-            return Err(io::Error::other(format!("{name} printed more than {} bytes", self.bytes)));
         }
         Ok(output)
     }

@@ -1,8 +1,8 @@
 //! Replacing text, purely. Exact matches only, but for two things models cannot see: CRLF against LF, and curly
 //! against straight quotes. Whatever is not replaced keeps its bytes.
 
+use crate::compare::{DiffTag, compare};
 use crate::text_file::LineEnding;
-use similar::{Algorithm, DiffTag, capture_diff_slices};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -159,7 +159,7 @@ fn keep_quotes(found: &str, old: &str, new: &str) -> String {
         return keep_ends(&found, &old, &new_chars, &new_plain);
     }
     let mut out = String::with_capacity(new.len());
-    for op in capture_diff_slices(Algorithm::Myers, &old, &new_plain) {
+    for op in compare(&old, &new_plain, None) {
         match op.tag() {
             DiffTag::Equal => out.extend(&found[op.old_range()]),
             DiffTag::Insert | DiffTag::Replace => out.extend(&new_chars[op.new_range()]),
