@@ -128,7 +128,7 @@ fn small_screens_are_enough() {
 #[test]
 fn nothing_of_a_folder_runs_before_it_is_trusted() {
     // [EXT-20] SC-D05
-    let server = ModelServer::script([Reply::text("Hello."), Reply::text("Again.")]);
+    let server = ModelServer::script([Reply::text("Hello."), Reply::text("Again."), Reply::text("Third.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}});
     sandbox.write(".claude/settings.json", hook.to_string());
@@ -160,7 +160,7 @@ fn nothing_of_a_folder_runs_before_it_is_trusted() {
     assert!(ran(), "the folder was trusted");
     // Not asked twice, until something changes.
     drop(trusted);
-    picker(&sandbox, &[], (80, 24)).wait_for("? for shortcuts");
+    picker(&sandbox, &["hello"], (80, 24)).wait_for("● Third.");
     sandbox.write(".claude/settings.json", hook.to_string().replace("touch hooked", "touch other"));
     picker(&sandbox, &[], (80, 24)).wait_for("has changed since you trusted it");
 }

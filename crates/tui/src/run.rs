@@ -69,6 +69,8 @@ struct Interface {
     prompts: Vec<String>,
     /// The session behind the interface is to change.
     moves: Option<Move>,
+    /// Keys that came with the one that changes it.
+    ahead: Vec<keys::Input>,
 }
 
 /// Why the loop ends.
@@ -133,6 +135,7 @@ impl Interface {
             follows_background: start.follows_background,
             prompts: Vec::new(),
             moves: None,
+            ahead: Vec::new(),
         })
     }
 
@@ -146,6 +149,10 @@ impl Interface {
                 && let Some(to) = self.moves.take()
             {
                 end = self.go(&mut door, to).await;
+                let ahead = std::mem::take(&mut self.ahead);
+                if end.is_none() && !ahead.is_empty() {
+                    end = self.inputs(ahead).await;
+                }
             }
         }
         let code = match &end {
@@ -207,7 +214,8 @@ impl Interface {
 
     /// Keys are shown at once; a burst of them is one frame.
     async fn inputs(&mut self, inputs: Vec<keys::Input>) -> Option<End> {
-        for input in inputs {
+        let mut inputs = inputs.into_iter();
+        while let Some(input) = inputs.next() {
             let input = match input {
                 keys::Input::Key(key) => Input::Key(key),
                 keys::Input::Paste(text) => Input::Paste(text),
@@ -219,6 +227,10 @@ impl Interface {
             };
             if let Some(end) = self.update(input).await {
                 return Some(end);
+            }
+            if self.moves.is_some() {
+                self.ahead.extend(inputs);
+                break;
             }
         }
         if self.draw().is_err() { Some(End::HungUp) } else { None }

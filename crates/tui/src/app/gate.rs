@@ -6,6 +6,7 @@ use super::dialog::GUARD;
 use super::{App, Effect};
 use crate::keys::{Code, Key};
 use crate::style::{Line, Style};
+use crate::surface::Caret;
 use crate::text;
 use crate::theme::{Theme, Token};
 use engine::entry::{Question, Server, ServerAnswer, Trust};
@@ -121,7 +122,8 @@ impl Gate {
         }
     }
 
-    pub(super) fn rows(&self, background: usize, theme: &Theme, columns: usize) -> Vec<Line> {
+    /// The cursor stands at the chosen answer, so that this is what a small screen shows.
+    pub(super) fn rows(&self, background: usize, theme: &Theme, columns: usize) -> (Vec<Line>, Option<Caret>) {
         let accent = theme.fg(Token::Permission);
         let faint = theme.fg(Token::Inactive);
         let mut rows = vec![Line::styled("─".repeat(columns), accent)];
@@ -133,14 +135,18 @@ impl Gate {
         if body.len() > BODY {
             rows.push(Line::styled(format!("  … +{} lines; all of it stands above", body.len() - BODY), faint));
         }
+        let mut caret = None;
         for (index, choice) in self.choices().iter().enumerate() {
             let chosen = index == self.chosen;
+            if chosen {
+                caret = Some(Caret { row: rows.len(), column: 0 });
+            }
             let mark = if chosen { "❯" } else { " " };
             let style = if chosen { accent } else { Style::PLAIN };
             rows.extend(Line::styled(format!("{mark} {}. {choice}", index + 1), style).wrapped(columns, 5));
         }
         rows.push(Line::styled("enter to choose · esc for no", faint));
-        rows
+        (rows, caret)
     }
 }
 

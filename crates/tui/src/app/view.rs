@@ -107,7 +107,7 @@ impl App {
     fn bottom(&self) -> (Vec<Line>, Option<Caret>) {
         if let Some(gate) = &self.gate {
             let background = self.session.background.len();
-            return (gate.rows(background, &self.preferences.theme, self.size.columns), None);
+            return gate.rows(background, &self.preferences.theme, self.size.columns);
         }
         if let Some(picker) = &self.picker {
             return picker.rows(&self.preferences.theme, self.size);
