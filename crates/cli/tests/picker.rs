@@ -146,7 +146,7 @@ fn nothing_of_a_folder_runs_before_it_is_trusted() {
     without.wait_for("Do you trust");
     std::thread::sleep(REST);
     without.send("\r");
-    without.wait_for("? for shortcuts");
+    without.wait_gone("Do you trust");
     without.send("hi\r");
     without.wait_for("● Hello.");
     assert!(!ran(), "the folder was not trusted");
@@ -154,7 +154,7 @@ fn nothing_of_a_folder_runs_before_it_is_trusted() {
     trusted.wait_for("Do you trust");
     std::thread::sleep(REST);
     trusted.send("1");
-    trusted.wait_for("? for shortcuts");
+    trusted.wait_gone("Do you trust");
     trusted.send("hi\r");
     trusted.wait_for("● Again.");
     assert!(ran(), "the folder was trusted");
@@ -186,7 +186,7 @@ fn servers_of_a_project_are_approved_one_by_one() {
     terminal.wait_for("touch beta-ran");
     std::thread::sleep(REST);
     terminal.send("\x1b");
-    terminal.wait_for("? for shortcuts");
+    terminal.wait_gone("Use an MCP server");
     terminal.send("hi\r");
     terminal.wait_for("● Hello.");
     assert!(!sandbox.project().join("alpha-ran").exists() && !sandbox.project().join("beta-ran").exists());
@@ -197,7 +197,7 @@ fn servers_of_a_project_are_approved_one_by_one() {
     assert!(!screen.contains("alpha"), "{screen}");
     std::thread::sleep(REST);
     again.send("1");
-    again.wait_for("? for shortcuts");
+    again.wait_gone("Use an MCP server");
     assert!(sandbox.read(".claude/settings.local.json").contains("beta"));
 }
 
@@ -259,7 +259,7 @@ fn only_the_end_of_a_long_conversation_is_printed_and_the_rest_is_a_key_away() {
         .collect();
     let args = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
     sandbox.gimlet(&args).env("CLAUDE_CODE_ENTRYPOINT", "cli").stdin(lines).run().expect_clean();
-    let mut terminal = picker(&sandbox, &["-c"], (80, 100));
+    let mut terminal = picker(&sandbox, &["-c"], (80, 200));
     let screen = terminal.wait_for("● answer 39");
     assert!(screen.contains("… earlier: ctrl+o") && !screen.contains("question 3\n"), "{screen}");
     terminal.send("\x0f");

@@ -10,6 +10,7 @@ use engine::query::{self, Scope, Speaker};
 
 /// From here on a session has a second row with its facts.
 const ROOMY: usize = 10;
+const NARROW: usize = 32;
 
 impl Picker {
     pub fn rows(&self, theme: &Theme, size: Size) -> (Vec<Line>, Option<Caret>) {
@@ -133,7 +134,8 @@ impl Picker {
 
 /// The title with the age at the right end.
 fn title_row(row: &Row<'_>, mark: &str, style: Style, columns: usize) -> Line {
-    let age = query::age(row.info.modified_at);
+    // On a narrow screen the title needs the room.
+    let age = if columns >= NARROW { query::age(row.info.modified_at) } else { String::new() };
     let kin = if row.kinship == Kinship::Fork { "└ " } else { "" };
     let current = if row.is_current { "(open) " } else { "" };
     let title = text::clean(query::label(row.info)).replace('\n', " ");
