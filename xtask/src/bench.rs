@@ -8,6 +8,7 @@ mod crowd;
 mod extensions;
 mod hooks;
 mod mcp;
+mod pane;
 mod permission;
 mod place;
 mod reply;
@@ -17,6 +18,7 @@ mod server;
 mod sessions;
 mod start;
 mod table;
+mod terminal;
 mod turns;
 mod usage;
 
@@ -33,7 +35,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, sessions, permission, control.";
+start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, sessions, permission, control, terminal.";
 
 struct Options {
     quick: bool,
@@ -52,7 +54,7 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 14] = [
+const GROUPS: [Group; 15] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("turns", turns::rows),
@@ -67,6 +69,7 @@ const GROUPS: [Group; 14] = [
     ("sessions", sessions::rows),
     ("permission", permission::rows),
     ("control", control::rows),
+    ("terminal", terminal::rows),
 ];
 
 pub(crate) fn run(args: &[&str]) -> Result<()> {

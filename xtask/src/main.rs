@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test | deps | ids | bench | sizes | record-demo | demo-svg`. Plain programs started one after another; the first failure ends the run
+//! Chores: `cargo xtask test | deps | ids | bench | soak | sizes | record-demo | demo-svg`. Plain programs started one after another; the first failure ends the run
 //! with its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -22,6 +22,7 @@ const USAGE: &str = "Usage: cargo xtask <task>
   ids                   check which items of the specification's checklists no test names
   clients               install the clients of others and run their tests
   bench [--quick]       measure the release binary against its budgets
+  soak                  2,000 turns in one interactive session, in the release profile
   sizes                 list the longest files and functions
   record-demo           record the demo's cassette from its script
   demo-svg              draw docs/demo.svg from the demo's output";
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         ["ids"] => steps::stage("checklist items", || ids::check(&root())),
         ["clients"] => clients::run(&root()),
         ["bench", ref options @ ..] => bench::run(options),
+        ["soak"] => steps::soak(&root()),
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),
         ["demo-svg"] => demo::picture(&root()),

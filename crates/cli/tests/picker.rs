@@ -168,7 +168,7 @@ fn nothing_of_a_folder_runs_before_it_is_trusted() {
 #[test]
 fn servers_of_a_project_are_approved_one_by_one() {
     // [TST-207]
-    let server = ModelServer::script([Reply::text("Hello.")]);
+    let server = ModelServer::script([Reply::text("Hello."), Reply::text("Hello again.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let declared = json!({"mcpServers": {
         "alpha": {"command": "sh", "args": ["-c", "touch alpha-ran; cat"]},
@@ -198,6 +198,9 @@ fn servers_of_a_project_are_approved_one_by_one() {
     std::thread::sleep(REST);
     again.send("1");
     again.wait_gone("Use an MCP server");
+    // The answer is kept before anything of the session is heard.
+    again.send("hi\r");
+    again.wait_for("● Hello again.");
     assert!(sandbox.read(".claude/settings.local.json").contains("beta"));
 }
 
@@ -267,4 +270,45 @@ fn only_the_end_of_a_long_conversation_is_printed_and_the_rest_is_a_key_away() {
     terminal.send("g");
     let screen = terminal.wait_for("● answer 0");
     assert!(screen.contains("> question 0"), "{screen}");
+}
+
+#[test]
+fn leaving_asks_while_something_runs() {
+    let server = ModelServer::script([
+        Reply::tool("Bash", json!({"command": "sleep 300", "run_in_background": true})),
+        Reply::text("It runs."),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = picker(&sandbox, &["--allowedTools", "Bash", "--", "start it"], (80, 24));
+    terminal.wait_for("● It runs.");
+    terminal.wait_for("1 background task");
+    terminal.wait_gone("esc to interrupt");
+    terminal.send("/exit\r");
+    let screen = terminal.wait_for("Something is still running");
+    assert!(screen.contains("❯ 2. Stay"), "{screen}");
+    std::thread::sleep(REST);
+    terminal.send("\x1b");
+    terminal.wait_gone("Something is still running");
+    terminal.send("/exit\r");
+    terminal.wait_for("Something is still running");
+    std::thread::sleep(REST);
+    terminal.send("1");
+    assert_eq!(terminal.finish().0, 0);
+}
+
+#[test]
+fn a_host_that_would_get_credentials_is_agreed_to_by_itself() {
+    let sandbox = Sandbox::with_server(EXE, &ModelServer::script([Reply::text("Hello.")]));
+    sandbox.write(".claude/settings.json", r#"{"env": {"ANTHROPIC_BASE_URL": "http://elsewhere.test/v1"}}"#);
+    let mut terminal = picker(&sandbox, &[], (80, 24));
+    let screen = terminal.wait_for("Do you trust");
+    assert!(screen.contains("ANTHROPIC_BASE_URL sends requests to elsewhere.test"), "{screen}");
+    std::thread::sleep(REST);
+    terminal.send("1");
+    let screen = terminal.wait_for("credentials to elsewhere.test?");
+    assert!(screen.contains("❯ 2. No"), "{screen}");
+    std::thread::sleep(REST);
+    terminal.send("\r");
+    assert_eq!(terminal.finish().0, 0);
+    assert_eq!(sandbox.gimlet(&["trust", "--show"]).run().code(), 1, "nothing was recorded");
 }

@@ -122,6 +122,11 @@ impl ModelServer {
         self.wait("aborted replies", |state| state.aborts >= count);
     }
 
+    /// Drops the requests so far: a test of many turns must not keep them all.
+    pub fn forget(&self) {
+        self.shared.state.lock().unwrap().requests.clear();
+    }
+
     /// Replies that are still in the script.
     pub fn unused_replies(&self) -> usize {
         self.shared.state.lock().unwrap().script.len()

@@ -38,7 +38,7 @@ pub struct Terminal {
 impl Run {
     /// Starts the run in a terminal of this size, as its controlling terminal.
     pub fn terminal(&self, columns: u16, rows: u16) -> Terminal {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();

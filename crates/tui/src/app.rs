@@ -319,10 +319,23 @@ impl App {
         if submission.expanded.trim().is_empty() {
             return;
         }
-        if self.is_busy() {
+        if self.is_busy() || !self.is_ready {
             self.queue.push_back(submission);
         } else {
             self.send(submission);
+        }
+    }
+
+    /// What was sent before the session was ready.
+    pub fn begin_queued(&mut self) {
+        if self.is_ready && !self.is_busy() && self.dialogs.is_empty() {
+            self.next_queued();
+        }
+    }
+
+    fn next_queued(&mut self) {
+        if let Some(next) = self.queue.pop_front() {
+            self.send(next);
         }
     }
 

@@ -11,6 +11,7 @@ fn app() -> App {
     let session = Session { cwd: "/project".into(), place: "~/project".into(), ..Session::default() };
     let mut app = App::new(Preferences::default(), SIZE, session);
     app.now = Duration::from_secs(10);
+    app.is_ready = true;
     app
 }
 
@@ -271,4 +272,19 @@ fn a_history_search_finds_and_can_be_left() {
     write(&mut app, "te");
     press(&mut app, &[Key::plain(Code::Tab)]);
     assert_eq!(app.editor.text(), "test it");
+}
+
+#[test]
+fn what_is_sent_before_the_session_is_ready_is_sent_then() {
+    let mut app = app();
+    app.is_ready = false;
+    write(&mut app, "early");
+    let effects = enter(&mut app);
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Submit(_))), "{effects:?}");
+    app.begin_queued();
+    assert!(!app.is_busy());
+    app.is_ready = true;
+    app.begin_queued();
+    let effects = app.update(Input::Tick);
+    assert!(matches!(&effects[..], [Effect::Submit(prompt)] if prompt.text == "early"), "{effects:?}");
 }

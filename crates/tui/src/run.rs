@@ -13,8 +13,8 @@ use crate::keys::{self};
 use crate::surface::Reflow;
 use crate::theme::{self, ColourHints, Theme};
 use effects::Outside;
-use engine::{Boot, Command, Commands, Event, Events, Shell};
-use entry::{Door, Move};
+use engine::{Boot, Command, Event, Events, Shell};
+use entry::{Door, Move, Opening, finished};
 use screen::Screen;
 use std::io;
 use std::time::{Duration, Instant};
@@ -65,12 +65,10 @@ struct Interface {
     /// The picture is older than the state.
     dirty: bool,
     follows_background: bool,
-    /// Sent once the session stands and has told what it continues.
-    prompts: Vec<String>,
+    /// The session that is being opened, beside the loop: keys are taken meanwhile.
+    opening: Option<Opening>,
     /// The session behind the interface is to change.
     moves: Option<Move>,
-    /// Keys that came with the one that changes it.
-    ahead: Vec<keys::Input>,
 }
 
 /// Why the loop ends.
@@ -79,8 +77,8 @@ enum End {
     Signal(Signal),
     /// The terminal has gone.
     HungUp,
-    /// No session, no interface: the reason stays on the screen.
-    Failed(String),
+    /// It could not be opened.
+    NoSession,
 }
 
 impl Interface {
@@ -133,43 +131,36 @@ impl Interface {
             drawn_at: now,
             dirty: false,
             follows_background: start.follows_background,
-            prompts: Vec::new(),
+            opening: None,
             moves: None,
-            ahead: Vec::new(),
         })
     }
 
     async fn serve(mut self, start: Start) -> u8 {
-        self.prompts.extend(start.prompt.filter(|prompt| !prompt.trim().is_empty()));
+        if let Some(prompt) = start.prompt.filter(|prompt| !prompt.trim().is_empty()) {
+            self.app.submit(Submission::plain(prompt));
+        }
         let mut door = Door::new(start.boot);
-        let mut end = self.proceed(&mut door).await;
+        self.opening = Some(door.knock());
+        let mut end = None;
         while end.is_none() {
-            end = self.step(door.events()).await;
-            if end.is_none()
-                && let Some(to) = self.moves.take()
-            {
+            end = self.step(&mut door).await;
+            if let Some(to) = self.moves.take().filter(|_| end.is_none()) {
                 end = self.go(&mut door, to).await;
-                let ahead = std::mem::take(&mut self.ahead);
-                if end.is_none() && !ahead.is_empty() {
-                    end = self.inputs(ahead).await;
-                }
             }
         }
-        let code = match &end {
+        let code = match end {
             Some(End::Signal(signal)) => signal.exit_code(),
             Some(End::HungUp) => Signal::Hangup.exit_code(),
-            Some(End::Failed(_)) => 1,
+            Some(End::NoSession) => 1,
             Some(End::Asked) | None => 0,
         };
-        if let Some(End::Failed(why)) = end {
-            self.app.update(Input::Gone(why));
-        }
-        self.close(door.link).await;
+        self.close(door.events).await;
         code
     }
 
     /// Waits for one thing to happen and deals with it.
-    async fn step(&mut self, mut events: Option<&mut Events>) -> Option<End> {
+    async fn step(&mut self, door: &mut Door) -> Option<End> {
         if self.dirty && self.drawn_at.elapsed() >= FRAME && self.draw().is_err() {
             return Some(End::HungUp);
         }
@@ -199,7 +190,8 @@ impl Interface {
                 self.dirty = true;
                 None
             }
-            event = next_event(&mut events) => self.event(event, events).await,
+            arrived = finished(&mut self.opening) => self.arrived(arrived, door).await,
+            event = heard(&mut door.events) => self.event(event, &mut door.events).await,
             Some(input) = self.outside.next() => self.update(input).await,
             () = until(wake), if wake.is_some() => self.update(Input::Tick).await,
         }
@@ -214,8 +206,7 @@ impl Interface {
 
     /// Keys are shown at once; a burst of them is one frame.
     async fn inputs(&mut self, inputs: Vec<keys::Input>) -> Option<End> {
-        let mut inputs = inputs.into_iter();
-        while let Some(input) = inputs.next() {
+        for input in inputs {
             let input = match input {
                 keys::Input::Key(key) => Input::Key(key),
                 keys::Input::Paste(text) => Input::Paste(text),
@@ -227,10 +218,6 @@ impl Interface {
             };
             if let Some(end) = self.update(input).await {
                 return Some(end);
-            }
-            if self.moves.is_some() {
-                self.ahead.extend(inputs);
-                break;
             }
         }
         if self.draw().is_err() { Some(End::HungUp) } else { None }
@@ -245,7 +232,7 @@ impl Interface {
         }
     }
 
-    async fn event(&mut self, event: Option<Event>, mut events: Option<&mut Events>) -> Option<End> {
+    async fn event(&mut self, event: Option<Event>, events: &mut Option<Events>) -> Option<End> {
         let Some(event) = event else {
             return self.update(Input::Gone("The session has ended.".into())).await;
         };
@@ -255,18 +242,14 @@ impl Interface {
             if let Some(end) = self.update(Input::Event(event)).await {
                 return Some(end);
             }
-            next = events.as_mut().and_then(|events| events.try_recv());
+            next = events.as_mut().and_then(Events::try_recv);
         }
         if let Some(event) = next {
             return self.update(Input::Event(event)).await;
         }
-        if !self.prompts.is_empty() && self.app.is_ready {
-            for prompt in std::mem::take(&mut self.prompts) {
-                self.app.submit(Submission::plain(prompt));
-            }
-            return self.update(Input::Tick).await;
-        }
-        None
+        // Only now: a conversation that is continued has been told.
+        self.app.begin_queued();
+        self.update(Input::Tick).await
     }
 
     async fn update(&mut self, input: Input) -> Option<End> {
@@ -320,26 +303,24 @@ impl Interface {
     }
 
     /// The session puts itself away while the terminal is already back.
-    async fn close(mut self, link: Option<(Commands, Events)>) {
+    async fn close(mut self, events: Option<Events>) {
         let busy = self.app.is_busy();
         if let Some(Overlay::Transcript(_)) = self.app.overlay {
             self.app.overlay = None;
         }
         self.app.farewell();
         self.screen.leave(&mut self.app).ok();
-        self.outside.disconnect();
-        let Some((commands, mut events)) = link else { return };
-        commands.send(if busy { Command::Shutdown } else { Command::Close }).await.ok();
-        drop(commands);
+        self.outside.close(if busy { Command::Shutdown } else { Command::Close }).await;
+        let Some(mut events) = events else { return };
         let drained = async { while events.recv().await.is_some() {} };
         tokio::time::timeout(GRACE, drained).await.ok();
     }
 }
 
-async fn next_event(events: &mut Option<&mut Events>) -> Option<Event> {
+/// Never, while there is no session. Cancel safe.
+async fn heard(events: &mut Option<Events>) -> Option<Event> {
     match events {
         Some(events) => events.recv().await,
-        // There is no session yet.
         None => std::future::pending().await,
     }
 }

@@ -11,6 +11,8 @@ const LINES: usize = 10_000;
 pub(super) const TRANSCRIPT_BYTES: u64 = 100_000_000;
 /// What the boundary leaves of it.
 const LIVE_TAIL: usize = 150;
+/// What the conversation ends with.
+pub(super) const LAST_WORDS: &str = "All tidy.";
 const SHOWN_BYTES: usize = 1_500;
 const SHARED_FIELDS: &str = r#""userType":"external","entrypoint":"sdk-cli","version":"2.1.325","gitBranch":"main""#;
 

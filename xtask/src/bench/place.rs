@@ -50,7 +50,7 @@ impl Place {
         self.config().join("projects").join(name)
     }
 
-    fn command(&self, program: &Path, args: &[&str]) -> Command {
+    pub(super) fn command(&self, program: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(args).env_clear().envs(self.env.iter().cloned()).current_dir(self.project());
         command.stdin(Stdio::null()).stderr(Stdio::null());

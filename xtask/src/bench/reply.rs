@@ -21,15 +21,21 @@ pub(super) fn call(number: usize, tool: &str, input: &Value) -> Arc<Vec<u8>> {
 
 /// Several calls of one tool in one message.
 pub(super) fn calls(tool: &str, inputs: &[Value]) -> Arc<Vec<u8>> {
+    numbered_calls(0, tool, inputs)
+}
+
+/// The same; `number` makes their ids unique within a conversation.
+pub(super) fn numbered_calls(number: usize, tool: &str, inputs: &[Value]) -> Arc<Vec<u8>> {
     let blocks: Vec<(Value, Vec<Value>)> = inputs
         .iter()
         .enumerate()
         .map(|(at, input)| {
-            let start = json!({"type": "tool_use", "id": format!("toolu_many_{at}"), "name": tool, "input": {}});
+            let start =
+                json!({"type": "tool_use", "id": format!("toolu_many_{number}_{at}"), "name": tool, "input": {}});
             (start, vec![json!({"type": "input_json_delta", "partial_json": input.to_string()})])
         })
         .collect();
-    blocks_message(0, &blocks, "tool_use")
+    blocks_message(number, &blocks, "tool_use")
 }
 
 fn message(number: usize, block: &Value, deltas: impl IntoIterator<Item = Value>, stop_reason: &str) -> Arc<Vec<u8>> {

@@ -29,6 +29,8 @@ struct State {
     /// Replies that are not held.
     free: usize,
     waiting: usize,
+    /// Time between the events of a reply.
+    pace: Option<Duration>,
 }
 
 #[derive(Default)]
@@ -68,6 +70,11 @@ impl Server {
         let mut state = self.shared.lock();
         state.replies = replies.to_vec();
         state.marks.clear();
+    }
+
+    /// From now on replies come event by event, this far apart; `None` sends them whole.
+    pub(super) fn pace(&self, pace: Option<Duration>) {
+        self.shared.lock().pace = pace;
     }
 
     /// The requests answered since `script`.
@@ -114,7 +121,11 @@ impl Shared {
                 continue;
             }
             let reply = self.answer(&request);
-            stream.write_all(&reply)?;
+            let pace = self.lock().pace;
+            match pace {
+                Some(pace) => drip(&mut stream, &reply, pace)?,
+                None => stream.write_all(&reply)?,
+            }
         }
         Ok(())
     }
@@ -133,6 +144,22 @@ impl Shared {
         state.marks.push(Mark { began: request.began, answered: Instant::now(), size: request.size });
         reply
     }
+}
+
+/// Each event at its own time, counted from the first: a late one does not delay those after it.
+fn drip(stream: &mut TcpStream, reply: &[u8], pace: Duration) -> std::io::Result<()> {
+    const EVENT_END: &[u8] = b"\n\n\r\n";
+    let mut due = Instant::now();
+    let mut rest = reply;
+    while !rest.is_empty() {
+        let end = rest.windows(EVENT_END.len()).position(|w| w == EVENT_END);
+        let (event, after) = rest.split_at(end.map_or(rest.len(), |at| at + EVENT_END.len()));
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        stream.write_all(event)?;
+        due += pace;
+        rest = after;
+    }
+    Ok(())
 }
 
 struct Request {

@@ -8,6 +8,8 @@ pub(super) enum Amount {
     Time(Duration),
     Bytes(u64),
     Times(f64),
+    Percent(f64),
+    Count(f64),
 }
 
 impl Amount {
@@ -23,7 +25,7 @@ impl Amount {
         match self {
             Self::Time(time) => time.as_secs_f64(),
             Self::Bytes(bytes) => bytes as f64,
-            Self::Times(times) => times,
+            Self::Times(amount) | Self::Percent(amount) | Self::Count(amount) => amount,
         }
     }
 
@@ -31,8 +33,11 @@ impl Amount {
         match self {
             Self::Time(time) if time >= Duration::from_secs(1) => format!("{:.2} s", time.as_secs_f64()),
             Self::Time(time) => format!("{:.2} ms", time.as_secs_f64() * 1e3),
+            Self::Bytes(bytes) if bytes < 10_000 => format!("{bytes} B"),
             Self::Bytes(bytes) => format!("{:.1} MB", bytes as f64 / 1e6),
             Self::Times(times) => format!("{times:.2} x"),
+            Self::Percent(percent) => format!("{percent:.1} %"),
+            Self::Count(count) => format!("{count:.0}"),
         }
     }
 }

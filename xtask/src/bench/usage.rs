@@ -53,9 +53,40 @@ pub(super) fn observe(argv: &[&str]) -> Result<()> {
 
 /// Proportional share of memory of a running process: pages that several share are counted once in a sum.
 pub(super) fn proportional_bytes(pid: u32) -> Result<u64> {
-    let path = format!("/proc/{pid}/smaps_rollup");
-    let text = std::fs::read_to_string(&path).with_context(|| path.clone())?;
-    let line = text.lines().find_map(|l| l.strip_prefix("Pss:")).with_context(|| format!("{path} has no Pss"))?;
-    let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
-    Ok(kib * 1024)
+    Ok(field(&format!("/proc/{pid}/smaps_rollup"), "Pss:")? * 1024)
+}
+
+/// Resident memory of a running process.
+pub(super) fn resident_bytes(pid: u32) -> Result<u64> {
+    Ok(field(&format!("/proc/{pid}/status"), "VmRSS:")? * 1024)
+}
+
+/// Processor time of all threads a running process has.
+pub(super) fn cpu_time(pid: u32) -> Result<Duration> {
+    let nanos = each_thread(pid, |thread| {
+        let text = std::fs::read_to_string(format!("{thread}/schedstat"))?;
+        Ok(text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0))
+    })?;
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// How often its threads have gone to sleep: each time one was woken before.
+pub(super) fn wakeups(pid: u32) -> Result<u64> {
+    each_thread(pid, |thread| field(&format!("{thread}/status"), "voluntary_ctxt_switches:"))
+}
+
+fn each_thread(pid: u32, mut figure: impl FnMut(&str) -> Result<u64>) -> Result<u64> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).context("the process has ended")?;
+    let mut sum = 0;
+    for thread in threads {
+        // A thread may end in between.
+        sum += figure(&thread?.path().to_string_lossy()).unwrap_or(0);
+    }
+    Ok(sum)
+}
+
+fn field(path: &str, name: &str) -> Result<u64> {
+    let text = std::fs::read_to_string(path).with_context(|| path.to_owned())?;
+    let value = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("{path}: no {name}"))?;
+    Ok(value.trim().trim_end_matches(" kB").parse()?)
 }

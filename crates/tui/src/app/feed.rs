@@ -421,9 +421,7 @@ impl App {
                 )]);
             }
         }
-        if let Some(next) = self.queue.pop_front() {
-            self.send(next);
-        }
+        self.next_queued();
     }
 
     fn system(&mut self, body: SystemBody) {

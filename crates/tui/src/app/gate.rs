@@ -222,6 +222,7 @@ impl App {
     /// Esc and Ctrl+C: what changes nothing.
     fn refuse(&mut self) {
         let Some(gate) = self.gate.take() else { return };
+        self.after_dialog();
         match gate.asked {
             Asked::Entry(Question::Trust(_) | Question::Bypass) | Asked::Host(..) => {
                 self.effects.push(Effect::Entry(Answer::Declined));
@@ -236,6 +237,8 @@ impl App {
 
     fn answer_gate(&mut self, choice: usize) {
         let Some(gate) = self.gate.take() else { return };
+        // A question of the engine that waited behind it is seen only now.
+        self.after_dialog();
         let answer = match (gate.asked, choice) {
             (Asked::Entry(Question::Trust(asked)), 0) => return self.confirm_hosts(Box::new(asked), 0),
             (Asked::Entry(Question::Trust(_)), 1) => Answer::Untrusted,

@@ -21,11 +21,12 @@ const HINT: Duration = Duration::from_secs(4);
 
 impl App {
     pub(super) fn key(&mut self, key: Key) {
+        // What is seen gets the keys.
+        if self.overlay.is_none() && (self.gate_key(key) || self.picker_key(key)) {
+            return;
+        }
         if self.dialogs.front().is_some() && self.overlay.is_none() {
             return self.dialog_key(key);
-        }
-        if self.gate_key(key) || self.picker_key(key) {
-            return;
         }
         if self.onboarding_key(key) || self.vim_key(key) {
             return;

@@ -2,6 +2,7 @@
 
 use super::session::Session;
 use super::{App, Effect};
+use crate::editor::Submission;
 use crate::keys::Key;
 use crate::picker::{News, Outcome, Picker, Request};
 use crate::theme::Token;
@@ -26,21 +27,22 @@ impl App {
             return false;
         }
         let Some(picker) = &mut self.picker else { return false };
-        match picker.key(key) {
-            Outcome::Stays => self.ask_for_picker(),
-            Outcome::Cancelled => {
-                self.picker = None;
-                self.effects.push(Effect::Chosen(None));
+        let chosen = match picker.key(key) {
+            Outcome::Stays => {
+                self.ask_for_picker();
+                return true;
             }
+            Outcome::Cancelled => None,
             Outcome::Chosen(session) if self.session.id.as_ref() == Some(&session.id) => {
-                self.picker = None;
                 self.hint("This conversation is open already", Duration::from_secs(4));
+                None
             }
-            Outcome::Chosen(session) => {
-                self.picker = None;
-                self.effects.push(Effect::Chosen(Some(session)));
-            }
-        }
+            Outcome::Chosen(session) => Some(session),
+        };
+        self.picker = None;
+        // A question of the engine that waited behind it is seen only now.
+        self.after_dialog();
+        self.effects.push(Effect::Chosen(chosen));
         true
     }
 
@@ -93,11 +95,15 @@ impl App {
         true
     }
 
+    /// Said before everything that waits.
+    pub fn submit_first(&mut self, text: &str) {
+        self.queue.push_front(Submission::plain(text));
+    }
+
     /// Another session has taken the place of the one before.
     pub fn switched(&mut self, session: Session) {
         self.transcript.clear();
         self.todos.clear();
-        self.queue.clear();
         self.dialogs.clear();
         self.is_ready = false;
         self.has_earlier = false;

@@ -19,6 +19,8 @@ pub(super) struct Outside {
     env: Env,
     cwd: PathBuf,
     commands: Option<Commands>,
+    /// Commands that came before there was a session.
+    held: Vec<Command>,
     inputs: mpsc::Receiver<Input>,
     sender: mpsc::Sender<Input>,
     index: Option<Index>,
@@ -30,11 +32,23 @@ impl Outside {
     pub(super) fn new(boot: &Boot, shell: Shell) -> Self {
         let (sender, inputs) = mpsc::channel(16);
         let fetch = Fetch::new(boot.env.clone(), boot.cwd.clone(), sender.clone());
-        Self { env: boot.env.clone(), cwd: boot.cwd.clone(), commands: None, inputs, sender, index: None, shell, fetch }
+        Self {
+            env: boot.env.clone(),
+            cwd: boot.cwd.clone(),
+            commands: None,
+            held: Vec::new(),
+            inputs,
+            sender,
+            index: None,
+            shell,
+            fetch,
+        }
     }
 
-    pub(super) fn connect(&mut self, commands: Commands) {
+    /// From now on commands are sent; returns those that came before.
+    pub(super) fn connect(&mut self, commands: Commands) -> Vec<Command> {
         self.commands = Some(commands);
+        std::mem::take(&mut self.held)
     }
 
     /// Works in another directory from now on.
@@ -50,8 +64,17 @@ impl Outside {
         self.fetch.stop();
     }
 
-    pub(super) fn disconnect(&mut self) {
-        self.commands = None;
+    /// The last command of a session.
+    pub(super) async fn close(&mut self, last: Command) {
+        if let Some(commands) = self.commands.take() {
+            commands.send(last).await.ok();
+        }
+    }
+
+    pub(super) async fn send_all(&mut self, commands: Vec<Command>) {
+        for command in commands {
+            self.send(command).await;
+        }
     }
 
     /// What has come back. Cancel safe.
@@ -102,9 +125,12 @@ impl Outside {
         }
     }
 
-    async fn send(&self, command: Command) {
-        if let Some(commands) = &self.commands {
-            commands.send(command).await.ok();
+    async fn send(&mut self, command: Command) {
+        match &self.commands {
+            Some(commands) => {
+                commands.send(command).await.ok();
+            }
+            None => self.held.push(command),
         }
     }
 

@@ -1,15 +1,16 @@
 //! From the start to a session, and from one session to another: what has to be asked is asked first, one thing after the
-//! other, and only then something is opened. The session before goes on until the next one stands.
+//! other, and only then something is opened, beside the loop. The session before goes on until the next one stands.
 
 use super::{End, Interface, session_of};
+use crate::app::Input;
 use crate::app::gate::{Answer, Continued};
-use crate::app::{App, Effect, Input};
 use crate::theme::Token;
-use engine::entry::{self, Answered, Step};
+use engine::entry::{self, Answered, Question, Step};
 use engine::query::SessionInfo;
-use engine::{Boot, Command, Commands, Events, SessionChoice};
+use engine::{Boot, Command, Commands, Events, SessionChoice, StartError};
 use std::path::Path;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 /// How long a session that was left may take to put itself away.
 const GRACE: Duration = Duration::from_secs(10);
@@ -30,121 +31,162 @@ pub(super) struct Door {
     /// How it was before a move that has not succeeded yet.
     before: Option<Boot>,
     answered: Answered,
-    pub(super) link: Option<(Commands, Events)>,
+    pub(super) events: Option<Events>,
+}
+
+/// A session that is being opened.
+pub(super) type Opening = JoinHandle<Arrived>;
+
+/// What came of it.
+pub(super) struct Arrived {
+    /// With the conversation settled.
+    boot: Boot,
+    came: Result<Came, StartError>,
+}
+
+enum Came {
+    Session(Commands, Events),
+    Pick(String),
+    Ask(Question),
 }
 
 impl Door {
     pub(super) fn new(boot: Boot) -> Self {
-        Self { boot, before: None, answered: Answered::default(), link: None }
+        Self { boot, before: None, answered: Answered::default(), events: None }
     }
 
-    pub(super) fn events(&mut self) -> Option<&mut Events> {
-        self.link.as_mut().map(|(_, events)| events)
+    /// Finds the next question, or opens the session when there is none. Reading settings and a long conversation takes
+    /// its time: not on the thread that serves keys.
+    pub(super) fn knock(&self) -> Opening {
+        let (mut boot, answered) = (self.boot.clone(), self.answered.clone());
+        let runtime = tokio::runtime::Handle::current();
+        tokio::task::spawn_blocking(move || {
+            let came = match entry::next(&mut boot, &answered) {
+                Ok(Step::Open) => {
+                    let mut opened = boot.clone();
+                    opened.options.approves_servers = true;
+                    runtime.block_on(engine::open(opened)).map(|(commands, events)| Came::Session(commands, events))
+                }
+                Ok(Step::Pick(query)) => Ok(Came::Pick(query)),
+                Ok(Step::Ask(question)) => Ok(Came::Ask(question)),
+                Err(error) => Err(error),
+            };
+            Arrived { boot, came }
+        })
+    }
+}
+
+/// Never, when nothing is being opened. Cancel safe.
+pub(super) async fn finished(opening: &mut Option<Opening>) -> Result<Arrived, StartError> {
+    match opening {
+        Some(opening) => opening.await.map_err(|error| StartError::new(error.to_string())),
+        None => std::future::pending().await,
     }
 }
 
 impl Interface {
-    /// Asks the next question, or opens the session when there is none.
-    pub(super) async fn proceed(&mut self, door: &mut Door) -> Option<End> {
-        match entry::next(&mut door.boot, &door.answered) {
-            Ok(Step::Open) => return self.open_session(door).await,
-            Ok(Step::Pick(query)) => self.app.pick(&query),
-            Ok(Step::Ask(question)) => {
-                self.app.now = self.began.elapsed();
-                self.app.ask_entry(question);
-            }
+    /// The session stands, or something has to be asked first, or there is none.
+    pub(super) async fn arrived(&mut self, arrived: Result<Arrived, StartError>, door: &mut Door) -> Option<End> {
+        self.opening = None;
+        self.dirty = true;
+        self.app.now = self.began.elapsed();
+        let came = arrived.and_then(|Arrived { boot, came }| {
+            door.boot = boot;
+            came
+        });
+        match came {
+            Ok(Came::Session(commands, events)) => return self.connected(door, commands, events).await,
+            Ok(Came::Pick(query)) => self.app.pick(&query),
+            Ok(Came::Ask(question)) => self.app.ask_entry(question),
             Err(error) => return self.fail(door, error.message),
         }
-        self.dirty = true;
-        let effects = self.app.update(Input::Tick);
-        Box::pin(self.perform(effects)).await
+        self.update(Input::Tick).await
+    }
+
+    async fn connected(&mut self, door: &mut Door, commands: Commands, events: Events) -> Option<End> {
+        let is_move = door.before.take().is_some();
+        if let Some(before) = door.events.replace(events) {
+            self.outside.close(Command::Close).await;
+            drain(before);
+            if is_move {
+                self.app.switched(session_of(&door.boot));
+            }
+        }
+        self.outside.relocate(&door.boot.cwd);
+        // What was asked for meanwhile comes after the greeting.
+        self.app.initialize();
+        let greeting = self.app.update(Input::Tick);
+        let held = self.outside.connect(commands);
+        let end = self.perform(greeting).await;
+        self.outside.send_all(held).await;
+        end
     }
 
     pub(super) async fn go(&mut self, door: &mut Door, to: Move) -> Option<End> {
         self.dirty = true;
         match to {
-            Move::Again => self.open_session(door).await,
+            Move::Again => {
+                // The one before has had no turn yet: nothing is lost with it.
+                self.outside.close(Command::Close).await;
+                door.events = None;
+            }
             Move::Stay => {
                 self.outside.stop_fetching();
                 // Without a session there is nowhere to stay.
-                door.link.is_none().then_some(End::Asked)
+                return door.events.is_none().then_some(End::Asked);
             }
             Move::To(session) => {
                 self.outside.stop_fetching();
+                // What is typed from now on is meant for the other one.
+                self.app.is_ready = false;
                 door.before = Some(door.boot.clone());
                 door.answered = Answered::default();
                 aim(&mut door.boot, &session);
-                self.proceed(door).await
             }
-            Move::Answered(answer) => self.answered(door, answer).await,
-        }
-    }
-
-    async fn answered(&mut self, door: &mut Door, answer: Answer) -> Option<End> {
-        let recorded = match answer {
-            Answer::Trusted(asked) => entry::trust(&mut door.boot, &asked),
-            Answer::Untrusted => {
-                entry::distrust(&mut door.boot);
-                Ok(())
-            }
-            Answer::Bypassed => entry::accept_bypass(&door.boot),
-            Answer::Server(server, Some(decision)) => {
-                door.answered.later.push(server.name.clone());
-                entry::decide_server(&door.boot, &server, decision)
-            }
-            Answer::Server(server, None) => {
-                door.answered.later.push(server.name);
-                Ok(())
-            }
-            Answer::Summary(how) => {
-                door.answered.summary = true;
-                if how == Continued::FromSummary {
-                    self.prompts.insert(0, "/compact".into());
+            Move::Answered(Answer::Declined) if door.events.is_none() => return Some(End::Asked),
+            Move::Answered(Answer::Declined) => return self.fail(door, "This conversation goes on.".into()),
+            Move::Answered(answer) => {
+                if let Err(why) = self.record(door, answer) {
+                    // An answer that cannot be kept counts for nothing.
+                    return self.fail(door, format!("The answer could not be recorded: {why}"));
                 }
-                Ok(())
             }
-            Answer::Declined if door.link.is_none() => return Some(End::Asked),
-            Answer::Declined => return self.fail(door, "Not changed: this conversation goes on.".into()),
-        };
-        if let Err(why) = recorded {
-            // An answer that cannot be kept counts for nothing.
-            return self.fail(door, format!("The answer could not be recorded: {why}"));
         }
-        self.proceed(door).await
-    }
-
-    /// The conversation before goes on; without one it is the end.
-    fn fail(&mut self, door: &mut Door, why: String) -> Option<End> {
-        let Some(before) = door.before.take().filter(|_| door.link.is_some()) else { return Some(End::Failed(why)) };
-        door.boot = before;
-        self.note(&why);
+        self.opening = Some(door.knock());
         None
     }
 
-    fn note(&mut self, why: &str) {
-        self.app.note(why, Token::Error);
-        self.dirty = true;
+    fn record(&mut self, door: &mut Door, answer: Answer) -> Result<(), String> {
+        match answer {
+            Answer::Trusted(asked) => return entry::trust(&mut door.boot, &asked),
+            Answer::Bypassed => return entry::accept_bypass(&door.boot),
+            Answer::Server(server, Some(decision)) => {
+                door.answered.later.push(server.name.clone());
+                return entry::decide_server(&door.boot, &server, decision);
+            }
+            Answer::Untrusted => entry::distrust(&mut door.boot),
+            Answer::Server(server, None) => door.answered.later.push(server.name),
+            Answer::Summary(how) => {
+                door.answered.summary = true;
+                if how == Continued::FromSummary {
+                    self.app.submit_first("/compact");
+                }
+            }
+            Answer::Declined => {}
+        }
+        Ok(())
     }
 
-    async fn open_session(&mut self, door: &mut Door) -> Option<End> {
-        let mut boot = door.boot.clone();
-        boot.options.approves_servers = true;
-        let link = match engine::open(boot).await {
-            Ok(link) => link,
-            Err(error) => return self.fail(door, error.message),
+    /// The conversation before goes on; without one it is the end, and the reason stays on the screen.
+    fn fail(&mut self, door: &mut Door, why: String) -> Option<End> {
+        let Some(before) = door.before.take().filter(|_| door.events.is_some()) else {
+            self.app.update(Input::Gone(why));
+            return Some(End::NoSession);
         };
-        self.outside.connect(link.0.clone());
-        self.outside.relocate(&door.boot.cwd);
-        let is_move = door.before.take().is_some();
-        if let Some((commands, events)) = door.link.replace(link) {
-            put_away(commands, events).await;
-            if is_move {
-                self.app.switched(session_of(&door.boot));
-            }
-        }
-        self.app.initialize();
-        let effects: Vec<Effect> = App::update(&mut self.app, Input::Tick);
-        Box::pin(self.perform(effects)).await
+        door.boot = before;
+        self.app.is_ready = true;
+        self.app.note(&why, Token::Error);
+        None
     }
 }
 
@@ -168,9 +210,7 @@ fn fork_of(choice: &SessionChoice) -> Option<engine::Fork> {
 }
 
 /// The session ends by itself; what it still says is nobody's business.
-async fn put_away(commands: Commands, mut events: Events) {
-    commands.send(Command::Close).await.ok();
-    drop(commands);
+fn drain(mut events: Events) {
     tokio::spawn(async move {
         let drained = async { while events.recv().await.is_some() {} };
         tokio::time::timeout(GRACE, drained).await.ok();
