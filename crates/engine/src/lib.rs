@@ -20,6 +20,7 @@ mod history;
 pub mod hooks;
 mod host;
 mod housekeeping;
+mod joining;
 mod ledger;
 mod link;
 mod lore;
@@ -28,6 +29,7 @@ mod mirror;
 mod notes;
 mod open;
 pub mod options;
+pub mod picture;
 mod plan;
 mod pressure;
 mod prompts;
@@ -47,7 +49,7 @@ mod wished;
 pub mod workbench;
 mod worktree;
 
-pub use command::{Command, Commands, Event, Events, Priority, Prompt, Shell};
+pub use command::{Aside, Command, Commands, Event, Events, Joining, Priority, Prompt, Shell};
 pub use open::{awaits_call, open};
 pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking, WorktreeChoice};
 /// How two texts differ, for frontends that draw it.

@@ -5,7 +5,6 @@ use super::dialog::{Choice, GUARD};
 use super::menu::{self, Item, Kind, Menu};
 use super::recall::Search;
 use super::spinner::Waits;
-use super::transcript::Pager;
 use super::{App, Armed, Effect, Overlay};
 use crate::editor::Editor;
 use crate::editor::vim::Handled;
@@ -27,6 +26,9 @@ impl App {
         }
         if self.dialogs.front().is_some() && self.overlay.is_none() {
             return self.dialog_key(key);
+        }
+        if self.pager_types() {
+            return self.pager_key(key);
         }
         if self.onboarding_key(key) || self.vim_key(key) {
             return;
@@ -123,7 +125,10 @@ impl App {
                 self.end_search();
                 self.enter();
             }
-            Action::HelpDismiss | Action::TranscriptExit => self.overlay = None,
+            Action::HelpDismiss | Action::TranscriptExit => {
+                self.overlay = None;
+                self.transcript.fold();
+            }
             Action::ScrollLineUp
             | Action::ScrollLineDown
             | Action::ScrollPageUp
@@ -134,7 +139,8 @@ impl App {
             | Action::ScrollFullDown
             | Action::ScrollTop
             | Action::ScrollBottom => self.scroll(action),
-            Action::ModelPicker | Action::FastMode | Action::ThinkingToggle | Action::ImagePaste => {
+            Action::ImagePaste => self.paste_picture(),
+            Action::ModelPicker | Action::FastMode | Action::ThinkingToggle => {
                 let keys = key.to_string();
                 self.hint(format!("{keys}: {} is not available yet", action.help()), HINT);
             }
@@ -175,8 +181,9 @@ impl App {
             return;
         }
         if self.overlay.is_some() {
-            if let Some(Overlay::Help) = self.overlay {
-                self.overlay = None;
+            match self.overlay {
+                Some(Overlay::Transcript(_)) => self.pager_key(key),
+                Some(Overlay::Help) | None => self.overlay = None,
             }
             return;
         }
@@ -197,7 +204,7 @@ impl App {
     }
 
     /// Runs an edit and what follows from it.
-    fn typed(&mut self, change: impl FnOnce(&mut Editor)) {
+    pub(super) fn typed(&mut self, change: impl FnOnce(&mut Editor)) {
         change(&mut self.editor);
         self.after_edit();
     }
@@ -215,9 +222,13 @@ impl App {
             }
             return;
         }
-        if !self.picker_paste(text) && !self.onboarding_paste(text) {
-            self.typed(|editor| editor.paste(text));
+        if !self.picker_paste(text) && !self.onboarding_paste(text) && !self.drop_pictures(text) {
+            self.paste_text(text);
         }
+    }
+
+    pub(super) fn paste_text(&mut self, text: &str) {
+        self.typed(|editor| editor.paste(text));
     }
 
     // Suggestions.
@@ -336,7 +347,10 @@ impl App {
         }
     }
 
-    fn enter(&mut self) {
+    pub(super) fn enter(&mut self) {
+        if self.waits_for_picture() {
+            return;
+        }
         if let Some(menu) = &self.menu {
             let complete = menu.current().is_some_and(|item| item.text == self.editor.text());
             if !complete {
@@ -371,6 +385,9 @@ impl App {
         if self.session_command(submission.expanded.trim()) {
             return;
         }
+        if let Some(arguments) = command_arguments(&submission.expanded, "/copy") {
+            return self.copy(arguments);
+        }
         self.submit(submission);
     }
 
@@ -389,15 +406,6 @@ impl App {
         if !self.editor.down(self.editor_columns()) {
             self.newer();
         }
-    }
-
-    fn take_queue_back(&mut self) {
-        let mut parts: Vec<String> = self.queue.drain(..).map(|queued| queued.expanded).collect();
-        if !self.editor.is_empty() {
-            parts.push(self.editor.expanded());
-        }
-        self.editor.set(parts.join("\n"));
-        self.after_edit();
     }
 
     fn older(&mut self) {
@@ -476,33 +484,6 @@ impl App {
             let (text, cursor) = search.before();
             self.editor.restore(text, cursor);
         }
-    }
-
-    // The transcript view.
-
-    fn toggle_transcript(&mut self) {
-        self.want_earlier();
-        self.overlay = match self.overlay {
-            Some(Overlay::Transcript(_)) => None,
-            Some(Overlay::Help) | None => Some(Overlay::Transcript(Pager::default())),
-        };
-    }
-
-    fn scroll(&mut self, action: Action) {
-        let page = self.size.rows.saturating_sub(2).max(1);
-        let last = self.transcript_height().saturating_sub(page);
-        let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
-        let up = |by: usize| (pager.below + by).min(last);
-        pager.below = match action {
-            Action::ScrollLineUp => up(1),
-            Action::ScrollHalfUp => up(page / 2),
-            Action::ScrollPageUp | Action::ScrollFullUp => up(page),
-            Action::ScrollTop => last,
-            Action::ScrollLineDown => pager.below.saturating_sub(1),
-            Action::ScrollHalfDown => pager.below.saturating_sub(page / 2),
-            Action::ScrollPageDown | Action::ScrollFullDown => pager.below.saturating_sub(page),
-            _ => 0,
-        };
     }
 
     // Dialogs.
@@ -596,6 +577,12 @@ impl App {
         }
         self.after_dialog();
     }
+}
+
+/// What stands after a command, when the text is that command.
+fn command_arguments<'a>(text: &'a str, command: &str) -> Option<&'a str> {
+    let rest = text.trim().strip_prefix(command)?;
+    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
 }
 
 fn is_file_tool(tool: &str) -> bool {

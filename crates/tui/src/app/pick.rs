@@ -97,7 +97,7 @@ impl App {
 
     /// Said before everything that waits.
     pub fn submit_first(&mut self, text: &str) {
-        self.queue.push_front(Submission::plain(text));
+        self.queue.hold_first(Submission::plain(text));
     }
 
     /// Another session has taken the place of the one before.
