@@ -79,7 +79,7 @@ fn installation(findings: &mut Vec<Finding>, env: &Env) {
 }
 
 fn settings(findings: &mut Vec<Finding>, loaded: &Loaded, cwd: &Path, env: &Env) {
-    for layer in &loaded.layers {
+    for layer in loaded.layers.iter() {
         let path = layer.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let mut text = format!("{}: {path}", plain_name(layer.source));
         let unknown = layer.unknown_keys();

@@ -2,6 +2,7 @@
 //! request to the model already follows it.
 
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 use wire::control::Change;
 
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub(crate) struct Wishes {
     pub agents: Option<Vec<config::agents::Definition>>,
     /// The running set of background tasks is to be told again.
     pub tasks: bool,
+    /// Repositories below the session's directories that the host works with.
+    pub repositories: Vec<PathBuf>,
     /// Hooks are to hear of it.
     pub notice: Option<wire::control::Notify>,
 }
@@ -37,6 +40,7 @@ impl Wishes {
             && !self.mode
             && self.agents.is_none()
             && !self.tasks
+            && self.repositories.is_empty()
             && self.notice.is_none()
     }
 }
