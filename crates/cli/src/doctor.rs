@@ -46,6 +46,11 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     Ok((if as_json { json_of(&findings) } else { text_of(&findings) }, code))
 }
 
+/// The report for the terminal's own screen.
+pub(crate) fn report(env: &Env) -> String {
+    run(&[], env).map_or_else(|why| why, |(text, _)| text)
+}
+
 fn good(topic: &'static str, text: impl Into<String>) -> Finding {
     Finding { topic, text: text.into(), problem: false }
 }

@@ -81,18 +81,13 @@ impl App {
         }
     }
 
-    /// `/resume`; `false` for every other text.
-    pub(super) fn session_command(&mut self, text: &str) -> bool {
-        let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        if !matches!(name, "/resume" | "/continue") {
-            return false;
-        }
+    /// `/resume`
+    pub(super) fn resume(&mut self, query: &str) {
         if self.is_busy() {
             self.hint("Wait for the end of this turn, or stop it with esc", Duration::from_secs(4));
         } else {
-            self.pick(rest.trim());
+            self.pick(query);
         }
-        true
     }
 
     /// Said before everything that waits.
