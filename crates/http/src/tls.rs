@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn a_client_certificate_that_cannot_be_used_is_named() {
-        let error = from_env(&env(&[("CLAUDE_CODE_CLIENT_CERT", "/nonexistent/c.pem")])).unwrap_err().to_string();
+        let error = from_env(&env(&[("CLAUDE_CODE_CLIENT_CERT", "/nonexistent/c.pem")]), &[]).unwrap_err().to_string();
         assert!(error.contains("CLAUDE_CODE_CLIENT_CERT"), "{error}");
-        let error = from_env(&env(&[("CLAUDE_CODE_CLIENT_KEY", "/nonexistent/k.pem")])).unwrap_err().to_string();
+        let error = from_env(&env(&[("CLAUDE_CODE_CLIENT_KEY", "/nonexistent/k.pem")]), &[]).unwrap_err().to_string();
         assert!(error.contains("CLAUDE_CODE_CLIENT_KEY"), "{error}");
     }
 }

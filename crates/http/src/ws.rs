@@ -16,6 +16,12 @@ const BINARY: u8 = 0x2;
 const CLOSE: u8 = 0x8;
 const PING: u8 = 0x9;
 const PONG: u8 = 0xA;
+/// Bits of the first and the second byte.
+const LAST: u8 = 0x80;
+const MASKED: u8 = 0x80;
+/// In place of a length: it follows in two bytes, or in eight.
+const WORD: u8 = 0x7E;
+const LONG: u8 = 0x7F;
 /// Longest payload of a control frame.
 const CONTROL: usize = 125;
 
@@ -124,15 +130,15 @@ impl Sender {
 /// One whole frame, masked as a client must.
 fn encode(opcode: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(payload.len() + 14);
-    frame.push(0x80 | opcode);
+    frame.push(LAST | opcode);
     match payload.len() {
-        length @ 0..=125 => frame.push(0x80 | length as u8),
+        length @ 0..=125 => frame.push(MASKED | length as u8),
         length @ 126..=0xFFFF => {
-            frame.push(0x80 | 126);
+            frame.push(MASKED | WORD);
             frame.extend((length as u16).to_be_bytes());
         }
         length => {
-            frame.push(0x80 | 127);
+            frame.push(MASKED | LONG);
             frame.extend((length as u64).to_be_bytes());
         }
     }
@@ -176,13 +182,13 @@ impl Receiver {
 async fn read(reader: &mut (impl AsyncRead + Unpin), room: usize) -> io::Result<Frame> {
     let mut head = [0; 2];
     reader.read_exact(&mut head).await?;
-    let (opcode, is_last) = (head[0] & 0x0F, head[0] & 0x80 != 0);
-    if head[0] & 0x70 != 0 || head[1] & 0x80 != 0 {
+    let (opcode, is_last) = (head[0] & 0x0F, head[0] & LAST != 0);
+    if head[0] & 0x70 != 0 || head[1] & MASKED != 0 {
         return Err(broken("a frame that a server must not send"));
     }
     let length = match head[1] & 0x7F {
-        126 => usize::from(reader.read_u16().await?),
-        127 => usize::try_from(reader.read_u64().await?).unwrap_or(usize::MAX),
+        WORD => usize::from(reader.read_u16().await?),
+        LONG => usize::try_from(reader.read_u64().await?).unwrap_or(usize::MAX),
         short => usize::from(short),
     };
     let is_control = opcode & 0x8 != 0;
@@ -220,7 +226,7 @@ mod tests {
         let hello = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
         assert_eq!(encode(TEXT, b"Hello", [0x37, 0xfa, 0x21, 0x3d]), hello);
         assert_eq!(encode(TEXT, &[0; 256], [0; 4])[..4], [0x81, 0xFE, 1, 0]);
-        assert_eq!(encode(TEXT, &[0; 65536], [0; 4])[..10], [0x81, 0xFF, 0, 0, 0, 0, 0, 1, 0, 0]);
+        assert_eq!(encode(TEXT, &vec![0; 65536], [0; 4])[..10], [0x81, 0xFF, 0, 0, 0, 0, 0, 1, 0, 0]);
     }
 
     #[tokio::test]
