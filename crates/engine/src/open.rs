@@ -696,7 +696,7 @@ impl Opening {
     }
 }
 
-fn selection(options: &Options) -> Selection {
+pub(crate) fn selection(options: &Options) -> Selection {
     let source = |s: &SettingSource| match s {
         SettingSource::User => Source::User,
         SettingSource::Project => Source::Project,

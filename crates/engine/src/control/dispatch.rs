@@ -172,6 +172,13 @@ impl Control {
                 Said::Now(json!({}))
             }
             HostRequest::ListPermissionRules => self.rules(front),
+            HostRequest::UpdatePermissions(asked) => {
+                // In force for the next call, in agents too; saved between two phases.
+                let mut seen = usize::MAX;
+                front.reach.agents.grant(&asked.updates, &mut seen);
+                self.wishes.updates.extend(asked.updates);
+                Said::Now(json!({}))
+            }
             HostRequest::GetHooksListing => Self::hooks_listing(front),
             HostRequest::SetColor | HostRequest::SetHasSubscribers => Said::Now(json!({})),
             HostRequest::FileSuggestions(asked) => self.suggest_files(front, asked.query),

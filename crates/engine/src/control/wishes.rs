@@ -19,6 +19,8 @@ pub(crate) struct Wishes {
     pub flag_settings: Option<Map<String, Value>>,
     /// The mode may be another one.
     pub mode: bool,
+    /// Rules, modes and directories, in order.
+    pub updates: Vec<wire::control::PermissionUpdate>,
     /// Agent definitions of a later `initialize`.
     pub agents: Option<Vec<config::agents::Definition>>,
     /// The running set of background tasks is to be told again.
@@ -38,6 +40,7 @@ impl Wishes {
             && self.agent == Change::Keep
             && self.flag_settings.is_none()
             && !self.mode
+            && self.updates.is_empty()
             && self.agents.is_none()
             && !self.tasks
             && self.repositories.is_empty()
