@@ -14,6 +14,7 @@ fn app(columns: usize, rows: usize) -> App {
     let session = Session { cwd: "/project".into(), ..Session::default() };
     let mut app = App::new(Preferences::default(), Size { columns, rows }, session);
     app.now = Duration::from_secs(10);
+    app.is_ready = true;
     app
 }
 
