@@ -101,7 +101,6 @@ static HIDDEN: &[Row] = &[
     row("fast", "", "", Does::Fast, Arguments::Ours),
     row("focus", "", "", Does::Why("there is no focus view; ctrl+o shows everything in full"), Arguments::Ours),
     row("scroll-speed", "", "", Does::Why("your terminal does the scrolling here: its own setting counts"), Arguments::Ours),
-    row("statusline", "", "", Does::Why("set `statusLine` in your settings (/config statusLine); docs/terminal.md says what the command gets"), Arguments::Ours),
     row("terminal-setup", "", "", Does::Why("nothing to set up: ctrl+j, alt+enter and \\ enter make a new line everywhere, shift+enter where the terminal reports it"), Arguments::Ours),
     row("tui", "", "", Does::Why("there is one renderer, and it keeps your scrollback; `tui` in settings is accepted and changes nothing"), Arguments::Ours),
     row("voice", "", "", Does::Why("there is no dictation: it needs a speech service"), Arguments::Ours),
@@ -235,8 +234,7 @@ mod tests {
     #[test]
     fn nothing_is_left_to_a_terminal_that_is_not_there() {
         // [CLI-213]
-        let left =
-            "btw color copy diff exit quit focus keybindings scroll-speed statusline terminal-setup theme tui voice";
+        let left = "btw color copy diff exit quit focus keybindings scroll-speed terminal-setup theme tui voice";
         for name in left.split(' ') {
             assert!(ROWS.iter().chain(HIDDEN).any(|row| row.is_called(name)), "/{name}");
         }
