@@ -400,7 +400,7 @@ impl App {
         match subject {
             Subject::Settings(rows) => item.and_then(|item| rows.get(item)).map(|row| self.setting_about(row)),
             Subject::SettingValue(chosen) => {
-                Some(vec![faint(format!("  {}", chosen.setting.about), &self.preferences.theme)])
+                Some(vec![faint(format!("  {}", chosen.setting.about.trim()), &self.preferences.theme)])
             }
             Subject::Themes(_) => Some(self.theme_sample()),
             Subject::Models(models) => Some(self.model_about(models, item)),
