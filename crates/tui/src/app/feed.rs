@@ -383,6 +383,9 @@ impl App {
             }
             return;
         }
+        if message.is_replay {
+            self.resumed(&message.session_id);
+        }
         let blocks = match content {
             Content::Text(text) if message.is_replay => return self.earlier_prompt(&text),
             Content::Text(text) => return self.injected(&text),
@@ -613,7 +616,6 @@ impl App {
         if response.get("request_id").and_then(Value::as_str) == self.greeting.as_deref() {
             self.greeting = None;
             self.is_ready = true;
-            self.status.settings_may_differ(self.now);
             self.ask_settings();
         }
         let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();

@@ -19,6 +19,10 @@ const HINT: Duration = Duration::from_secs(4);
 
 impl App {
     pub(super) fn key(&mut self, key: Key) {
+        // What is seen gets the keys.
+        if self.overlay.is_none() && (self.gate_key(key) || self.picker_key(key)) {
+            return;
+        }
         if self.dialogs.front().is_some() && self.overlay.is_none() {
             return self.dialog_key(key);
         }
@@ -217,7 +221,11 @@ impl App {
         if self.dialog_paste(text) {
             return;
         }
-        if !self.panel_paste(text) && !self.onboarding_paste(text) && !self.drop_pictures(text) {
+        if !self.picker_paste(text)
+            && !self.panel_paste(text)
+            && !self.onboarding_paste(text)
+            && !self.drop_pictures(text)
+        {
             self.paste_text(text);
         }
     }
@@ -291,7 +299,8 @@ impl App {
         if self.overlay.take().is_some() {
             return;
         }
-        if self.is_busy() && self.editor.is_empty() {
+        // Once it is stopping the key means what it means at rest: nobody is kept in a turn that does not end.
+        if self.turn.as_ref().is_some_and(|turn| turn.waits != Waits::Interrupting) {
             return self.interrupt();
         }
         if !self.editor.is_empty() {
@@ -299,7 +308,7 @@ impl App {
             return;
         }
         if self.is_second(Armed::Interrupt, EXIT_WINDOW) {
-            self.effects.push(Effect::Exit);
+            self.leave();
         } else {
             self.hint("Press ctrl+c again to exit", EXIT_WINDOW);
         }
@@ -325,7 +334,7 @@ impl App {
             return self.typed(Editor::delete);
         }
         if self.is_second(Armed::Exit, EXIT_WINDOW) {
-            self.effects.push(Effect::Exit);
+            self.leave();
         } else {
             self.hint("Press ctrl+d again to exit", EXIT_WINDOW);
         }
@@ -480,7 +489,7 @@ impl App {
 }
 
 /// Editing keys. `false` when the key means nothing to an editor.
-pub(super) fn edit(editor: &mut Editor, key: Key) -> bool {
+pub(crate) fn edit(editor: &mut Editor, key: Key) -> bool {
     let Mods { ctrl, alt, .. } = key.mods;
     let word = ctrl || alt;
     match key.code {
