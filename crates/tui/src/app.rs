@@ -270,7 +270,7 @@ impl App {
         let mut title = Line::styled("gimlet ", theme.fg(Token::Accent).bold());
         title.push(version, theme.fg(Token::Inactive));
         let place = Line::styled(self.session.place.clone(), theme.fg(Token::Inactive));
-        let tips = Line::styled("? for shortcuts · / for commands · @ for files", theme.fg(Token::Inactive));
+        let tips = Line::styled("/ for commands · @ for files · ! for a shell command", theme.fg(Token::Inactive));
         self.cell(vec![title, place, tips]);
     }
 
