@@ -99,6 +99,7 @@ fn same_screen(columns: u16, rows: u16) {
     terminal.wait_until("the prompt", |screen| screen.contains("and a prompt") && !screen.contains("esc to interrupt"));
     let trimmed = |text: &str| text.trim_end().lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
     let (bytes, wanted) = terminal.written();
+    let wanted = wanted.join("\n");
     sandbox.write("bytes", bytes);
     let Some(tmux) = Tmux::showing(&sandbox, columns, rows, "stty raw -echo; cat bytes; sleep 600") else {
         eprintln!("NOT RUN: there is no tmux");

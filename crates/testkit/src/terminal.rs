@@ -116,10 +116,11 @@ impl Terminal {
         self.shared.seen.lock().unwrap().bytes.clone()
     }
 
-    /// Everything written so far and the screen it makes, of one moment.
-    pub fn written(&self) -> (Vec<u8>, String) {
+    /// Everything written so far and the rows of the screen it makes, of one moment.
+    pub fn written(&self) -> (Vec<u8>, Vec<String>) {
         let seen = self.shared.seen.lock().unwrap();
-        (seen.bytes.clone(), seen.parser.screen().contents())
+        let screen = seen.parser.screen();
+        (seen.bytes.clone(), screen.rows(0, screen.size().1).collect())
     }
 
     /// Waits until the screen contains `text`; returns the screen.

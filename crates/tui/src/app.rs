@@ -181,6 +181,8 @@ pub struct App {
     hint: Option<(String, Duration)>,
     /// When a key last went into the editor.
     typed_at: Duration,
+    /// The permission mode last chosen by key, for a while.
+    wished_mode: Option<(wire::mode::PermissionMode, Duration)>,
     finished: Vec<Line>,
     printed: bool,
     effects: Vec<Effect>,
@@ -217,6 +219,7 @@ impl App {
             armed: None,
             hint: None,
             typed_at: Duration::ZERO,
+            wished_mode: None,
             finished: Vec::new(),
             printed: false,
             effects: Vec::new(),

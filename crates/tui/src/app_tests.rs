@@ -288,3 +288,16 @@ fn what_is_sent_before_the_session_is_ready_is_sent_then() {
     let effects = app.update(Input::Tick);
     assert!(matches!(&effects[..], [Effect::Submit(prompt)] if prompt.text == "early"), "{effects:?}");
 }
+
+#[test]
+fn modes_go_on_from_the_last_wish_although_older_answers_come_in() {
+    let mut app = app();
+    let cycle = |app: &mut App| press(app, &[Key { code: Code::Tab, mods: Mods { shift: true, ..Mods::NONE } }]);
+    cycle(&mut app);
+    cycle(&mut app);
+    let wished = app.session.mode;
+    assert_eq!(wished, PermissionMode::Plan);
+    app.session.mode = PermissionMode::AcceptEdits;
+    cycle(&mut app);
+    assert_eq!(app.session.mode, PermissionMode::Default);
+}
