@@ -222,7 +222,7 @@ impl Session {
                 Event::Notice(text) => tracing::info!(session = %self.id, "{text}"),
                 Event::Fault(text) => tracing::error!(session = %self.id, "{text}"),
                 Event::Refused(why) => tracing::error!(session = %self.id, "{why}"),
-                Event::Mirror(_) | Event::Dropped(_) => {}
+                Event::Mirror(_) | Event::Dropped(_) | Event::Aside(_) => {}
             }
         }
         let left = std::mem::take(&mut *self.open());

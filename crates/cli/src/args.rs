@@ -28,6 +28,8 @@ pub(crate) struct Args {
     /// What goes to the session as it stands.
     pub(crate) options: Options,
     pub(crate) print: bool,
+    /// `--ax-screen-reader`
+    pub(crate) screen_reader: bool,
     pub(crate) verbose: bool,
     /// `None` = not given.
     pub(crate) output: Option<Format>,

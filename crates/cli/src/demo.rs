@@ -70,7 +70,7 @@ async fn play(stage: &Stage, show: &mut Show) -> Result<(), String> {
             Event::Fault(text) => outcome = Err(text),
             Event::Notice(text) => headless::complain(&text),
             Event::Refused(error) => outcome = Err(error.message),
-            Event::Message(_) | Event::Control(_) | Event::Mirror(_) | Event::Dropped(_) => {}
+            Event::Message(_) | Event::Control(_) | Event::Mirror(_) | Event::Dropped(_) | Event::Aside(_) => {}
         }
     }
     outcome

@@ -174,6 +174,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("allow-external-imports", Switch, "", Config, "Instruction files may import from outside the project", Set(|a, _| a.options.external_imports = true)),
     row("disable-slash-commands", Switch, "", Config, "Without skills and commands", Set(|a, _| a.options.disable_slash_commands = true)),
     row("bare", Switch, "", Config, "Minimal: no instructions files, three tools", Set(|a, _| a.options.bare = true)),
+    row("ax-screen-reader", Switch, "", Config, "Flat output for screen readers", Set(|a, _| a.screen_reader = true)),
     row("safe-mode", Switch, "", Config, "Without any customisation", Set(|a, _| a.options.safe_mode = true)),
 
     row("record", One, "file", Diagnosis, "Record the model traffic to a cassette", Set(|a, v| a.options.record = path(v))),
@@ -192,7 +193,6 @@ pub(crate) const FLAGS: &[Flag] = &[
 
     ignored("advisor", One),
     row("await-initialize", Switch, "", Hidden, "", Set(|a, _| a.options.await_initialize = true)),
-    ignored("ax-screen-reader", Switch),
     ignored("channels", Greedy),
     ignored("chrome", Switch),
     ignored("dangerously-load-development-channels", Greedy),

@@ -88,6 +88,7 @@ pub(crate) fn interactive(args: Args, around: &Surroundings) -> Result<tui::Star
         reason: Some("cwd_unavailable"),
     })?;
     let prompt = args.prompt.clone();
+    let screen_reader = args.screen_reader;
     let mut options = options(args, around, &cwd)?;
     options.partial_messages = true;
     options.multi_turn = true;
@@ -97,8 +98,9 @@ pub(crate) fn interactive(args: Args, around: &Surroundings) -> Result<tui::Star
         options.entrypoint = "cli".into();
     }
     let boot = Boot { env: around.env.clone(), cwd, options };
-    let (preferences, follows_background) = crate::preferences::read(&around.env);
-    Ok(tui::Start { boot, prompt, preferences, follows_background })
+    let crate::preferences::Read { preferences, follows_background, files, warnings } =
+        crate::preferences::read(&around.env, screen_reader);
+    Ok(tui::Start { boot, prompt, preferences, follows_background, files, warnings })
 }
 
 fn conflicts(args: &Args, headless: bool) -> Result<(), Refusal> {

@@ -1,23 +1,33 @@
 //! How the person wants the terminal to look and behave: what is read before the first frame, and no more than that.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use store::Layout;
 use sys::Env;
 use tui::Preferences;
 use tui::keys::bindings::Bindings;
+use tui::reload::What;
 use tui::theme::{Base, Theme};
 
-/// Preferences, and whether the theme follows the terminal's background.
-pub(crate) fn read(env: &Env) -> (Preferences, bool) {
+/// What was read.
+pub(crate) struct Read {
+    pub preferences: Preferences,
+    /// The theme follows the terminal's background.
+    pub follows_background: bool,
+    /// Files that count again when they change.
+    pub files: Vec<(What, PathBuf)>,
+    /// What is wrong with them.
+    pub warnings: Vec<String>,
+}
+
+pub(crate) fn read(env: &Env, screen_reader: bool) -> Read {
     let layout = Layout::new(env);
-    let mut preferences = Preferences::default();
-    if let Ok(text) = std::fs::read_to_string(layout.home().join("keybindings.json")) {
-        let (bindings, warnings) = Bindings::parse(&text);
-        for warning in warnings {
-            tracing::warn!("{warning}");
-        }
-        preferences.bindings = bindings;
+    let mut preferences = Preferences { home: env.home(), ..Preferences::default() };
+    let bindings = layout.home().join("keybindings.json");
+    let mut warnings = Vec::new();
+    if let Ok(text) = std::fs::read_to_string(&bindings) {
+        (preferences.bindings, warnings) = Bindings::parse(&text);
     }
+    let mut files = vec![(What::Bindings, bindings)];
     let settings = std::fs::read_to_string(layout.home().join("settings.json")).unwrap_or_default();
     let settings: serde_json::Value = serde_json::from_str(&settings).unwrap_or_default();
     if settings.get("prefersReducedMotion").and_then(serde_json::Value::as_bool) == Some(true) {
@@ -26,13 +36,28 @@ pub(crate) fn read(env: &Env) -> (Preferences, bool) {
     preferences.vim = settings.get("editorMode").and_then(serde_json::Value::as_str) == Some("vim");
     let answers = settings.get("respondToBashCommands").and_then(serde_json::Value::as_bool);
     preferences.answers_shell = answers != Some(false);
-    match settings.get("theme").and_then(serde_json::Value::as_str) {
-        Some("auto") | None => (preferences, true),
+    let wants_reader = settings.get("axScreenReader").and_then(serde_json::Value::as_bool);
+    preferences.reader = tui::reader::Via::decide(screen_reader, env, wants_reader);
+    preferences.tracks_cursor = env.is_on("CLAUDE_CODE_ACCESSIBILITY");
+    let channel = settings.get("preferredNotifChannel").and_then(serde_json::Value::as_str);
+    preferences.channel = channel.and_then(tui::notify::Channel::parse).unwrap_or(preferences.channel);
+    let progress = settings.get("terminalProgressBarEnabled").and_then(serde_json::Value::as_bool);
+    preferences.progress = progress != Some(false);
+    for (name, time) in [
+        ("GIMLET_TEST_QUESTION_MS", &mut preferences.patience.question),
+        ("GIMLET_TEST_IDLE_MS", &mut preferences.patience.idle),
+    ] {
+        *time = env.number(name).map_or(*time, std::time::Duration::from_millis);
+    }
+    let follows_background = match settings.get("theme").and_then(serde_json::Value::as_str) {
+        Some("auto") | None => true,
         Some(name) => {
             preferences.theme = theme(name, layout.home());
-            (preferences, false)
+            files.extend(theme_file(name, layout.home()).map(|path| (What::Theme, path)));
+            false
         }
-    }
+    };
+    Read { preferences, follows_background, files, warnings }
 }
 
 /// A built-in theme, or one of the themes directory.
@@ -40,7 +65,12 @@ fn theme(name: &str, home: &Path) -> Theme {
     if let Some(base) = Base::parse(name) {
         return Theme::new(base);
     }
-    let slug = name.strip_prefix("custom:").filter(|slug| !slug.contains(['/', '\\']) && !slug.starts_with('.'));
-    let file = slug.map(|slug| home.join("themes").join(format!("{slug}.json")));
-    file.and_then(|path| std::fs::read_to_string(path).ok()).map_or_else(Theme::default, |text| Theme::parse(&text))
+    theme_file(name, home)
+        .and_then(|path| std::fs::read_to_string(path).ok())
+        .map_or_else(Theme::default, |text| Theme::parse(&text))
+}
+
+fn theme_file(name: &str, home: &Path) -> Option<PathBuf> {
+    let slug = name.strip_prefix("custom:").filter(|slug| !slug.contains(['/', '\\']) && !slug.starts_with('.'))?;
+    Some(home.join("themes").join(format!("{slug}.json")))
 }

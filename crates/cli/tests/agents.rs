@@ -169,6 +169,7 @@ fn text_of_agents_is_forwarded_when_asked_for() {
 // waited for at the end of the run.
 #[test]
 fn a_background_agent_is_told_once() {
+    // [TST-200]
     let gate = Gate::new();
     let held = gate.clone();
     let server = server(

@@ -246,6 +246,7 @@ fn a_background_command_is_told_to_host_and_model() {
 // [CLI-54] [SDK-185] A shell that outlives the last result is given a few seconds, then killed with the run.
 #[test]
 fn a_shell_left_behind_is_killed_after_a_grace() {
+    // [TST-203]
     let server = ModelServer::script([
         Reply::tool("Bash", json!({"command": "echo $$ > pid; exec sleep 300", "run_in_background": true})),
         Reply::text("started"),

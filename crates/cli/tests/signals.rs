@@ -34,7 +34,7 @@ fn registry_is_empty(sandbox: &Sandbox) -> bool {
 
 #[test]
 fn sigint_ends_the_turn_with_what_there_is() {
-    // [CLI-52]
+    // [CLI-52] [TST-202]
     let run = streaming(&[]);
     run.running.interrupt();
     let done = run.running.finish().expect_code(0);
@@ -66,7 +66,7 @@ fn sigint_in_text_mode_prints_what_there_is() {
 
 #[test]
 fn sigterm_and_sighup_stop_at_once_without_a_result() {
-    // [CLI-51] [SDK-188]
+    // [CLI-51] [SDK-188] [TST-202]
     for (hang_up, code) in [(false, 143), (true, 129)] {
         let run = streaming(&[]);
         if hang_up {
@@ -85,7 +85,7 @@ fn sigterm_and_sighup_stop_at_once_without_a_result() {
 
 #[test]
 fn sigterm_during_a_tool_kills_its_whole_tree() {
-    // [CLI-51]
+    // [CLI-51] [TST-202]
     let server = ModelServer::script([Reply::tool("Bash", json!({"command": "echo $$ > pid; sleep 600 & wait"}))]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let args = [&["-p", "hi", "--allowedTools", "Bash"], &STREAM[..]].concat();

@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
             Event::Notice(text) | Event::Fault(text) => eprintln!("{text}"),
             Event::Refused(error) => return Err(error.into()),
-            Event::Message(_) | Event::Mirror(_) | Event::Dropped(_) => {}
+            Event::Message(_) | Event::Mirror(_) | Event::Dropped(_) | Event::Aside(_) => {}
         }
     }
     Ok(())

@@ -41,6 +41,15 @@ pub struct Prompt {
     pub by_human: bool,
     /// A command to run, not a prompt. Only a host whose person typed it may say so: nobody is asked.
     pub shell: Option<Shell>,
+    /// It may be told to the model in the middle of the running turn, after the calls under way.
+    pub joins: Option<Joining>,
+}
+
+/// What a message that joins a turn carries besides its content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Joining {
+    /// The numbers of its images, as the person saw them.
+    pub image_paste_ids: Vec<u64>,
 }
 
 /// What becomes of the output of a command that a person typed.
@@ -63,6 +72,7 @@ impl Prompt {
             verbatim: false,
             by_human: false,
             shell: None,
+            joins: None,
         }
     }
 }
@@ -90,10 +100,29 @@ pub enum Event {
     Dropped(usize),
     /// A warning for the person who started us; headless prints it on stderr.
     Notice(String),
+    /// Only for hosts with a screen; the others ignore it.
+    Aside(Aside),
     /// The session as a whole failed, although its turns did not.
     Fault(String),
     /// The session cannot start the way the host wants it; nothing else follows.
     Refused(crate::options::StartError),
+}
+
+/// What hooks want a person to see at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Aside {
+    /// A hook runs, in its own words.
+    Doing {
+        id: String,
+        text: String,
+    },
+    Done {
+        id: String,
+    },
+    /// The next text of the model is shown like this.
+    Display(String),
+    /// A sequence for the terminal, not checked yet.
+    Sequence(String),
 }
 
 pub type Commands = mpsc::Sender<Command>;

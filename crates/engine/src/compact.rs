@@ -335,7 +335,9 @@ impl Session {
         let outcome = outcome?;
         match &outcome {
             Outcome::Done(summary) => {
+                self.io.ledger.forget_last();
                 self.tell_again()?;
+                self.post_usage();
                 self.after_compaction(trigger, summary.clone(), token).await?;
             }
             Outcome::Failed(why) => {

@@ -371,6 +371,16 @@ impl Context {
         self.history.push(Turn::from_content(Role::User, content), vec![line]);
     }
 
+    /// Thinking is not switched off.
+    pub(crate) fn thinks(&self) -> bool {
+        self.settings.thinking != Choice::Disabled
+    }
+
+    /// What the user said in the middle of a turn.
+    pub(crate) fn push_joined(&mut self, content: &RawValue, line: String) {
+        self.history.push(Turn::from_content(Role::User, content), vec![line]);
+    }
+
     pub(crate) fn push_text(&mut self, text: &str, line: impl Into<Option<String>>) {
         self.history.push(Turn::user_text(text), line.into().into_iter().collect());
     }

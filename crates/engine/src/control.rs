@@ -13,6 +13,7 @@ mod layer;
 pub(crate) mod mcp;
 mod queue;
 pub(crate) mod reach;
+mod status_line;
 pub(crate) mod wishes;
 
 use crate::command::{Command, Event, Priority, Prompt};
@@ -21,6 +22,7 @@ use crate::grants::Bypass;
 use board::Board;
 pub(crate) use dispatch::{CAPABILITIES, Refusal};
 use jobs::Jobs;
+pub(crate) use queue::Operation;
 use queue::Queue;
 use reach::Reach;
 use serde_json::value::RawValue;
@@ -265,7 +267,25 @@ impl Control {
         if prompt.priority == Priority::Now && self.running {
             self.interrupt_turn();
         }
-        self.queue.push(prompt);
+        if self.running { self.queue.push_noted(prompt) } else { self.queue.push(prompt) }
+    }
+
+    /// What was said meanwhile and may be told to the model now.
+    pub(crate) async fn take_joining(&mut self) -> Vec<Prompt> {
+        while let Ok(command) = self.commands.try_recv() {
+            self.handle(Some(command)).await;
+        }
+        if self.is_interrupted() { Vec::new() } else { self.queue.take_joining() }
+    }
+
+    /// What happened to the queue and is not recorded yet.
+    pub(crate) fn take_queue_operations(&mut self) -> Vec<Operation> {
+        self.queue.take_operations()
+    }
+
+    /// Whether the transcript already knows that this prompt came.
+    pub(crate) fn was_noted(&mut self, prompt: &Prompt) -> bool {
+        self.queue.forget_noted(prompt.uuid.as_deref())
     }
 
     fn settle(&self, response: &RawValue) {

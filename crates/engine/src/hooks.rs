@@ -15,13 +15,14 @@ mod worktrees;
 
 pub(crate) use calls::{Batched, Before, Ruling, Word};
 pub(crate) use commands::Expansion;
-pub(crate) use declared::{Own, with_own};
+pub(crate) use declared::{Own, helper, with_own};
 pub use declared::{Reduced, catalogue};
 pub(crate) use host::HostHooks;
 pub(crate) use mcp_tool::{Patience, ServerTools, ToolCall};
 pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
 
 use crate::agents::Spawner;
+use crate::command::{Aside, Event};
 use crate::host::Host;
 use crate::reload::Watch;
 use crate::session::Io;
@@ -36,7 +37,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
-use wire::hooks::{Base, Effort, EventName, HookEvent, Notification};
+use wire::hooks::{Base, Effort, EventName, HookEvent, MessageDisplay, Notification};
 use wire::sdk::SystemBody;
 
 /// Longest text of a hook that goes to the model whole.
@@ -501,6 +502,31 @@ impl Io {
         self.observe_after(QUESTION_PATIENCE, event).map(Pending)
     }
 
+    /// What is shown in the place of a text, when a hook wants that. One that fails changes nothing.
+    pub(crate) async fn displayed(&self, message_id: &str, text: &str, token: &CancellationToken) -> Option<String> {
+        if !self.watches_display() {
+            return None;
+        }
+        let event = MessageDisplay {
+            turn_id: self.scribe.prompt_id().unwrap_or_default().to_owned(),
+            message_id: message_id.to_owned(),
+            index: 0,
+            r#final: true,
+            delta: text.to_owned(),
+        };
+        self.raise(&event, Scope::new(token)).await.display
+    }
+
+    pub(crate) fn watches_display(&self) -> bool {
+        self.host.agent_id().is_none() && self.hooks.listens(EventName::MessageDisplay)
+    }
+
+    /// Notification, because the host has told its person something.
+    pub(crate) fn notify(&mut self, notice: wire::control::Notify) {
+        let wire::control::Notify { notification_type, message } = notice;
+        self.observe(Notification { message, title: None, notification_type });
+    }
+
     fn observe_after<E: HookEvent + Send + 'static>(&mut self, delay: Duration, event: E) -> Option<AbortHandle> {
         if !self.hooks.listens(E::EVENT) {
             return None;
@@ -524,7 +550,11 @@ impl Io {
                 cancel: &CancellationToken::new(),
                 progress: &listener,
             };
-            for problem in hooks.fire(&event, &occasion).await.problems {
+            let merged = hooks.fire(&event, &occasion).await;
+            for sequence in merged.sequences {
+                listener.host.event(Event::Aside(Aside::Sequence(sequence))).await;
+            }
+            for problem in merged.problems {
                 tracing::warn!(%problem, "a hook failed");
             }
         };
@@ -547,6 +577,9 @@ impl Io {
         for content in std::mem::take(&mut merged.messages) {
             let content = bounded(&content, &self.state.facts.session_dir);
             self.host.system(SystemBody::Informational { content, level: "warning" }).await;
+        }
+        for sequence in std::mem::take(&mut merged.sequences) {
+            self.host.event(Event::Aside(Aside::Sequence(sequence))).await;
         }
         for problem in &merged.problems {
             let output = merged.reports.iter().find(|r| r.what == problem.what && r.name == problem.hook);
@@ -629,6 +662,10 @@ impl Listener {
         self.all || matches!(event, EventName::SessionStart | EventName::Setup)
     }
 
+    async fn aside(&self, aside: Aside) {
+        self.host.event(Event::Aside(aside)).await;
+    }
+
     async fn report(&self, report: &Report) {
         self.finished(&report.id, &report.name, report.event, Some(report)).await;
     }
@@ -655,6 +692,15 @@ impl Listener {
 impl Progress for Listener {
     fn tell(&self, news: Lifecycle) -> BoxFuture<'_, ()> {
         Box::pin(async move {
+            match &news {
+                Lifecycle::Started { id, status_message: Some(text), .. } => {
+                    self.aside(Aside::Doing { id: id.clone(), text: text.clone() }).await;
+                }
+                Lifecycle::Finished(report) if report.had_status => {
+                    self.aside(Aside::Done { id: report.id.clone() }).await;
+                }
+                Lifecycle::Started { .. } | Lifecycle::Finished(_) => {}
+            }
             match news {
                 Lifecycle::Started { id, name, event, .. } if self.wants(event) => {
                     let body = SystemBody::HookStarted { hook_id: id, hook_name: name, hook_event: event.as_str() };

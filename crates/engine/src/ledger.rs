@@ -113,6 +113,11 @@ impl Ledger {
         self.accounts().clone()
     }
 
+    /// The last response says nothing any more about what the next request weighs.
+    pub(crate) fn forget_last(&mut self) {
+        self.last = Usage::default();
+    }
+
     /// Usage of the last response.
     pub(crate) fn last_usage(&self) -> &Usage {
         &self.last

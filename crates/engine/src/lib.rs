@@ -18,6 +18,7 @@ mod history;
 pub mod hooks;
 mod host;
 mod housekeeping;
+mod joining;
 mod ledger;
 mod link;
 mod lore;
@@ -26,6 +27,7 @@ mod mirror;
 mod notes;
 mod open;
 pub mod options;
+pub mod picture;
 mod plan;
 mod pressure;
 mod prompts;
@@ -45,7 +47,7 @@ mod wished;
 pub mod workbench;
 mod worktree;
 
-pub use command::{Command, Commands, Event, Events, Priority, Prompt, Shell};
+pub use command::{Aside, Command, Commands, Event, Events, Joining, Priority, Prompt, Shell};
 pub use open::{awaits_call, open};
 pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking, WorktreeChoice};
 /// How two texts differ, for frontends that draw it.

@@ -649,6 +649,7 @@ impl Opening {
         HostFlags {
             partial_messages: self.options.partial_messages,
             replay_user_messages: self.options.replay_user_messages,
+            has_screen: self.options.tell_history,
             session_state: match (open, sdk) {
                 (true, _) => Some(StateFrames::Open),
                 (false, true) => Some(StateFrames::SdkOnly),

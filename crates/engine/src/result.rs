@@ -142,7 +142,11 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
         session_id: session.io.host.session_id.clone(),
     };
     // A conversation without a line needs no file.
-    let noted = if session.io.scribe.leaf().is_some() { session.io.scribe.meta(meta) } else { Ok(()) };
+    let noted = if session.io.scribe.leaf().is_some() {
+        session.record_queue().and_then(|()| session.io.scribe.meta(meta))
+    } else {
+        Ok(())
+    };
     let recorded = match noted {
         Ok(()) => session.io.scribe.flush().await,
         Err(error) => Err(error),

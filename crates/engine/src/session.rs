@@ -149,10 +149,12 @@ pub(crate) struct Io {
 }
 
 /// What the host asked to be told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostFlags {
     pub partial_messages: bool,
     pub replay_user_messages: bool,
+    /// It shows the conversation to a person: what display hooks replace is not told as it arrives.
+    pub has_screen: bool,
     pub session_state: Option<StateFrames>,
 }
 
@@ -311,7 +313,7 @@ impl Session {
                 let recorded = self.record_prompt_as(prompt, stands);
                 self.announce().await;
                 let written = recorded?;
-                if self.io.flags.replay_user_messages {
+                if self.io.flags.replay_user_messages || prompt.joins.is_some() {
                     self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
                 }
             }
@@ -451,7 +453,9 @@ impl Session {
     fn record_prompt_as(&mut self, prompt: &Prompt, content: &RawValue) -> Result<crate::scribe::Written, StoreError> {
         self.begin()?;
         let session_id = self.io.host.session_id.clone();
-        for operation in ["enqueue", "dequeue"] {
+        let operations: &[&str] = if self.control.was_noted(prompt) { &["dequeue"] } else { &["enqueue", "dequeue"] };
+        self.record_queue()?;
+        for operation in operations.iter().copied() {
             let content = (operation == "enqueue").then(|| plain_text(&prompt.content));
             let timestamp = sys::clock::now_iso();
             let entry = MetaEntry::QueueOperation { operation, timestamp, content, session_id: session_id.clone() };
@@ -623,7 +627,7 @@ pub(crate) fn synthetic(message: Box<RawValue>, written: crate::scribe::Written,
     }
 }
 
-fn echo(prompt: &Prompt, written: &crate::scribe::Written, host: &Host) -> User {
+pub(crate) fn echo(prompt: &Prompt, written: &crate::scribe::Written, host: &Host) -> User {
     User {
         kind: "user",
         message: user_message(&prompt.content),

@@ -54,7 +54,7 @@ pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> 
         io.host.system(SystemBody::requesting()).await;
     }
     let sent_at = Instant::now();
-    let mut reception = Reception::new(context.effort());
+    let mut reception = Reception::new(context.effort(), turn.token.clone());
     let received = receive(&client, &request, &mut reception, io, turn).await?;
     io.ledger.api_ms += millis(sent_at.elapsed());
     match received {

@@ -218,6 +218,11 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
 async fn call_model(session: &mut Session, turn: &mut Turn) {
     session.adopt_wishes().await;
     session.deliver_notices().await;
+    if matches!(turn.facts.last, Last::CallsDone)
+        && let Err(error) = session.join_waiting(&turn.token).await
+    {
+        return turn.unrecorded(&error);
+    }
     if let Err(error) = session.tell_lore().await {
         return turn.unrecorded(&error);
     }

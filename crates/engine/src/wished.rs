@@ -18,8 +18,21 @@ impl Session {
         if wishes.is_empty() {
             return;
         }
-        let Wishes { model, thinking_tokens, thinking_display, effort, agent, flag_settings, mode, agents, tasks } =
-            wishes;
+        let Wishes {
+            model,
+            thinking_tokens,
+            thinking_display,
+            effort,
+            agent,
+            flag_settings,
+            mode,
+            agents,
+            tasks,
+            notice,
+        } = wishes;
+        if let Some(notice) = notice {
+            self.io.notify(notice);
+        }
         if mode {
             self.io.adopt_mode().await;
         }
@@ -115,6 +128,11 @@ impl Session {
             agents: self.io.spawner.agents.weights(),
             ..self.context.usage()
         };
-        self.control.board.usage = usage;
+        let board = &mut self.control.board;
+        board.usage = usage;
+        let last = self.io.ledger.last_usage();
+        board.last_usage = (last.input_tokens + last.output_tokens > 0).then(|| last.clone());
+        board.prompt_id = self.io.scribe.prompt_id().map(str::to_owned);
+        board.thinks = self.context.thinks();
     }
 }

@@ -110,6 +110,7 @@ impl Printer {
                 }
                 return;
             }
+            Event::Aside(_) => return,
             Event::Dropped(prompts) => {
                 self.turns.withdraw(prompts);
                 return;

@@ -92,6 +92,10 @@ pub struct Answer {
     pub worktree_path: Option<String>,
     /// `action` and `content` of an elicitation.
     pub action: Option<(String, Option<Value>)>,
+    /// Shown in the place of a message.
+    pub display: Option<String>,
+    /// For the terminal, as it was written: whoever shows it decides whether it may be sent.
+    pub sequence: Option<String>,
     /// It gave no usable answer; the action goes on.
     pub problem: Option<String>,
     /// For the log: harmless things that have no effect.
@@ -269,6 +273,7 @@ pub(crate) fn from_json(event: EventName, fields: &Map<String, Value>) -> Result
     if matches!(facts.common, Common::Both | Common::MessageOnly) {
         answer.message = message;
     }
+    answer.sequence = top.text("terminalSequence")?.filter(|text| !text.is_empty());
     let reason = top.text("reason")?;
     match top.text("decision")?.as_deref() {
         None => {}
@@ -335,6 +340,7 @@ fn specific(event: EventName, own: &Map<String, Value>, answer: &mut Answer) -> 
     answer.reload_skills = own_fields.flag("reloadSkills")? == Some(true);
     answer.suppress_original_prompt = own_fields.flag("suppressOriginalPrompt")? == Some(true);
     answer.worktree_path = own_fields.text("worktreePath")?;
+    answer.display = own_fields.text("displayContent")?.filter(|_| event == EventName::MessageDisplay);
     if let Some(action) = own_fields.text("action")? {
         answer.action = Some((action, own.get("content").cloned()));
     }

@@ -85,6 +85,8 @@ pub struct Report {
     pub exit_code: Option<i32>,
     pub outcome: Outcome,
     pub duration_ms: u64,
+    /// It has words of its own for the time it runs.
+    pub had_status: bool,
 }
 
 /// Where and how an event happens.
@@ -403,6 +405,7 @@ fn report(id: String, name: &str, entry: &Entry, ran: &Ran, answer: &answer::Ans
         exit_code,
         outcome,
         duration_ms: u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX),
+        had_status: entry.handler.status_message.is_some(),
     }
 }
 

@@ -31,6 +31,10 @@ pub struct Merged {
     pub suppress_original_prompt: bool,
     pub worktree_path: Option<String>,
     pub action: Option<(String, Option<Value>)>,
+    /// Shown in the place of a message.
+    pub display: Option<String>,
+    /// For the terminal of an interactive session.
+    pub sequences: Vec<String>,
     pub problems: Vec<Problem>,
     /// Handlers the turn does not wait for.
     pub detached: Vec<Detached>,
@@ -142,6 +146,8 @@ impl Joining<'_> {
         }
         self.merged.stop = self.merged.stop.take().or(answer.stop);
         self.merged.messages.extend(answer.message);
+        self.merged.sequences.extend(answer.sequence);
+        self.merged.display = answer.display.or(self.merged.display.take());
         if let Some(text) = answer.context {
             self.merged.contexts.push(Context { hook: hook.clone(), text });
         }

@@ -11,7 +11,7 @@ pub(crate) mod registry;
 pub(crate) mod tree;
 
 pub use crate::keeper::KeeperConfig;
-pub use detached::detached;
+pub use detached::{detached, hand_over};
 pub use once::Once;
 pub use output::{DRAIN, Descendants, Drained, Finished, RunOptions, drain, run};
 

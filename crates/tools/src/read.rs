@@ -24,6 +24,14 @@ pub struct Read;
 
 static SPEC: Spec = Spec::of("Read", include_str!("read.md"), include_str!("read.schema.json"));
 
+/// A picture for a prompt: its media type and base64 data, no larger than a request takes. The error completes "the
+/// picture …".
+pub fn picture(bytes: &[u8]) -> Result<(&'static str, String), String> {
+    let kind = image::Kind::sniff(bytes).ok_or("is in no format that can be sent")?;
+    let fitted = image::fit(bytes, kind)?;
+    Ok((fitted.kind.media_type(), fitted.data))
+}
+
 impl Tool for Read {
     fn spec(&self) -> &Spec {
         &SPEC

@@ -1,27 +1,36 @@
 //! The state of the interface and how inputs change it. No I/O: `update` returns what is to be done, `view` what is to be
 //! seen, `take_finished` what is to stay. Time is told from outside.
 
+pub mod alerts;
 pub mod calls;
 pub mod dialog;
 pub mod feed;
 pub mod keys;
 pub mod menu;
 pub mod onboarding;
+pub mod pager;
+pub mod pictures;
 pub mod question;
+pub mod queue;
 pub mod recall;
 pub mod reply;
 pub mod session;
 pub mod spinner;
+pub mod spoken;
+pub mod status;
 pub mod todos;
 pub mod tools;
 pub mod transcript;
 pub mod view;
+pub mod wishes;
 
 use crate::editor::vim::Vim;
 use crate::editor::{Editor, Submission};
 use crate::keys::bindings::Bindings;
-use crate::keys::{Focus, Key};
+use crate::keys::{Code, Focus, Key};
 use crate::markdown;
+use crate::notify::Channel;
+use crate::reader::{Label, Via};
 use crate::style::{Line, Style};
 use crate::surface::Size;
 use crate::theme::{Theme, Token};
@@ -34,6 +43,7 @@ use reply::Reply;
 use session::Session;
 use spinner::{Turn, Waits};
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::time::Duration;
 use todos::Todo;
 use transcript::Transcript;
@@ -53,6 +63,13 @@ pub enum Input {
         query: String,
         found: Vec<String>,
     },
+    /// What a paste of paths, or the clipboard, held; `None` when the paste is a text.
+    Pictures {
+        found: Option<Vec<crate::images::Picture>>,
+        text: String,
+    },
+    /// How something was copied, or why not.
+    Copied(Result<String, String>),
     /// The key was stored there.
     SignedIn(String),
     NotSignedIn(String),
@@ -86,20 +103,55 @@ pub enum Effect {
         session_id: String,
     },
     ExternalEditor(String),
+    /// Show a text in the editor; what becomes of it there does not matter.
+    View(String),
     /// Store this key and open the session anew.
     SignIn(String),
+    /// Read the picture in the clipboard; answered by `Input::Pictures`.
+    ClipboardPicture,
+    /// Read these files; answered by `Input::Pictures`.
+    ReadPictures {
+        paths: Vec<PathBuf>,
+        text: String,
+    },
+    /// Write to the clipboard; answered by `Input::Copied`.
+    Copy(String),
+    /// Write to a file; answered by `Input::Copied`.
+    SaveCopy(String),
+    /// A control request is no longer wanted.
+    Withdraw(String),
+    /// The person is called.
+    Alert(String),
+    /// For screen readers.
+    Mark(Mark),
+    /// A hook's sequence for the terminal, not checked yet.
+    Sequence(String),
     Suspend,
     Redraw,
     Exit,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the terminal tells a screen reader besides text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    Bell,
+    /// The prompt was sent: output follows.
+    Sent,
+    /// The output is over.
+    Over,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
     pub text: String,
     /// Media type and base64 data.
     pub images: Vec<(String, String)>,
     /// A command of the person's own, to be run as it stands.
     pub is_shell: bool,
+    /// It was sent while a turn runs and may join it; the engine knows it by this.
+    pub uuid: Option<String>,
+    /// The numbers of its images, as shown.
+    pub image_ids: Vec<u64>,
 }
 
 /// A second press of the same key does something larger.
@@ -115,7 +167,7 @@ enum Armed {
 #[derive(Debug)]
 pub enum Overlay {
     Help,
-    Transcript(transcript::Pager),
+    Transcript(pager::Pager),
 }
 
 /// How the person wants it.
@@ -128,6 +180,16 @@ pub struct Preferences {
     pub vim: bool,
     /// Whether the model answers to commands typed after `!`.
     pub answers_shell: bool,
+    pub patience: alerts::Patience,
+    /// How the person is called.
+    pub channel: Channel,
+    /// The window's progress mark follows the turn.
+    pub progress: bool,
+    pub home: Option<PathBuf>,
+    /// Output for screen readers, and why.
+    pub reader: Option<Via>,
+    /// The cursor is always shown, at what counts.
+    pub tracks_cursor: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +207,12 @@ impl Default for Preferences {
             motion: Motion::Full,
             vim: false,
             answers_shell: true,
+            patience: alerts::Patience::default(),
+            channel: Channel::Auto,
+            progress: true,
+            home: None,
+            reader: None,
+            tracks_cursor: false,
         }
     }
 }
@@ -172,7 +240,15 @@ pub struct App {
     calls: Calls,
     todos: Vec<Todo>,
     shows_todos: bool,
-    queue: VecDeque<Submission>,
+    queue: queue::Queue,
+    status: status::Status,
+    alerts: alerts::Alerts,
+    pictures: pictures::Pictures,
+    /// Hooks that run and have words of their own for it.
+    doing: Vec<(String, String)>,
+    wishes: wishes::Wishes,
+    /// What a hook wants shown in the place of the next text.
+    display: Option<String>,
     dialogs: VecDeque<Dialog>,
     stash: Option<String>,
     transcript: Transcript,
@@ -211,7 +287,13 @@ impl App {
             calls: Calls::default(),
             todos: Vec::new(),
             shows_todos: true,
-            queue: VecDeque::new(),
+            queue: queue::Queue::default(),
+            status: status::Status::default(),
+            alerts: alerts::Alerts::default(),
+            pictures: pictures::Pictures::default(),
+            doing: Vec::new(),
+            display: None,
+            wishes: wishes::Wishes::default(),
             dialogs: VecDeque::new(),
             stash: None,
             transcript: Transcript::default(),
@@ -230,13 +312,26 @@ impl App {
     /// Takes one input in; `now` must have been set.
     pub fn update(&mut self, input: Input) -> Vec<Effect> {
         self.forget_old();
+        let before = self.watched();
+        let mode_before = self.session.mode;
+        let text_before = matches!(input, Input::Key(key) if !matches!(key.code, Code::Enter))
+            .then(|| self.is_spoken().then(|| self.editor.text().to_owned()))
+            .flatten();
         match input {
-            Input::Key(key) => self.key(key),
-            Input::Paste(text) => self.paste(&text),
+            Input::Key(key) => {
+                self.alerts.stirs();
+                self.key(key);
+            }
+            Input::Paste(text) => {
+                self.alerts.stirs();
+                self.paste(&text);
+            }
             Input::Focus(_) | Input::Tick => {}
             Input::Event(event) => self.event(event),
             Input::History(prompts) => self.recall.load(prompts),
             Input::Files { query, found } => self.files(&query, found),
+            Input::Pictures { found, text } => self.pictures_came(found, &text),
+            Input::Copied(outcome) => self.copied(outcome),
             Input::SignedIn(place) => self.note(&format!("The key is stored in {place}."), Token::Success),
             Input::NotSignedIn(why) => self.note(&why, Token::Error),
             Input::Edited(text) => self.editor.set(text),
@@ -245,6 +340,12 @@ impl App {
                 self.effects.push(Effect::Exit);
             }
         }
+        self.announce_change(mode_before, text_before.as_deref());
+        if self.watched() != before {
+            self.status.changed(self.now);
+        }
+        self.renew_status();
+        self.call_when_due();
         std::mem::take(&mut self.effects)
     }
 
@@ -259,12 +360,13 @@ impl App {
 
     /// When the picture changes by itself; `None` while nothing moves.
     pub fn next_change(&self) -> Option<Duration> {
-        let spins = self.turn.as_ref().map(|_| match self.preferences.motion {
+        let spins = self.turn.as_ref().filter(|_| !self.is_spoken()).map(|_| match self.preferences.motion {
             Motion::Full => next_multiple(self.now, spinner::STEP),
             Motion::Reduced => next_multiple(self.now, Duration::from_secs(1)),
         });
         let fades = [self.hint.as_ref().map(|(_, until)| *until), self.armed.map(|(_, until)| until)];
-        spins.into_iter().chain(fades.into_iter().flatten()).min()
+        let waits = [self.status.next_change(), self.next_alert()];
+        spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }
 
     /// A welcome, printed once.
@@ -274,7 +376,10 @@ impl App {
         title.push(version, theme.fg(Token::Inactive));
         let place = Line::styled(self.session.place.clone(), theme.fg(Token::Inactive));
         let tips = Line::styled("/ for commands · @ for files · ! for a shell command", theme.fg(Token::Inactive));
-        self.cell(vec![title, place, tips]);
+        if let Some(via) = self.preferences.reader {
+            self.continue_cell(vec![Line::plain(via.announcement())]);
+        }
+        self.say(Label::None, vec![title, place, tips]);
     }
 
     /// Asks the engine for what it can do.
@@ -293,7 +398,10 @@ impl App {
     pub fn farewell(&mut self) {
         if let Some(id) = self.session.id.clone() {
             let faint = self.preferences.theme.fg(Token::Inactive);
-            self.cell(vec![Line::styled(format!("Continue with: gimlet --resume {id}"), faint)]);
+            if self.is_spoken() && self.session.cost_usd > 0.0 {
+                self.say(Label::Cost, vec![Line::plain(format!("${:.2}", self.session.cost_usd))]);
+            }
+            self.say(Label::None, vec![Line::styled(format!("Continue with: gimlet --resume {id}"), faint)]);
         }
     }
 
@@ -302,8 +410,10 @@ impl App {
         if submission.expanded.trim().is_empty() {
             return;
         }
-        if self.is_busy() || !self.is_ready {
-            self.queue.push_back(submission);
+        if !self.is_ready {
+            self.queue.hold(submission);
+        } else if self.is_busy() {
+            self.enqueue(submission);
         } else {
             self.send(submission);
         }
@@ -316,23 +426,20 @@ impl App {
         }
     }
 
-    fn next_queued(&mut self) {
-        if let Some(next) = self.queue.pop_front() {
-            self.send(next);
-        }
-    }
-
     fn send(&mut self, submission: Submission) {
+        self.alerts.stirs();
+        self.mark(Mark::Sent);
         self.print_prompt(&submission.shown);
         let mut turn = Turn::new(self.now);
         let command = submission.expanded.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty());
-        let prompt = match command {
-            Some(command) => {
-                turn.waits = Waits::Tool("your command".into());
-                Prompt { text: command.to_owned(), images: Vec::new(), is_shell: true }
-            }
-            None => Prompt { text: submission.expanded, images: submission.images, is_shell: false },
-        };
+        let mut prompt =
+            Prompt { text: submission.expanded.clone(), images: submission.images.clone(), ..Prompt::default() };
+        if let Some(command) = command {
+            turn.waits = Waits::Tool("your command".into());
+            prompt = Prompt { text: command.to_owned(), images: Vec::new(), is_shell: true, ..prompt };
+        } else if !submission.expanded.trim_start().starts_with('/') {
+            turn.prompt = Some(submission);
+        }
         self.turn = Some(turn);
         self.effects.push(Effect::Submit(prompt));
     }
@@ -369,7 +476,7 @@ impl App {
             })
             .collect();
         self.transcript.prompt(text);
-        self.cell(lines);
+        self.say(Label::You, lines);
     }
 
     /// A remark of ours in the scrollback.
@@ -377,7 +484,23 @@ impl App {
         let style = self.preferences.theme.fg(token);
         let text = crate::text::clean(text);
         self.transcript.note(&text);
-        self.cell(crate::style::lines_of(text.trim_end(), style));
+        let label = match token {
+            Token::Error => Label::Error,
+            Token::Warning => Label::Warning,
+            _ => Label::None,
+        };
+        self.say(label, crate::style::lines_of(text.trim_end(), style));
+    }
+
+    /// What is wrong with a file of the person's, the first few things.
+    pub fn warn(&mut self, warnings: &[String]) {
+        const MOST: usize = 5;
+        for warning in warnings.iter().take(MOST) {
+            self.note(warning, Token::Warning);
+        }
+        if warnings.len() > MOST {
+            self.note(&format!("… and {} more", warnings.len() - MOST), Token::Warning);
+        }
     }
 
     /// A remark that goes away.

@@ -3,6 +3,7 @@ use crate::keys::{Code, Mods};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use wire::mode::PermissionMode;
 use wire::sdk::{Message, StreamEvent};
 
 const SIZE: Size = Size { columns: 60, rows: 20 };
@@ -65,15 +66,25 @@ fn a_prompt_is_sent_and_one_typed_meanwhile_waits() {
     let mut app = app();
     write(&mut app, "hello");
     let effects = enter(&mut app);
-    assert!(
-        effects.contains(&Effect::Submit(Prompt { text: "hello".into(), images: Vec::new(), is_shell: false })),
-        "{effects:?}"
-    );
+    assert!(effects.contains(&Effect::Submit(Prompt { text: "hello".into(), ..Prompt::default() })), "{effects:?}");
     assert!(app.is_busy());
     write(&mut app, "and then");
-    assert!(!enter(&mut app).iter().any(|effect| matches!(effect, Effect::Submit(_))));
+    let effects = enter(&mut app);
+    let sent = effects.iter().find_map(|effect| match effect {
+        Effect::Submit(prompt) => prompt.uuid.clone(),
+        _ => None,
+    });
+    let uuid = sent.expect("it goes to the engine, which may tell it in the middle of the turn");
     assert!(shown(&app).contains(&"> and then".to_owned()));
-    press(&mut app, &[Key::plain(Code::Up)]);
+    // The engine says which messages it gives back.
+    let effects = press(&mut app, &[Key::plain(Code::Up)]);
+    let [Effect::Control { id, request }] = &effects[..] else { panic!("{effects:?}") };
+    assert!(request.contains("cancel_async_message"));
+    assert!(app.editor.is_empty());
+    let body = json!({"cancelled": true, "message_uuids": [uuid]});
+    let response = json!({"subtype": "success", "request_id": id, "response": body});
+    let line = json!({"type": "control_response", "response": response});
+    app.update(Input::Event(engine::Event::Control(line.to_string())));
     assert_eq!(app.editor.text(), "and then");
     assert!(!shown(&app)[..3].contains(&"> and then".to_owned()));
 }
@@ -98,7 +109,7 @@ fn an_exclamation_mark_runs_a_command() {
     let mut app = app();
     write(&mut app, "! ls -l");
     let effects = enter(&mut app);
-    assert!(effects.contains(&Effect::Submit(Prompt { text: "ls -l".into(), images: Vec::new(), is_shell: true })));
+    assert!(effects.contains(&Effect::Submit(Prompt { text: "ls -l".into(), is_shell: true, ..Prompt::default() })));
     assert!(shown(&app).iter().any(|line| line.contains("Running your command")));
 }
 
@@ -292,7 +303,7 @@ fn what_is_sent_before_the_session_is_ready_is_sent_then() {
 #[test]
 fn modes_go_on_from_the_last_wish_although_older_answers_come_in() {
     let mut app = app();
-    let cycle = |app: &mut App| press(app, &[Key { code: Code::Tab, mods: Mods { shift: true, ..Mods::NONE } }]);
+    let cycle = |app: &mut App| press(app, &[Key::new(Code::Tab, Mods::SHIFT)]);
     cycle(&mut app);
     cycle(&mut app);
     let wished = app.session.mode;

@@ -7,7 +7,7 @@ pub mod layout;
 pub mod motion;
 pub mod vim;
 
-use chips::Chips;
+use chips::{Chip, Chips};
 use layout::Layout;
 use std::ops::Range;
 
@@ -61,13 +61,15 @@ pub struct Submission {
     pub expanded: String,
     /// Media type and base64 data of the images in it.
     pub images: Vec<(String, String)>,
+    /// What its labels stand for, in case it comes back.
+    pub chips: Vec<(String, Chip)>,
 }
 
 impl Submission {
     /// A text that was not typed here.
     pub fn plain(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { shown: text.clone(), expanded: text, images: Vec::new() }
+        Self { shown: text.clone(), expanded: text, images: Vec::new(), chips: Vec::new() }
     }
 }
 
@@ -108,13 +110,14 @@ impl Editor {
         let shown = std::mem::take(&mut self.text);
         let expanded = self.chips.expand(&shown);
         let images = self.chips.images(&shown);
+        let chips = self.chips.labelled(&shown);
         self.cursor = 0;
         self.past.clear();
         self.future.clear();
         self.chips.clear();
         self.last = None;
         self.moved();
-        Submission { shown, expanded, images }
+        Submission { shown, expanded, images, chips }
     }
 
     /// The text as it would be sent.

@@ -2,13 +2,19 @@
 //! everything that is written goes through `surface`.
 
 pub mod app;
+pub mod clipboard;
 pub mod completion;
 pub mod diff;
 pub mod editor;
 pub mod highlight;
+pub mod images;
 pub mod keys;
 pub mod markdown;
+pub mod notify;
+pub mod reader;
+pub mod reload;
 mod run;
+pub mod status_line;
 pub mod style;
 pub mod surface;
 pub mod text;

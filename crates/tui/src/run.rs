@@ -5,16 +5,21 @@ mod effects;
 mod screen;
 
 use crate::app::session::Session;
-use crate::app::{App, Effect, Input, Overlay, Preferences};
+use crate::app::{App, Effect, Input, Mark, Overlay, Preferences};
 use crate::editor::Submission;
+use crate::keys::bindings::Bindings;
 use crate::keys::decode::Decoder;
 use crate::keys::{self};
+use crate::notify::Surroundings;
+use crate::reader::Pauses;
+use crate::reload::{Reload, What};
 use crate::surface::Reflow;
 use crate::theme::{self, ColourHints, Theme};
 use effects::Outside;
 use engine::{Boot, Command, Commands, Event, Events, Shell, StartError};
 use screen::Screen;
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use sys::signal::{Signal, Signals, TerminalSignal, TerminalSignals};
 use sys::tty::{self, Tty};
@@ -36,6 +41,10 @@ pub struct Start {
     pub preferences: Preferences,
     /// The theme follows the terminal's background.
     pub follows_background: bool,
+    /// Files of the person that are read again when they change.
+    pub files: Vec<(What, PathBuf)>,
+    /// What was wrong with them.
+    pub warnings: Vec<String>,
 }
 
 /// Runs the interface until the person leaves; returns the exit code. Must be called inside the runtime.
@@ -56,6 +65,11 @@ struct Interface {
     decoder: Decoder,
     bytes: mpsc::Receiver<Vec<u8>>,
     outside: Outside,
+    reload: Reload,
+    /// In the mode for screen readers.
+    pauses: Option<Pauses>,
+    /// Bytes for the terminal that come from outside.
+    sequences: mpsc::Receiver<Vec<u8>>,
     signals: Signals,
     terminal_signals: TerminalSignals,
     began: Instant,
@@ -117,16 +131,17 @@ impl Interface {
             ..Session::default()
         };
         let titles = !env.is_on("CLAUDE_CODE_DISABLE_TERMINAL_TITLE");
-        let mut screen = Screen::enter(tty, profile, titles)?;
+        let mut screen = Screen::enter(tty, profile, titles, Surroundings::of(env))?;
         let mut app = App::new(preferences, screen.size(), session);
         app.welcome(wire::version::OWN);
+        app.warn(&start.warnings);
         screen.draw(&mut app)?;
         if start.follows_background {
             screen.ask_background()?;
         }
         let (sender, bytes) = mpsc::channel(64);
         screen.read(sender)?;
-        let outside =
+        let (outside, sequences) =
             Outside::new(&start.boot, if start.preferences.answers_shell { Shell::Answered } else { Shell::Recorded });
         let now = Instant::now();
         Ok(Self {
@@ -135,6 +150,9 @@ impl Interface {
             decoder: Decoder::new(),
             bytes,
             outside,
+            reload: Reload::new(start.files.iter().cloned()),
+            pauses: start.preferences.reader.map(|_| Pauses::of(&start.boot.env)),
+            sequences,
             signals,
             terminal_signals,
             began: now,
@@ -195,7 +213,7 @@ impl Interface {
 
     /// Waits for one thing to happen and deals with it.
     async fn step(&mut self, events: &mut Option<Events>) -> Option<End> {
-        if self.dirty && self.drawn_at.elapsed() >= FRAME && self.draw().is_err() {
+        if self.dirty && Instant::now() >= self.frame_at() && self.draw().is_err() {
             return Some(End::HungUp);
         }
         let wake = self.wake_at();
@@ -228,6 +246,10 @@ impl Interface {
             }
             opened = finished(&mut self.opening) => self.opened(opened, events).await,
             event = heard(events) => self.event(event, events).await,
+            Some(bytes) = self.sequences.recv() => {
+                self.screen.send(&bytes);
+                None
+            }
             Some(input) = self.outside.next() => self.update(input).await,
             () = until(wake), if wake.is_some() => self.update(Input::Tick).await,
         }
@@ -235,13 +257,16 @@ impl Interface {
 
     /// When something has to be done although nothing comes in.
     fn wake_at(&self) -> Option<Instant> {
-        let frame = self.dirty.then(|| self.drawn_at + FRAME);
+        let frame = self.dirty.then(|| self.frame_at());
         let change = self.app.next_change().map(|at| self.began + at);
         frame.into_iter().chain(change).min()
     }
 
     /// Keys are shown at once; a burst of them is one frame.
     async fn inputs(&mut self, inputs: Vec<keys::Input>) -> Option<End> {
+        if !inputs.is_empty() {
+            self.reload();
+        }
         for input in inputs {
             let input = match input {
                 keys::Input::Key(key) => Input::Key(key),
@@ -256,7 +281,27 @@ impl Interface {
                 return Some(end);
             }
         }
+        if self.pauses.is_some() {
+            self.touch();
+            return None;
+        }
         if self.draw().is_err() { Some(End::HungUp) } else { None }
+    }
+
+    /// Files that were changed meanwhile count from this key on.
+    fn reload(&mut self) {
+        for (what, text) in self.reload.changed(Instant::now()) {
+            match what {
+                What::Theme => self.app.preferences.theme = Theme::parse(&text),
+                What::Bindings => {
+                    let (bindings, warnings) =
+                        if text.is_empty() { Default::default() } else { Bindings::parse(&text) };
+                    self.app.preferences.bindings = bindings;
+                    self.app.warn(&warnings);
+                }
+            }
+            self.dirty = true;
+        }
     }
 
     fn report(&mut self, report: &str) {
@@ -291,8 +336,23 @@ impl Interface {
     async fn update(&mut self, input: Input) -> Option<End> {
         self.app.now = self.began.elapsed();
         let effects = self.app.update(input);
-        self.dirty = true;
+        self.touch();
         self.perform(effects).await
+    }
+
+    /// The picture is to be renewed. A screen reader is left in peace for a moment first.
+    fn touch(&mut self) {
+        if !std::mem::replace(&mut self.dirty, true) && self.pauses.is_some() {
+            self.drawn_at = Instant::now();
+        }
+    }
+
+    /// When the next frame may be drawn.
+    fn frame_at(&self) -> Instant {
+        match self.pauses {
+            Some(pauses) => (self.drawn_at + pauses.change).max(self.began + pauses.start),
+            None => self.drawn_at + FRAME,
+        }
     }
 
     async fn perform(&mut self, effects: Vec<Effect>) -> Option<End> {
@@ -300,12 +360,22 @@ impl Interface {
             match effect {
                 Effect::Exit => return Some(End::Asked),
                 Effect::Redraw => self.screen.redraw(),
+                Effect::Alert(text) => self.screen.alert(self.app.preferences.channel, &text),
+                Effect::Mark(mark) => self.screen.send(match mark {
+                    Mark::Bell => b"\x07",
+                    Mark::Sent => b"\x1b]133;C\x07",
+                    Mark::Over => b"\x1b]133;D\x07\x1b]133;A\x07",
+                }),
+                Effect::Sequence(sequence) => self.screen.hook_sequence(&sequence),
                 Effect::Suspend => {
                     self.screen.suspend(&mut self.app).ok();
                 }
                 Effect::ExternalEditor(text) => {
                     let text = self.external_editor(text).await;
                     self.app.update(Input::Edited(text));
+                }
+                Effect::View(text) => {
+                    self.external_editor(text).await;
                 }
                 Effect::SignIn(key) => match self.outside.sign_in(key).await {
                     Ok(place) => {

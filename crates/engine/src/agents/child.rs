@@ -215,7 +215,7 @@ pub(super) fn build(
         denials: Vec::new(),
         concurrency: kit.concurrency,
         live: None,
-        flags: HostFlags { partial_messages: false, replay_user_messages: false, session_state: None },
+        flags: HostFlags::default(),
         facts: kit.facts.clone(),
         results: 0,
         spawner: own,

@@ -115,7 +115,7 @@ pub(crate) static ROWS: &[Row] = &[
     row("keybindings", &[], "", "Keys", Action::Terminal),
     row("resume", &["continue"], "[session]", "Switch to another conversation", Action::Terminal),
     row("scroll-speed", &[], "", "Speed of the wheel", Action::Terminal),
-    row("statusline", &[], "", "Configure the status line", Action::Terminal),
+    row("statusline", &[], "[what to show]", "Write a status line of your own", Action::Expand(include_str!("prompts/statusline.md"))),
     row("terminal-setup", &[], "", "Keys for terminals that need it", Action::Terminal),
     row("theme", &[], "", "Colours", Action::Terminal),
     row("tui", &[], "[default|fullscreen]", "Renderer", Action::Terminal),

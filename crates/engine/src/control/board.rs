@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use wire::control::{AgentInfo, SlashCommand};
 use wire::settings::RuleText;
+use wire::usage::Usage;
 
 #[derive(Default)]
 pub(crate) struct Board {
@@ -23,6 +24,12 @@ pub(crate) struct Board {
     pub directories: Vec<PathBuf>,
     pub managed_only: bool,
     pub usage: ContextUsage,
+    /// By the provider's count, of the last response since the conversation began or was compacted.
+    pub last_usage: Option<Usage>,
+    /// The name a person gave to the session.
+    pub name: Option<String>,
+    pub prompt_id: Option<String>,
+    pub thinks: bool,
     /// Spent waiting for the model, in all turns that are over.
     pub api_ms: u64,
     /// `perTaskStopAffordance` of the first `initialize`.

@@ -148,15 +148,29 @@ impl Control {
                 Said::Now(json!({ "backgrounded": moved }))
             }
             HostRequest::GetTaskOutput(asked) => Self::task_output(front, &asked.task_id),
-            HostRequest::CancelAsyncMessage(asked) => {
-                Said::Now(json!({"cancelled": self.queue.remove(&asked.message_uuid)}))
-            }
+            HostRequest::CancelAsyncMessage(asked) => match asked.message_uuid {
+                Some(uuid) => Said::Now(json!({"cancelled": self.queue.remove(&uuid)})),
+                None if asked.all => Said::Now(json!({"cancelled": true, "message_uuids": self.queue.clear()})),
+                None => Said::refused("cancel_async_message needs a message_uuid"),
+            },
             HostRequest::ReadFile(asked) => self.read_file(front, asked),
             HostRequest::SeedReadState(asked) => Self::seed_read(front, asked),
             HostRequest::ReloadPlugins(asked) => self.reload_plugins(front, asked.refuse_if_busy == Some(true)),
             HostRequest::ReloadSkills => Self::reload_skills(front),
             HostRequest::ReloadOutputStyles => Self::reload_styles(front),
-            HostRequest::RenameSession(asked) => rename(front, asked),
+            HostRequest::RenameSession(asked) => {
+                let title = asked.title.clone();
+                let said = rename(front, asked);
+                if matches!(said, Said::Now(_)) {
+                    self.board.name = Some(title);
+                }
+                said
+            }
+            HostRequest::StatusLine(asked) => self.status_line(front, &asked),
+            HostRequest::Notify(asked) => {
+                self.wishes.notice = Some(asked);
+                Said::Now(json!({}))
+            }
             HostRequest::ListPermissionRules => self.rules(front),
             HostRequest::GetHooksListing => Self::hooks_listing(front),
             HostRequest::SetColor | HostRequest::SetHasSubscribers => Said::Now(json!({})),

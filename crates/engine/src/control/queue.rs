@@ -1,47 +1,110 @@
-//! Prompts that wait for their turn: by priority, then in the order they came.
+//! Prompts that wait for their turn: by priority, then in the order they came. What happens to those that a host can take
+//! back is noted, for the transcript.
 
 use crate::command::Prompt;
-use std::collections::VecDeque;
+use crate::session::plain_text;
+use std::collections::{BTreeSet, VecDeque};
+
+/// Something that happened to the queue and is not in the transcript yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Operation {
+    pub name: &'static str,
+    pub timestamp: String,
+    pub content: Option<String>,
+}
 
 #[derive(Debug, Default)]
-pub(super) struct Queue(VecDeque<Prompt>);
+pub(super) struct Queue {
+    waiting: VecDeque<Prompt>,
+    operations: Vec<Operation>,
+    /// The ids of prompts whose coming was noted.
+    noted: BTreeSet<String>,
+}
 
 impl Queue {
     pub(super) fn push(&mut self, prompt: Prompt) {
-        let place = self.0.iter().position(|waiting| waiting.priority > prompt.priority);
-        self.0.insert(place.unwrap_or(self.0.len()), prompt);
+        let place = self.waiting.iter().position(|waiting| waiting.priority > prompt.priority);
+        self.waiting.insert(place.unwrap_or(self.waiting.len()), prompt);
+    }
+
+    /// As `push`, for a prompt that has to wait: its coming is noted now.
+    pub(super) fn push_noted(&mut self, prompt: Prompt) {
+        if let Some(uuid) = &prompt.uuid {
+            self.noted.insert(uuid.clone());
+            self.note("enqueue", Some(plain_text(&prompt.content)));
+        }
+        self.push(prompt);
     }
 
     pub(super) fn push_front(&mut self, prompt: Prompt) {
-        self.0.push_front(prompt);
+        self.waiting.push_front(prompt);
     }
 
     pub(super) fn pop(&mut self) -> Option<Prompt> {
-        self.0.pop_front()
+        self.waiting.pop_front()
     }
 
     /// Prompts that will open a turn.
     pub(super) fn backlog(&self) -> usize {
-        self.0.iter().filter(|prompt| prompt.query).count()
+        self.waiting.iter().filter(|prompt| prompt.query).count()
     }
 
     /// The ids hosts gave to what waits.
     pub(super) fn ids(&self) -> Vec<String> {
-        self.0.iter().filter_map(|prompt| prompt.uuid.clone()).collect()
+        self.waiting.iter().filter_map(|prompt| prompt.uuid.clone()).collect()
     }
 
     /// Drops everything; the ids of what is gone.
     pub(super) fn clear(&mut self) -> Vec<String> {
         let ids = self.ids();
-        self.0.clear();
+        let texts: Vec<String> = self.waiting.iter().map(|prompt| plain_text(&prompt.content)).collect();
+        if ids.iter().any(|id| self.noted.contains(id)) {
+            self.note("popAll", Some(texts.join("\n")));
+        }
+        for id in &ids {
+            self.noted.remove(id);
+        }
+        self.waiting.clear();
         ids
     }
 
     /// Drops one; `false` when it does not wait here.
     pub(super) fn remove(&mut self, uuid: &str) -> bool {
-        let before = self.0.len();
-        self.0.retain(|prompt| prompt.uuid.as_deref() != Some(uuid));
-        self.0.len() < before
+        let Some(at) = self.waiting.iter().position(|prompt| prompt.uuid.as_deref() == Some(uuid)) else {
+            return false;
+        };
+        if let Some(gone) = self.waiting.remove(at).filter(|_| self.noted.remove(uuid)) {
+            self.note("remove", Some(plain_text(&gone.content)));
+        }
+        true
+    }
+
+    /// Takes out what may join the running turn.
+    pub(super) fn take_joining(&mut self) -> Vec<Prompt> {
+        let (joining, staying): (VecDeque<Prompt>, VecDeque<Prompt>) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|prompt| prompt.joins.is_some() && prompt.query && prompt.shell.is_none());
+        self.waiting = staying;
+        for prompt in &joining {
+            let known = prompt.uuid.as_ref().is_some_and(|uuid| self.noted.remove(uuid));
+            if known {
+                self.note("remove", Some(plain_text(&prompt.content)));
+            }
+        }
+        joining.into()
+    }
+
+    /// Whether the coming of this prompt was noted; asked once, when its turn begins.
+    pub(super) fn forget_noted(&mut self, uuid: Option<&str>) -> bool {
+        uuid.is_some_and(|uuid| self.noted.remove(uuid))
+    }
+
+    pub(super) fn take_operations(&mut self) -> Vec<Operation> {
+        std::mem::take(&mut self.operations)
+    }
+
+    fn note(&mut self, name: &'static str, content: Option<String>) {
+        self.operations.push(Operation { name, timestamp: sys::clock::now_iso(), content });
     }
 }
 
@@ -73,5 +136,29 @@ mod tests {
         assert!(queue.remove("d") && !queue.remove("d"));
         assert_eq!(queue.clear(), ["c", "e", "b", "a", "f"]);
         assert!(queue.pop().is_none());
+        assert!(queue.take_operations().is_empty());
+    }
+
+    #[test]
+    fn what_waited_is_noted_and_only_what_may_joins_a_turn() {
+        // [TST-160] [TST-199]
+        let mut queue = Queue::default();
+        for uuid in ["a", "b", "c", "d"] {
+            let joins = (uuid != "b").then(crate::command::Joining::default);
+            queue.push_noted(Prompt { joins, ..prompt(uuid, Priority::Next) });
+        }
+        assert!(queue.remove("a"));
+        let joining: Vec<String> = queue.take_joining().into_iter().filter_map(|prompt| prompt.uuid).collect();
+        assert_eq!(joining, ["c", "d"]);
+        assert_eq!(queue.clear(), ["b"]);
+        let told: Vec<(&str, Option<String>)> =
+            queue.take_operations().into_iter().map(|operation| (operation.name, operation.content)).collect();
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(told[..4], ["a", "b", "c", "d"].map(|uuid| ("enqueue", text(uuid))));
+        assert_eq!(
+            told[4..],
+            [("remove", text("a")), ("remove", text("c")), ("remove", text("d")), ("popAll", text("b"))]
+        );
+        assert!(!queue.forget_noted(Some("b")));
     }
 }

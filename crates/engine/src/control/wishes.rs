@@ -22,6 +22,8 @@ pub(crate) struct Wishes {
     pub agents: Option<Vec<config::agents::Definition>>,
     /// The running set of background tasks is to be told again.
     pub tasks: bool,
+    /// Hooks are to hear of it.
+    pub notice: Option<wire::control::Notify>,
 }
 
 impl Wishes {
@@ -35,6 +37,7 @@ impl Wishes {
             && !self.mode
             && self.agents.is_none()
             && !self.tasks
+            && self.notice.is_none()
     }
 }
 

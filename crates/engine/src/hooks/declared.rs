@@ -66,6 +66,18 @@ pub(crate) fn with_own(loaded: &Loaded, reduced: Reduced, own: &Own) -> (Catalog
     (Catalogue::new(&layers, switches), limits)
 }
 
+/// A command of the settings that is no hook but runs under the same gates, such as the status line.
+pub(crate) fn helper(loaded: &Loaded, reduced: Reduced, key: &str) -> Option<Value> {
+    let by_policy = says_disabled(loaded, |source| source == Source::Managed) == Some(true);
+    if by_policy || reduced == Reduced::Bare {
+        return None;
+    }
+    let managed_only =
+        loaded.settings.allow_managed_hooks_only == Some(true) || reduced == Reduced::Safe || disabled(loaded);
+    let mut layers = loaded.layers.iter().filter(|layer| !managed_only || layer.source == Source::Managed);
+    layers.find_map(|layer| layer.effective.get(key)).cloned()
+}
+
 fn of_source(loaded: &Loaded, source: Source) -> impl Iterator<Item = Layer> {
     // Layers are listed highest first; of several files of one source the lower one is declared first.
     loaded.layers.iter().rev().filter(move |layer| layer.source == source).filter_map(|layer| {

@@ -1,15 +1,17 @@
 //! A response while it arrives: what was told, what is written, what still waits.
 
 use crate::calls::ToolUse;
+use crate::command::{Aside, Event};
 use crate::scribe::AssistantLine;
 use crate::session::Io;
 use model::assembly::BlockKind;
-use model::{Assembly, Closed, EventKind, Fragment, StreamEvent};
+use model::{Assembly, Closed, Delta, EventKind, Fragment, StreamEvent};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
 use store::StoreError;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use wire::block::BlockHead;
 use wire::sdk::{Assistant, Message, StreamEvent as HostEvent, SystemBody};
 
@@ -24,6 +26,8 @@ pub(super) struct Reception {
     /// How many of `blocks` are in the transcript.
     written: usize,
     deadline: Option<Instant>,
+    /// The turn's, for hooks.
+    token: CancellationToken,
 }
 
 struct Received {
@@ -36,8 +40,16 @@ struct Received {
 }
 
 impl Reception {
-    pub(super) fn new(effort: Option<&'static str>) -> Self {
-        Self { assembly: Assembly::default(), request_id: None, effort, blocks: Vec::new(), written: 0, deadline: None }
+    pub(super) fn new(effort: Option<&'static str>, token: CancellationToken) -> Self {
+        Self {
+            assembly: Assembly::default(),
+            request_id: None,
+            effort,
+            blocks: Vec::new(),
+            written: 0,
+            deadline: None,
+            token,
+        }
     }
 
     /// Resolves when waiting lines have waited long enough; never while nothing waits.
@@ -52,7 +64,9 @@ impl Reception {
         if let Some(closed) = self.assembly.push(event) {
             self.close(closed, Aborted::No, io).await;
         }
-        if io.flags.partial_messages && !matches!(event.kind, EventKind::Ping) {
+        let is_text = matches!(event.kind, EventKind::Delta { delta: Delta::Text(_), .. });
+        let waits = io.flags.has_screen && is_text && io.watches_display();
+        if io.flags.partial_messages && !waits && !matches!(event.kind, EventKind::Ping) {
             io.host.send(Message::StreamEvent(host_event(event, io))).await;
         }
         // The stop reason comes with the final usage: nothing needs to wait any longer.
@@ -78,6 +92,7 @@ impl Reception {
             told,
         };
         if told {
+            self.display(&received, io).await;
             self.tell(&received, io).await;
         }
         self.blocks.push(received);
@@ -88,6 +103,16 @@ impl Reception {
     pub(super) async fn close_partial(&mut self, io: &Io) {
         for closed in self.assembly.close_partial() {
             self.close(closed, Aborted::Yes, io).await;
+        }
+    }
+
+    /// Hooks may have a text shown otherwise; the transcript and the model keep it as it is.
+    async fn display(&self, received: &Received, io: &Io) {
+        let Some(BlockHead::Text(text)) = BlockHead::read(&received.closed.block) else { return };
+        if let Some(shown) = io.displayed(&received.uuid, &text, &self.token).await
+            && io.flags.has_screen
+        {
+            io.host.event(Event::Aside(Aside::Display(shown))).await;
         }
     }
 

@@ -1,10 +1,11 @@
 //! A program of the user's desktop, started on the user's behalf and then none of our business: it lives on when we end.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Starts `program` in a group of its own, without our streams and without our mark. The environment is complete.
 #[expect(clippy::disallowed_methods, reason = "processes are started in this crate")]
@@ -15,4 +16,33 @@ pub fn detached(program: &Path, args: &[OsString], env: Vec<(OsString, OsString)
     // Only so that no zombie stays while we are still here.
     std::thread::spawn(move || child.wait());
     Ok(())
+}
+
+/// As `detached`, for a program that takes `input` over and may go on in the background with it, as clipboard programs
+/// do. `Ok` once it said that it has it.
+#[expect(clippy::disallowed_methods, reason = "processes are started in this crate")]
+pub fn hand_over(
+    program: &Path,
+    args: &[&str],
+    env: Vec<(OsString, OsString)>,
+    input: &[u8],
+    time: Duration,
+) -> io::Result<()> {
+    let mut command = Command::new(program);
+    command.args(args).env_clear().envs(env).current_dir("/").process_group(0);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input));
+    let deadline = Instant::now() + time;
+    loop {
+        match child.try_wait()? {
+            Some(status) if status.success() => return written,
+            Some(status) => return Err(io::Error::other(format!("{} failed ({status})", program.display()))),
+            None if Instant::now() >= deadline => {
+                child.kill()?;
+                child.wait()?;
+                return Err(io::Error::other(format!("{} did not finish within {time:?}", program.display())));
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
 }

@@ -9,9 +9,10 @@ use super::spinner::Waits;
 use super::tools::{self, Mood, Outcome};
 use super::transcript::Kind;
 use super::{App, todos};
+use crate::reader::Label;
 use crate::style::Line;
 use crate::theme::Token;
-use engine::Event;
+use engine::{Aside, Event};
 use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -74,6 +75,8 @@ struct InputUsage {
 struct Body {
     #[serde(default)]
     content: Content,
+    #[serde(default)]
+    model: String,
 }
 
 #[derive(Deserialize)]
@@ -145,7 +148,8 @@ macro_rules! look {
     ($app:expr) => {
         crate::markdown::Look {
             theme: &$app.preferences.theme,
-            columns: $app.size.columns,
+            // Tables as `header: value`, no rules.
+            columns: if $app.preferences.reader.is_some() { 0 } else { $app.size.columns },
             syntax: $app.preferences.syntax,
         }
     };
@@ -165,7 +169,17 @@ impl App {
                 self.note(&error.message, Token::Error);
                 self.effects.push(super::Effect::Exit);
             }
+            Event::Aside(aside) => self.aside(aside),
             Event::Mirror(_) | Event::Dropped(_) => {}
+        }
+    }
+
+    fn aside(&mut self, aside: Aside) {
+        match aside {
+            Aside::Doing { id, text } => self.doing.push((id, crate::text::clean(&text).replace('\n', " "))),
+            Aside::Done { id } => self.doing.retain(|(known, _)| *known != id),
+            Aside::Display(text) => self.display = Some(text),
+            Aside::Sequence(sequence) => self.effects.push(super::Effect::Sequence(sequence)),
         }
     }
 
@@ -173,7 +187,10 @@ impl App {
         match message {
             Message::Init(init) => self.init(&init),
             Message::StreamEvent(event) => self.stream(&event),
-            Message::Assistant(message) => self.assistant(&message),
+            Message::Assistant(message) => {
+                self.assistant(&message);
+                self.status.changed(self.now);
+            }
             Message::User(message) => self.user(&message),
             Message::Result(result) => self.result(&result),
             Message::System(system) => self.system(system.body),
@@ -203,6 +220,7 @@ impl App {
     fn reset(&mut self) {
         self.transcript.clear();
         self.todos.clear();
+        self.status.changed(self.now);
         self.session.cost_usd = 0.0;
         self.session.context_used = 0;
         self.note("A new conversation.", Token::Inactive);
@@ -222,13 +240,16 @@ impl App {
                 self.session.context_used =
                     usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens;
             }
-            "content_block_start" => match event.content_block.as_ref().map(|block| &*block.kind) {
-                Some("thinking" | "redacted_thinking") => {
-                    turn.thinking_since = Some(now);
-                    turn.waits = Waits::Thinking;
+            "content_block_start" => {
+                turn.spoke = true;
+                match event.content_block.as_ref().map(|block| &*block.kind) {
+                    Some("thinking" | "redacted_thinking") => {
+                        turn.thinking_since = Some(now);
+                        turn.waits = Waits::Thinking;
+                    }
+                    Some(_) | None => turn.waits = Waits::Writing,
                 }
-                Some(_) | None => turn.waits = Waits::Writing,
-            },
+            }
             "content_block_delta" => self.delta(event.delta),
             "content_block_stop" => {
                 if let Some(since) = turn.thinking_since.take() {
@@ -264,32 +285,59 @@ impl App {
         match part {
             Part::Begins(lines) => {
                 self.print_held();
-                self.cell(lines);
+                self.say(Label::Claude, lines);
             }
+            Part::Continues(lines) if self.is_spoken() => self.say(Label::None, lines),
             Part::Continues(lines) => self.continue_cell(lines),
         }
     }
 
     fn assistant(&mut self, message: &Assistant) {
-        let Ok(Body { content: Content::Blocks(blocks) }) = serde_json::from_str(message.message.get()) else { return };
-        if message.parent_tool_use_id.is_some() {
+        let Ok(Body { content: Content::Blocks(blocks), model }) = serde_json::from_str(message.message.get()) else {
             return;
+        };
+        if let Some(call) = &message.parent_tool_use_id {
+            return self.agent_said(call, &blocks);
         }
+        let time = message.timestamp.get(11..19).unwrap_or_default();
+        let stamp = format!("{time} · {model}");
         for block in blocks {
             match block.kind.as_str() {
                 "text" if message.is_api_error_message => self.note(&block.text, Token::Error),
                 "text" => {
-                    self.transcript.add(Kind::Reply, &block.text);
+                    self.transcript.add_stamped(Kind::Reply, &block.text, stamp.clone(), None);
+                    let shown = self.display.take().unwrap_or(block.text);
                     let look = look!(self);
-                    if let Some(part) = self.reply.finish(&block.text, &look) {
+                    if let Some(part) = self.reply.finish(&shown, &look) {
                         self.reply_part(part);
                     }
                 }
                 "thinking" if !block.thinking.trim().is_empty() => {
+                    if self.is_spoken() {
+                        let first = block.thinking.trim().lines().next().unwrap_or_default();
+                        self.say(Label::Thinking, vec![Line::plain(crate::text::clean(first))]);
+                    }
                     self.transcript.add(Kind::Thinking, &block.thinking);
                 }
                 "tool_use" => self.call(block),
                 _ => {}
+            }
+        }
+    }
+
+    /// What an agent says stands in the transcript only.
+    fn agent_said(&mut self, call: &str, blocks: &[Block]) {
+        for block in blocks {
+            let (kind, text) = match block.kind.as_str() {
+                "text" => (Kind::Reply, block.text.clone()),
+                "thinking" => (Kind::Thinking, block.thinking.clone()),
+                "tool_use" => (Kind::Call, format!("{} {}", block.name, block.input)),
+                "tool_result" if block.is_error => (Kind::Failure, result_text(&block.content)),
+                "tool_result" => (Kind::Result, result_text(&block.content)),
+                _ => continue,
+            };
+            if !text.trim().is_empty() {
+                self.transcript.add_stamped(kind, &text, String::new(), Some(call));
             }
         }
     }
@@ -321,14 +369,21 @@ impl App {
     /// Reads and searches that were waiting for company.
     pub(super) fn print_held(&mut self) {
         let lines = self.calls.take_held(&self.preferences.theme);
-        self.cell(lines);
+        self.say(Label::Tool, lines);
     }
 
     fn user(&mut self, message: &User) {
-        if message.parent_tool_use_id.is_some() {
+        if message.is_replay && self.taken_up(&message.uuid) {
             return;
         }
-        let Ok(Body { content }) = serde_json::from_str(message.message.get()) else { return };
+        let Ok(Body { content, .. }) = serde_json::from_str(message.message.get()) else { return };
+        if let Some(call) = &message.parent_tool_use_id {
+            match content {
+                Content::Text(text) => self.transcript.add_stamped(Kind::Prompt, &text, String::new(), Some(call)),
+                Content::Blocks(blocks) => self.agent_said(call, &blocks),
+            }
+            return;
+        }
         let blocks = match content {
             Content::Text(text) if message.is_replay => return self.earlier_prompt(&text),
             Content::Text(text) => return self.injected(&text),
@@ -373,6 +428,7 @@ impl App {
 
     fn settled(&mut self, id: &str, outcome: &Outcome) {
         let Some(call) = self.calls.close(id) else { return };
+        self.ring_after(self.now.saturating_sub(call.since));
         let kind = if outcome.is_error { Kind::Failure } else { Kind::Result };
         self.transcript.add(kind, &outcome.text);
         if let Some(turn) = &mut self.turn {
@@ -386,7 +442,7 @@ impl App {
         let mood = if outcome.is_error { Mood::Failed } else { Mood::Done };
         let mut lines = tools::title(&call.label, mood, theme);
         lines.extend(tools::result(&call.tool, &call.input, outcome, theme, self.size.columns));
-        self.cell(lines);
+        self.say(if outcome.is_error { Label::ToolError } else { Label::Tool }, lines);
     }
 
     fn result(&mut self, result: &TurnResult) {
@@ -394,7 +450,7 @@ impl App {
         // A call without a result was cut off with the turn.
         for call in self.calls.abandon() {
             let lines = tools::title(&call.label, Mood::Failed, &self.preferences.theme);
-            self.cell(lines);
+            self.say(Label::ToolError, lines);
         }
         let look = look!(self);
         if !self.reply.is_empty()
@@ -411,7 +467,10 @@ impl App {
         for error in result.errors.iter().flatten().filter(|_| !was_told) {
             self.note(error, Token::Error);
         }
-        if let Some(turn) = self.turn.take() {
+        if let Some(mut turn) = self.turn.take() {
+            if turn.waits == Waits::Interrupting {
+                self.return_prompt(&mut turn);
+            }
             let took = self.now.saturating_sub(turn.started);
             if took >= Duration::from_secs(30) {
                 self.cell(vec![Line::styled(
@@ -420,7 +479,12 @@ impl App {
                 )]);
             }
         }
-        self.next_queued();
+        self.status.settings_may_differ(self.now);
+        self.doing.clear();
+        self.alerts.rests(self.now);
+        self.mark(super::Mark::Over);
+        self.ring();
+        self.go_on_with_queue(result.user_message_uuid.as_deref());
     }
 
     fn system(&mut self, body: SystemBody) {
@@ -445,7 +509,10 @@ impl App {
                     turn.waits = Waits::Retry { until, attempt, of: max_retries };
                 }
             }
-            SystemBody::CompactBoundary { .. } => self.note("The conversation was compacted.", Token::Inactive),
+            SystemBody::CompactBoundary { .. } => {
+                self.status.changed(self.now);
+                self.note("The conversation was compacted.", Token::Inactive);
+            }
             SystemBody::TaskProgress(progress) => {
                 if let Some(call) = self.calls.get_mut(&progress.tool_use_id) {
                     call.inner = Some(Inner {
@@ -467,7 +534,11 @@ impl App {
                 let content = crate::text::clean(&content);
                 let lines = crate::style::lines_of(content.trim_end(), crate::style::Style::PLAIN);
                 let lines = tools::hung(lines, &self.preferences.theme);
-                self.continue_cell(lines);
+                if self.is_spoken() {
+                    self.say(Label::Tool, lines);
+                } else {
+                    self.continue_cell(lines);
+                }
             }
             SystemBody::Informational { content, level } => {
                 let token = if level == "warning" || level == "error" { Token::Warning } else { Token::Inactive };
@@ -507,6 +578,7 @@ impl App {
                     self.cell(preview);
                 }
                 self.dialogs.push_back(dialog);
+                self.ring();
                 if let Some(turn) = &mut self.turn {
                     turn.waits = Waits::Permission;
                 }
@@ -536,6 +608,8 @@ impl App {
         if response.get("request_id").and_then(Value::as_str) == self.greeting.as_deref() {
             self.greeting = None;
             self.is_ready = true;
+            self.status.settings_may_differ(self.now);
+            self.ask_settings();
         }
         if let Some(error) = response.get("error").and_then(Value::as_str) {
             // What an engine does not know is not offered; everything else is worth telling.
@@ -545,6 +619,10 @@ impl App {
             return;
         }
         let Some(body) = response.get("response") else { return };
+        let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();
+        if self.given_back(id, body) || self.status_told(id, body) || self.settings_told(id, body) {
+            return;
+        }
         if let Some(account) = body.get("account").filter(|_| self.session.needs_credentials) {
             self.met(account);
         }
@@ -564,6 +642,12 @@ impl App {
                 .collect();
             let exit = SlashCommand { name: "exit".into(), description: "Leave".into(), argument_hint: String::new() };
             self.session.commands.push(exit);
+            let copy = SlashCommand {
+                name: "copy".into(),
+                description: "Copy the latest answer, or the Nth latest; w writes a file".into(),
+                argument_hint: "[N] [w]".into(),
+            };
+            self.session.commands.push(copy);
         }
     }
 }

@@ -5,7 +5,6 @@ use super::dialog::{Choice, GUARD};
 use super::menu::{self, Item, Kind, Menu};
 use super::recall::Search;
 use super::spinner::Waits;
-use super::transcript::Pager;
 use super::{App, Armed, Effect, Overlay};
 use crate::editor::Editor;
 use crate::editor::vim::Handled;
@@ -25,6 +24,9 @@ impl App {
     pub(super) fn key(&mut self, key: Key) {
         if self.dialogs.front().is_some() && self.overlay.is_none() {
             return self.dialog_key(key);
+        }
+        if self.pager_types() {
+            return self.pager_key(key);
         }
         if self.onboarding_key(key) || self.vim_key(key) {
             return;
@@ -121,7 +123,9 @@ impl App {
                 self.end_search();
                 self.enter();
             }
-            Action::HelpDismiss | Action::TranscriptExit => self.overlay = None,
+            Action::HelpDismiss | Action::TranscriptExit => {
+                self.overlay = None;
+            }
             Action::ScrollLineUp
             | Action::ScrollLineDown
             | Action::ScrollPageUp
@@ -132,7 +136,8 @@ impl App {
             | Action::ScrollFullDown
             | Action::ScrollTop
             | Action::ScrollBottom => self.scroll(action),
-            Action::ModelPicker | Action::FastMode | Action::ThinkingToggle | Action::ImagePaste => {
+            Action::ImagePaste => self.paste_picture(),
+            Action::ModelPicker | Action::FastMode | Action::ThinkingToggle => {
                 let keys = key.to_string();
                 self.hint(format!("{keys}: {} is not available yet", action.help()), HINT);
             }
@@ -173,8 +178,9 @@ impl App {
             return;
         }
         if self.overlay.is_some() {
-            if let Some(Overlay::Help) = self.overlay {
-                self.overlay = None;
+            match self.overlay {
+                Some(Overlay::Transcript(_)) => self.pager_key(key),
+                Some(Overlay::Help) | None => self.overlay = None,
             }
             return;
         }
@@ -195,7 +201,7 @@ impl App {
     }
 
     /// Runs an edit and what follows from it.
-    fn typed(&mut self, change: impl FnOnce(&mut Editor)) {
+    pub(super) fn typed(&mut self, change: impl FnOnce(&mut Editor)) {
         change(&mut self.editor);
         self.after_edit();
     }
@@ -213,9 +219,13 @@ impl App {
             }
             return;
         }
-        if !self.onboarding_paste(text) {
-            self.typed(|editor| editor.paste(text));
+        if !self.onboarding_paste(text) && !self.drop_pictures(text) {
+            self.paste_text(text);
         }
+    }
+
+    pub(super) fn paste_text(&mut self, text: &str) {
+        self.typed(|editor| editor.paste(text));
     }
 
     // Suggestions.
@@ -334,7 +344,10 @@ impl App {
         }
     }
 
-    fn enter(&mut self) {
+    pub(super) fn enter(&mut self) {
+        if self.waits_for_picture() {
+            return;
+        }
         if let Some(menu) = &self.menu {
             let complete = menu.current().is_some_and(|item| item.text == self.editor.text());
             if !complete {
@@ -367,6 +380,9 @@ impl App {
             self.effects.push(Effect::Exit);
             return;
         }
+        if let Some(arguments) = command_arguments(&submission.expanded, "/copy") {
+            return self.copy(arguments);
+        }
         self.submit(submission);
     }
 
@@ -385,15 +401,6 @@ impl App {
         if !self.editor.down(self.editor_columns()) {
             self.newer();
         }
-    }
-
-    fn take_queue_back(&mut self) {
-        let mut parts: Vec<String> = self.queue.drain(..).map(|queued| queued.expanded).collect();
-        if !self.editor.is_empty() {
-            parts.push(self.editor.expanded());
-        }
-        self.editor.set(parts.join("\n"));
-        self.after_edit();
     }
 
     fn older(&mut self) {
@@ -479,32 +486,6 @@ impl App {
             let (text, cursor) = search.before();
             self.editor.restore(text, cursor);
         }
-    }
-
-    // The transcript view.
-
-    fn toggle_transcript(&mut self) {
-        self.overlay = match self.overlay {
-            Some(Overlay::Transcript(_)) => None,
-            Some(Overlay::Help) | None => Some(Overlay::Transcript(Pager::default())),
-        };
-    }
-
-    fn scroll(&mut self, action: Action) {
-        let page = self.size.rows.saturating_sub(2).max(1);
-        let last = self.transcript_height().saturating_sub(page);
-        let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
-        let up = |by: usize| (pager.below + by).min(last);
-        pager.below = match action {
-            Action::ScrollLineUp => up(1),
-            Action::ScrollHalfUp => up(page / 2),
-            Action::ScrollPageUp | Action::ScrollFullUp => up(page),
-            Action::ScrollTop => last,
-            Action::ScrollLineDown => pager.below.saturating_sub(1),
-            Action::ScrollHalfDown => pager.below.saturating_sub(page / 2),
-            Action::ScrollPageDown | Action::ScrollFullDown => pager.below.saturating_sub(page),
-            _ => 0,
-        };
     }
 
     // Dialogs.
@@ -598,6 +579,12 @@ impl App {
         }
         self.after_dialog();
     }
+}
+
+/// What stands after a command, when the text is that command.
+fn command_arguments<'a>(text: &'a str, command: &str) -> Option<&'a str> {
+    let rest = text.trim().strip_prefix(command)?;
+    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
 }
 
 fn is_file_tool(tool: &str) -> bool {

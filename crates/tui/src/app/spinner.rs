@@ -1,5 +1,6 @@
 //! The line that says what a running turn does and how long it has been doing it.
 
+use crate::editor::Submission;
 use crate::style::{Line, Style};
 use crate::theme::{Theme, Token};
 use std::time::Duration;
@@ -34,6 +35,10 @@ pub struct Turn {
     pub waits: Waits,
     /// When the engine last said something.
     pub heard_at: Duration,
+    /// What was asked.
+    pub prompt: Option<Submission>,
+    /// The model has begun to answer.
+    pub spoke: bool,
 }
 
 impl Turn {
@@ -46,6 +51,8 @@ impl Turn {
             thinking_since: None,
             waits: Waits::Model,
             heard_at: now,
+            prompt: None,
+            spoke: false,
         }
     }
 

@@ -1,8 +1,11 @@
-//! Everything that was said in this session, in full, for the transcript view. Bounded: the oldest entries go first.
+//! Everything that was said in this session, in full, for the transcript view. Bounded: the oldest entries go first. Rows
+//! are counted once for a width and made only where they are seen: a long conversation scrolls as a short one and takes no more
+//! memory to look at.
 
 use crate::style::{Line, Style};
 use crate::text;
 use crate::theme::{Theme, Token};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -26,6 +29,12 @@ pub enum Kind {
 struct Entry {
     kind: Kind,
     text: String,
+    /// When it was said and by whom, as shown.
+    stamp: String,
+    /// The call of the agent that said it.
+    agent: Option<String>,
+    /// Columns, and how many rows it has at that width.
+    height: Cell<(usize, usize)>,
 }
 
 #[derive(Debug, Default)]
@@ -34,18 +43,38 @@ pub struct Transcript {
     bytes: usize,
 }
 
+/// Whose part of the conversation is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    #[default]
+    All,
+    /// Of the agent that this call started.
+    Agent(String),
+}
+
+impl Part {
+    fn shows(&self, entry: &Entry) -> bool {
+        match self {
+            Self::All => true,
+            Self::Agent(call) => entry.agent.as_ref() == Some(call),
+        }
+    }
+}
+
 impl Transcript {
     pub fn add(&mut self, kind: Kind, text: &str) {
-        let mut end = text.len().min(ENTRY_LIMIT);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        self.add_stamped(kind, text, String::new(), None);
+    }
+
+    pub fn add_stamped(&mut self, kind: Kind, text: &str, stamp: String, agent: Option<&str>) {
+        let end = text.floor_char_boundary(ENTRY_LIMIT);
         let mut kept = text::clean(&text[..end]);
         if end < text.len() {
             write!(kept, "\n… {} more bytes", text.len() - end).ok();
         }
         self.bytes += kept.len();
-        self.entries.push_back(Entry { kind, text: kept });
+        let agent = agent.map(str::to_owned);
+        self.entries.push_back(Entry { kind, text: kept, stamp, agent, height: Cell::default() });
         while self.bytes > LIMIT
             && let Some(gone) = self.entries.pop_front()
         {
@@ -61,41 +90,121 @@ impl Transcript {
         self.add(Kind::Note, text);
     }
 
+    /// The latest answer is the first.
+    pub fn reply(&self, number: usize) -> Option<String> {
+        let own = |entry: &&Entry| entry.kind == Kind::Reply && entry.agent.is_none();
+        self.entries.iter().rev().filter(own).nth(number.saturating_sub(1)).map(|entry| entry.text.clone())
+    }
+
     pub fn clear(&mut self) {
         self.entries.clear();
         self.bytes = 0;
     }
 
-    /// All of it, in rows for this width.
-    pub fn rows(&self, columns: usize, theme: &Theme) -> Vec<Line> {
-        let mut rows = Vec::new();
-        for entry in &self.entries {
-            let (mark, style) = match entry.kind {
-                Kind::Prompt => ("> ", Style::PLAIN.bold()),
-                Kind::Reply => ("● ", Style::PLAIN),
-                Kind::Thinking => ("∴ ", theme.fg(Token::Inactive).italic()),
-                Kind::Call => ("● ", Style::PLAIN.bold()),
-                Kind::Result => ("  ⎿ ", Style::PLAIN),
-                Kind::Failure => ("  ⎿ ", theme.fg(Token::Error)),
-                Kind::Note => ("", theme.fg(Token::Inactive)),
-            };
-            if !rows.is_empty() && !matches!(entry.kind, Kind::Result | Kind::Failure) {
-                rows.push(Line::new());
-            }
-            let hang = text::width(mark);
-            for (index, text) in entry.text.trim_end().split('\n').enumerate() {
-                let lead = if index == 0 { mark.to_owned() } else { " ".repeat(hang) };
-                rows.extend(Line::styled(format!("{lead}{text}"), style).wrapped(columns, hang));
+    /// The calls of the agents that said something, in order.
+    pub fn agents(&self) -> Vec<String> {
+        let mut calls: Vec<String> = Vec::new();
+        for call in self.entries.iter().filter_map(|entry| entry.agent.as_ref()) {
+            if !calls.contains(call) {
+                calls.push(call.clone());
             }
         }
-        rows
+        calls
+    }
+
+    /// How many rows a part has at this width.
+    pub fn height(&self, part: &Part, columns: usize, theme: &Theme) -> usize {
+        self.entries.iter().filter(|entry| part.shows(entry)).map(|entry| entry.height(columns, theme)).sum()
+    }
+
+    /// Some of the rows.
+    pub fn window(&self, part: &Part, range: std::ops::Range<usize>, columns: usize, theme: &Theme) -> Vec<Line> {
+        let mut shown = Vec::with_capacity(range.len());
+        let mut at = 0;
+        for entry in self.entries.iter().filter(|entry| part.shows(entry)) {
+            let end = at + entry.height(columns, theme);
+            let (from, to) = (range.start.max(at), range.end.min(end));
+            if from < to {
+                shown.extend_from_slice(&entry.render(columns, theme)[from - at..to - at]);
+            }
+            at = end;
+        }
+        shown
+    }
+
+    /// The rows that contain a text, in any case.
+    pub fn find(&self, part: &Part, query: &str, columns: usize, theme: &Theme) -> Vec<usize> {
+        let query = query.to_lowercase();
+        let mut found = Vec::new();
+        let mut at = 0;
+        self.each(part, columns, theme, |_, rows| {
+            let hits = rows.iter().enumerate().filter(|(_, row)| row.text().to_lowercase().contains(&query));
+            found.extend(hits.map(|(index, _)| at + index));
+            at += rows.len();
+        });
+        found
+    }
+
+    /// The rows at which prompts begin.
+    pub fn prompts(&self, part: &Part, columns: usize, theme: &Theme) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        self.each(part, columns, theme, |entry, rows| {
+            if entry.kind == Kind::Prompt {
+                found.push(at + rows.iter().position(|row| !row.is_empty()).unwrap_or(0));
+            }
+            at += rows.len();
+        });
+        found
+    }
+
+    /// All of it as logical lines, for the scrollback or an editor.
+    pub fn lines(&self, part: &Part, theme: &Theme) -> Vec<Line> {
+        let shown = self.entries.iter().filter(|entry| part.shows(entry));
+        shown.flat_map(|entry| entry.render(usize::MAX, theme)).collect()
+    }
+
+    fn each(&self, part: &Part, columns: usize, theme: &Theme, mut visit: impl FnMut(&Entry, &[Line])) {
+        for entry in self.entries.iter().filter(|entry| part.shows(entry)) {
+            visit(entry, &entry.render(columns, theme));
+        }
     }
 }
 
-/// Where the view of the transcript is: the last row shown, counted from the end while it follows.
-#[derive(Debug, Default)]
-pub struct Pager {
-    /// Rows below the window; 0 follows what is new.
-    pub below: usize,
-    pub search: Option<String>,
+impl Entry {
+    fn height(&self, columns: usize, theme: &Theme) -> usize {
+        let (width, rows) = self.height.get();
+        if width == columns && rows > 0 {
+            return rows;
+        }
+        let rows = self.render(columns, theme).len();
+        self.height.set((columns, rows));
+        rows
+    }
+
+    fn render(&self, columns: usize, theme: &Theme) -> Vec<Line> {
+        let (mark, style) = match self.kind {
+            Kind::Prompt => ("> ", Style::PLAIN.bold()),
+            Kind::Reply => ("● ", Style::PLAIN),
+            Kind::Thinking => ("∴ ", theme.fg(Token::Inactive).italic()),
+            Kind::Call => ("● ", Style::PLAIN.bold()),
+            Kind::Result => ("  ⎿ ", Style::PLAIN),
+            Kind::Failure => ("  ⎿ ", theme.fg(Token::Error)),
+            Kind::Note => ("", theme.fg(Token::Inactive)),
+        };
+        let mark = if self.agent.is_some() { format!("    {mark}") } else { mark.to_owned() };
+        let mut rows = Vec::new();
+        if !matches!(self.kind, Kind::Result | Kind::Failure) {
+            rows.push(Line::new());
+        }
+        if !self.stamp.is_empty() {
+            rows.push(Line::styled(self.stamp.clone(), theme.fg(Token::Inactive)));
+        }
+        let hang = text::width(&mark);
+        for (index, text) in self.text.trim_end().split('\n').enumerate() {
+            let lead = if index == 0 { mark.clone() } else { " ".repeat(hang) };
+            rows.extend(Line::styled(format!("{lead}{text}"), style).wrapped(columns, hang));
+        }
+        rows
+    }
 }

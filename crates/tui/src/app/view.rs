@@ -18,6 +18,19 @@ const PROMPT_ROWS: usize = 3;
 impl App {
     /// What is to be seen below the finished lines.
     pub fn view(&self) -> Frame {
+        if self.is_spoken() {
+            return self.spoken_view();
+        }
+        let mut frame = self.drawn_view();
+        if frame.caret.is_none() && self.preferences.tracks_cursor {
+            let chosen = frame.lines.iter().rposition(|line| line.text().trim_start().starts_with('❯'));
+            let row = chosen.unwrap_or(frame.lines.len().saturating_sub(1));
+            frame.caret = Some(Caret { row, column: 0 });
+        }
+        frame
+    }
+
+    fn drawn_view(&self) -> Frame {
         let rows = self.size.rows;
         let (mut bottom, caret) = self.bottom();
         let mut caret = caret;
@@ -38,31 +51,16 @@ impl App {
     /// What covers the screen, when something does.
     pub fn cover(&self) -> Option<Frame> {
         match &self.overlay {
-            Some(Overlay::Transcript(pager)) => {
-                let page = self.size.rows.saturating_sub(2).max(1);
-                let all = self.transcript.rows(self.size.columns, &self.preferences.theme);
-                let end = all.len().saturating_sub(pager.below);
-                let mut lines: Vec<Line> = all[end.saturating_sub(page)..end].to_vec();
-                lines.resize(page, Line::new());
-                lines.push(self.rule(Token::PromptBorder));
-                let at = if pager.below == 0 { "end".to_owned() } else { format!("{} rows below", pager.below) };
-                let keys = format!("transcript · {at} · ↑↓ space b g G to move · ctrl+o or q to close");
-                lines.push(faint(keys, &self.preferences.theme));
-                Some(Frame { lines, caret: None })
-            }
+            Some(Overlay::Transcript(pager)) => Some(self.pager_frame(pager)),
             Some(Overlay::Help) | None => None,
         }
-    }
-
-    pub(super) fn transcript_height(&self) -> usize {
-        self.transcript.rows(self.size.columns, &self.preferences.theme).len()
     }
 
     pub(super) fn editor_columns(&self) -> usize {
         self.size.columns.saturating_sub(2).max(1)
     }
 
-    fn rule(&self, token: Token) -> Line {
+    pub(super) fn rule(&self, token: Token) -> Line {
         Line::styled("─".repeat(self.size.columns), self.preferences.theme.fg(token))
     }
 
@@ -72,15 +70,14 @@ impl App {
         let mut lower = Vec::new();
         if let Some(turn) = &self.turn {
             lower.push(Line::new());
-            lower.push(turn.line(self.now, todos::active(&self.todos), theme));
+            let doing = self.doing.last().map(|(_, text)| text.as_str()).or_else(|| todos::active(&self.todos));
+            let doing = doing.or_else(|| self.wishes.verb(turn));
+            lower.push(turn.line(self.now, doing, theme));
         }
         if self.shows_todos && self.is_busy() {
             lower.extend(todos::rows(&self.todos, theme));
         }
-        for queued in &self.queue {
-            let text = text::clean(&queued.shown).replace('\n', " ");
-            lower.push(faint(format!("> {text}"), theme));
-        }
+        lower.extend(self.queue_rows());
         lower.drain(..lower.len().saturating_sub(room));
         let room = room - lower.len();
         let waits = |id: &str| self.dialogs.iter().any(|dialog| dialog.request.tool_use_id == id);
@@ -104,7 +101,7 @@ impl App {
     }
 
     /// The prompt or a question, and what stands below it.
-    fn bottom(&self) -> (Vec<Line>, Option<Caret>) {
+    pub(super) fn bottom(&self) -> (Vec<Line>, Option<Caret>) {
         if let Some(dialog) = self.dialogs.front() {
             let (mut rows, caret) = dialog.rows(&self.session, &self.preferences.theme, self.size.columns);
             if self.dialogs.len() > 1 {
@@ -127,7 +124,16 @@ impl App {
         match (&self.menu, &self.overlay) {
             (Some(menu), _) => lines.extend(self.menu_rows(menu)),
             (None, Some(Overlay::Help)) => lines.extend(self.help_rows()),
-            (None, Some(Overlay::Transcript(_)) | None) => lines.push(self.footer()),
+            (None, Some(Overlay::Transcript(_)) | None) => {
+                let status = self.status.rows(self.size.columns);
+                let footer = self.footer();
+                if status.is_empty() || !footer.text().trim().is_empty() {
+                    lines.extend(status);
+                    lines.push(footer);
+                } else {
+                    lines.extend(status);
+                }
+            }
         }
         (lines, Some(caret))
     }
@@ -145,7 +151,7 @@ impl App {
     }
 
     /// The rows of the prompt that are shown, and the place of the cursor in them.
-    fn prompt_rows(&self) -> (Vec<Line>, (usize, usize)) {
+    pub(super) fn prompt_rows(&self) -> (Vec<Line>, (usize, usize)) {
         let theme = &self.preferences.theme;
         let text = self.editor.text();
         let layout = Layout::new(text, self.editor_columns());
@@ -266,11 +272,13 @@ impl App {
                 Line::styled(text, theme.fg(self.border()))
                     .and(format!(" ({cycle} to cycle)"), theme.fg(Token::Inactive))
             }
-            (None, None) if self.editor.is_empty() && !self.is_busy() => faint("? for shortcuts", theme),
+            (None, None) if self.editor.is_empty() && !self.is_busy() && !self.status.is_configured => {
+                faint("? for shortcuts", theme)
+            }
             (None, None) => Line::new(),
         };
         let left = match &self.vim {
-            Some(vim) if self.hint.is_none() => {
+            Some(vim) if self.hint.is_none() && !self.status.hides_vim => {
                 let mut line = faint(format!("-- {} -- ", vim.mode().name()), theme);
                 line.append(left);
                 line

@@ -110,6 +110,16 @@ impl Chips {
         out
     }
 
+    /// The chips in `text` with their labels, in order.
+    pub fn labelled(&self, text: &str) -> Vec<(String, Chip)> {
+        self.find(text).into_iter().map(|(range, chip)| (text[range].to_owned(), chip.clone())).collect()
+    }
+
+    /// Puts chips back that were taken out with their text.
+    pub fn restore(&mut self, chips: Vec<(String, Chip)>) {
+        self.by_label.extend(chips);
+    }
+
     /// The images in `text`, in order.
     pub fn images(&self, text: &str) -> Vec<(String, String)> {
         let images = self.find(text).into_iter().filter_map(|(_, chip)| match chip {

@@ -1,12 +1,15 @@
 //! Effects that reach outside the terminal: the engine, files, the history, the external editor. What takes time runs
 //! beside the loop and comes back as an input.
 
-use crate::app::{Effect, Input, Prompt};
+use crate::app::{Effect, Input, Prompt, pictures};
+use crate::clipboard::{self, Copied};
 use crate::completion::index::{Ignores, Index};
+use crate::notify::Surroundings;
 use engine::{Boot, Command, Commands, Shell};
 use serde_json::json;
 use serde_json::value::RawValue;
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use sys::Env;
 use tokio::sync::mpsc;
 use wire::raw::to_raw;
@@ -24,12 +27,16 @@ pub(super) struct Outside {
     sender: mpsc::Sender<Input>,
     index: Option<Index>,
     shell: Shell,
+    /// Bytes for the terminal that took a while to make.
+    sequences: mpsc::Sender<Vec<u8>>,
 }
 
 impl Outside {
-    pub(super) fn new(boot: &Boot, shell: Shell) -> Self {
+    /// With the bytes for the terminal that its work ends in.
+    pub(super) fn new(boot: &Boot, shell: Shell) -> (Self, mpsc::Receiver<Vec<u8>>) {
         let (sender, inputs) = mpsc::channel(16);
-        Self {
+        let (sequences, bytes) = mpsc::channel(4);
+        let outside = Self {
             env: boot.env.clone(),
             cwd: boot.cwd.clone(),
             commands: None,
@@ -38,7 +45,9 @@ impl Outside {
             sender,
             index: None,
             shell,
-        }
+            sequences,
+        };
+        (outside, bytes)
     }
 
     /// From now on commands are sent; returns those that came before.
@@ -70,7 +79,9 @@ impl Outside {
             Effect::Submit(prompt) => {
                 if let Some(content) = content(&prompt) {
                     let shell = prompt.is_shell.then_some(self.shell);
-                    let prompt = engine::Prompt { by_human: true, shell, ..engine::Prompt::new(content) };
+                    let joins = prompt.uuid.as_ref().map(|_| engine::Joining { image_paste_ids: prompt.image_ids });
+                    let uuid = prompt.uuid;
+                    let prompt = engine::Prompt { by_human: true, shell, uuid, joins, ..engine::Prompt::new(content) };
                     self.send(Command::Submit(prompt)).await;
                 }
             }
@@ -85,6 +96,38 @@ impl Outside {
                     self.send(Command::Answer(response)).await;
                 }
             }
+            Effect::Withdraw(request_id) => self.send(Command::Withdraw { request_id }).await,
+            Effect::ClipboardPicture => {
+                let env = self.env.clone();
+                self.beside(move || {
+                    let read = crate::images::from_clipboard(&env);
+                    let fit = |bytes: Vec<u8>| {
+                        engine::picture::fit(&bytes).map_err(|why| format!("The picture in the clipboard {why}"))
+                    };
+                    Input::Pictures { found: Some(vec![read.and_then(fit)]), text: String::new() }
+                });
+            }
+            Effect::ReadPictures { paths, text } => {
+                self.beside(move || Input::Pictures { found: crate::images::read(&paths), text });
+            }
+            Effect::SaveCopy(text) => {
+                let cwd = self.cwd.clone();
+                self.beside(move || Input::Copied(save_copy(&cwd, &text)));
+            }
+            Effect::Copy(text) => {
+                let (env, between) = (self.env.clone(), Surroundings::of(&self.env).between);
+                let sender = self.sequences.clone();
+                self.beside(move || {
+                    let count = text.chars().count();
+                    Input::Copied(clipboard::copy(&text, &env, between).and_then(|copied| match copied {
+                        Copied::By(program) => Ok(format!("Copied {count} characters with {program}.")),
+                        Copied::Terminal(bytes) => match sender.blocking_send(bytes) {
+                            Ok(()) => Ok(format!("Copied {count} characters through the terminal (OSC 52).")),
+                            Err(_) => Err("The terminal is gone".into()),
+                        },
+                    }))
+                });
+            }
             Effect::FindFiles(query) => self.find_files(query),
             Effect::LoadHistory => {
                 let (env, cwd, sender) = (self.env.clone(), self.cwd.clone(), self.sender.clone());
@@ -97,8 +140,22 @@ impl Outside {
                 tokio::task::spawn_blocking(move || engine::recall::remember(&env, &cwd, &session_id, &text));
             }
             // The loop's own.
-            Effect::ExternalEditor(_) | Effect::SignIn(_) | Effect::Suspend | Effect::Redraw | Effect::Exit => {}
+            Effect::ExternalEditor(_)
+            | Effect::View(_)
+            | Effect::SignIn(_)
+            | Effect::Suspend
+            | Effect::Redraw
+            | Effect::Alert(_)
+            | Effect::Mark(_)
+            | Effect::Sequence(_)
+            | Effect::Exit => {}
         }
+    }
+
+    /// Work that blocks; its outcome comes back as an input.
+    fn beside(&self, work: impl FnOnce() -> Input + Send + 'static) {
+        let sender = self.sender.clone();
+        tokio::task::spawn_blocking(move || sender.blocking_send(work()).ok());
     }
 
     async fn send(&mut self, command: Command) {
@@ -146,6 +203,22 @@ impl Outside {
         let edited = edited.await.ok().and_then(Result::ok);
         edited.map_or(before, |text| text.trim_end_matches('\n').to_owned())
     }
+}
+
+/// A new file beside the project's own; nothing is overwritten.
+fn save_copy(cwd: &Path, text: &str) -> Result<String, String> {
+    for number in 0..1_000 {
+        let path = pictures::copy_path(cwd, number);
+        match std::fs::OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(mut file) => {
+                let written = file.write_all(text.as_bytes());
+                return written.map(|()| format!("Written to {}.", path.display())).map_err(|error| error.to_string());
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(format!("{} could not be written: {error}", path.display())),
+        }
+    }
+    Err("There are too many answer files here already".into())
 }
 
 /// A plain string, or blocks when there are images.

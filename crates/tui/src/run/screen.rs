@@ -2,6 +2,7 @@
 //! modes that are switched on while we have it.
 
 use crate::app::App;
+use crate::notify::{Channel, Surroundings};
 use crate::style::{Fill, Line, encode};
 use crate::surface::{Frame, Profile, Size, Surface};
 use std::fs::File;
@@ -24,13 +25,26 @@ pub(super) struct Screen {
     cover: Option<Vec<Vec<u8>>>,
     titles: bool,
     title: String,
+    around: Surroundings,
+    /// The window's progress mark is on.
+    shows_progress: bool,
 }
 
 impl Screen {
-    pub(super) fn enter(mut tty: Tty, profile: Profile, titles: bool) -> io::Result<Self> {
+    pub(super) fn enter(mut tty: Tty, profile: Profile, titles: bool, around: Surroundings) -> io::Result<Self> {
         tty.enter(ENTER, LEAVE)?;
         let surface = Surface::new(tty.writer()?, profile, measure(&tty));
-        Ok(Self { surface, tty, reader: None, sender: None, cover: None, titles, title: String::new() })
+        Ok(Self {
+            surface,
+            tty,
+            reader: None,
+            sender: None,
+            cover: None,
+            titles,
+            title: String::new(),
+            around,
+            shows_progress: false,
+        })
     }
 
     pub(super) fn size(&self) -> Size {
@@ -53,6 +67,7 @@ impl Screen {
         self.surface.resize(size);
         app.size = self.surface.size();
         self.show_title(app)?;
+        self.show_progress(app.is_busy() && app.preferences.progress)?;
         if let Some(frame) = app.cover() {
             return self.draw_cover(&frame);
         }
@@ -114,6 +129,31 @@ impl Screen {
         self.surface.send(format!("{save}\x1b]2;{clean}\x07").as_bytes())
     }
 
+    fn show_progress(&mut self, shows: bool) -> io::Result<()> {
+        if std::mem::replace(&mut self.shows_progress, shows) == shows {
+            return Ok(());
+        }
+        self.surface.send(&self.around.progress(shows))
+    }
+
+    /// Bytes that show nothing. A terminal that is gone is noticed by the next frame.
+    pub(super) fn send(&mut self, bytes: &[u8]) {
+        self.surface.send(bytes).ok();
+    }
+
+    /// Calls the person. A terminal that is gone is noticed by the next frame.
+    pub(super) fn alert(&mut self, channel: Channel, text: &str) {
+        self.surface.send(&self.around.alert(channel, "gimlet", text)).ok();
+    }
+
+    pub(super) fn hook_sequence(&mut self, sequence: &str) {
+        let Some(bytes) = self.around.hook_sequence(sequence) else {
+            tracing::warn!("a hook's terminalSequence was refused: it may only notify and set titles");
+            return;
+        };
+        self.send(&bytes);
+    }
+
     pub(super) fn redraw(&mut self) {
         self.surface.distrust();
         self.cover = self.cover.take().map(|_| Vec::new());
@@ -160,6 +200,7 @@ impl Screen {
         let uncovered = self.uncover();
         let finished = app.take_finished();
         let left = uncovered.and_then(|()| self.surface.leave(&finished));
+        self.show_progress(false).ok();
         if !self.title.is_empty() {
             self.surface.send(b"\x1b[23;2t").ok();
         }

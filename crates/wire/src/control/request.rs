@@ -40,6 +40,10 @@ pub enum HostRequest {
     SetHasSubscribers,
     ListPermissionRules,
     GetHooksListing,
+    /// Ours: what the user's status line prints now.
+    StatusLine(StatusLine),
+    /// Ours: the host has told its person something, and hooks are to hear of it.
+    Notify(Notify),
     Unknown(String),
 }
 
@@ -101,6 +105,8 @@ impl HostRequest {
             "stop_task" => Self::StopTask(part(subtype, text)?),
             "background_tasks" => Self::BackgroundTasks(part(subtype, text)?),
             "get_task_output" => Self::GetTaskOutput(part(subtype, text)?),
+            "x_status_line" => Self::StatusLine(part(subtype, text)?),
+            "x_notify" => Self::Notify(part(subtype, text)?),
             "cancel_async_message" => Self::CancelAsyncMessage(part(subtype, text)?),
             "read_file" => Self::ReadFile(part(subtype, text)?),
             "seed_read_state" => Self::SeedReadState(part(subtype, text)?),
@@ -217,8 +223,27 @@ pub struct BackgroundTasks {
 }
 
 #[derive(Debug, Deserialize)]
+pub struct StatusLine {
+    pub columns: u64,
+    pub rows: u64,
+    /// The editor's mode, when it has modes.
+    #[serde(default)]
+    pub vim: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Notify {
+    pub notification_type: String,
+    pub message: String,
+}
+
+#[derive(Debug, Deserialize)]
 pub struct CancelAsyncMessage {
-    pub message_uuid: String,
+    #[serde(default)]
+    pub message_uuid: Option<String>,
+    /// Everything that waits, in place of one message.
+    #[serde(default)]
+    pub all: bool,
 }
 
 #[derive(Debug, Deserialize)]

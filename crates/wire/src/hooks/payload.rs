@@ -144,6 +144,13 @@ payloads! {
         title: Option<String>,
         notification_type: String,
     }
+    MessageDisplay {
+        turn_id: String,
+        message_id: String,
+        index: u64,
+        r#final: bool,
+        delta: String,
+    }
     TaskCreated {
         task_id: String,
         task_subject: String,

@@ -1,0 +1,209 @@
+//! Messages sent while a turn runs, and stopping a turn: the real binary in a pseudo-terminal.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use serde_json::{Value, json};
+use testkit::{Gate, ModelServer, Reply, Sandbox, Terminal};
+
+const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
+/// Runs until the test writes the file `go`.
+const WAITS_FOR_GO: &str = "until test -e go; do sleep 0.02; done; echo went";
+const ESCAPE: &str = "\x1b";
+const UP: &str = "\x1b[A";
+
+fn start(sandbox: &Sandbox, args: &[&str]) -> Terminal {
+    let terminal = sandbox.gimlet(args).terminal(80, 24);
+    terminal.wait_for("? for shortcuts");
+    terminal
+}
+
+/// The turn is over, also when it was stopped.
+fn wait_idle(terminal: &Terminal) {
+    terminal.wait_until("rest", |screen| !screen.contains("esc to interrupt") && !screen.contains("Stopping…"));
+}
+
+fn leave(mut terminal: Terminal) {
+    terminal.send("\x03");
+    terminal.wait_for("again to exit");
+    terminal.send("\x03");
+    assert_eq!(terminal.finish().0, 0);
+}
+
+/// What the transcript says about the queue.
+fn operations(sandbox: &Sandbox) -> Vec<(String, String)> {
+    let text = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
+    let lines = sandbox.transcript();
+    let operations = lines.iter().filter(|line| line["type"] == "queue-operation");
+    operations
+        .map(|line| {
+            assert!(line["timestamp"].is_string() && line["sessionId"].is_string(), "{line}");
+            (text(line, "operation"), text(line, "content"))
+        })
+        .collect()
+}
+
+fn pair(operation: &str, content: &str) -> (String, String) {
+    (operation.to_owned(), content.to_owned())
+}
+
+#[test]
+fn a_message_sent_meanwhile_joins_the_turn_after_its_calls() {
+    // [TST-199] [TST-160] [TST-166]
+    let server =
+        ModelServer::script([Reply::tool("Bash", json!({"command": WAITS_FOR_GO})), Reply::text("Both done.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &["--allowedTools", "Bash"]);
+    terminal.send("the first\r");
+    terminal.wait_for("Running Bash");
+    terminal.send("and the second\r");
+    terminal.wait_for("to take back");
+    sandbox.write("go", "");
+    let screen = terminal.wait_for("● Both done.");
+    let order = ["> the first", "⎿ went", "> and the second", "● Both done."].map(|part| screen.find(part));
+    assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{screen}");
+    wait_idle(&terminal);
+    assert!(!terminal.screen().contains("to take back"));
+    leave(terminal);
+    assert_eq!(server.requests().len(), 2, "one turn, two requests");
+    let messages = server.request(1).messages().to_vec();
+    let last = messages.last().unwrap().to_string();
+    assert!(last.contains("and the second"), "{last}");
+    let lines = sandbox.transcript();
+    let joined = lines.iter().find(|line| line["attachment"]["type"] == "queued_command").unwrap();
+    assert_eq!(joined["attachment"]["prompt"], "and the second");
+    assert_eq!(joined["attachment"]["commandMode"], "prompt");
+    let told = operations(&sandbox);
+    assert_eq!(told[2..], [pair("enqueue", "and the second"), pair("remove", "and the second")]);
+    // Taken up again, the conversation is the same.
+    server.push(Reply::text("Still both."));
+    sandbox.gimlet(&["-c", "-p", "third"]).run().expect_clean();
+    assert_eq!(server.request(2).messages()[..messages.len() - 1], messages[..messages.len() - 1]);
+    assert!(server.request(2).all_text().contains("and the second"));
+}
+
+#[test]
+fn what_waits_can_be_taken_back_and_changed() {
+    // [TST-199] [TST-160]
+    let gate = Gate::new();
+    let server = ModelServer::script([Reply::text("One.").gate(&gate), Reply::text("Two.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("first\r");
+    terminal.wait_for("esc to interrupt");
+    terminal.send("second\r");
+    terminal.wait_for("to take back");
+    terminal.send("third\r");
+    terminal.wait_for("> third");
+    terminal.send("draft");
+    terminal.wait_for("> draft");
+    terminal.send("\x01");
+    terminal.send(UP);
+    let screen = terminal.wait_gone("to take back");
+    assert!(screen.contains("> second\n  third\n  draft"), "{screen}");
+    gate.open_all();
+    terminal.wait_for("● One.");
+    wait_idle(&terminal);
+    assert_eq!(server.requests().len(), 1);
+    terminal.send("\r");
+    terminal.wait_for("● Two.");
+    assert!(server.request(1).all_text().contains("second\nthird\ndraft"));
+    wait_idle(&terminal);
+    leave(terminal);
+    assert!(operations(&sandbox).contains(&pair("popAll", "second\nthird")), "{:?}", operations(&sandbox));
+}
+
+#[test]
+fn escape_sends_what_waits_at_once() {
+    // [TST-199] [TST-201]
+    let server = ModelServer::script([Reply::hang(), Reply::text("Now this.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("first\r");
+    server.wait_for_requests(1);
+    terminal.send("better this\r");
+    terminal.wait_for("to take back");
+    terminal.send(ESCAPE);
+    let screen = terminal.wait_for("● Now this.");
+    assert!(screen.contains("> better this"), "{screen}");
+    wait_idle(&terminal);
+    leave(terminal);
+    let told = operations(&sandbox);
+    assert_eq!(told[2..], [pair("enqueue", "better this"), pair("dequeue", "")]);
+}
+
+#[test]
+fn commands_wait_for_the_end_of_the_turn() {
+    // [TST-199]
+    let gate = Gate::new();
+    let server = ModelServer::script([Reply::text("One.").gate(&gate)]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write_config("settings.json", r#"{"respondToBashCommands": false}"#);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("first\r");
+    terminal.wait_for("esc to interrupt");
+    terminal.send("!echo own-$((40+2))\r");
+    terminal.wait_for("> !echo");
+    assert!(!terminal.screen().contains("own-42"));
+    gate.open_all();
+    let screen = terminal.wait_for("own-42");
+    assert!(screen.find("● One.") < screen.find("⎿ own-42"), "{screen}");
+    wait_idle(&terminal);
+    leave(terminal);
+}
+
+#[test]
+fn escape_stops_a_command_that_runs() {
+    // [TST-201]
+    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "echo $$ > pid; sleep 600"}))]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &["--allowedTools", "Bash"]);
+    terminal.send("run it\r");
+    terminal.wait_for("Running Bash");
+    terminal.send(ESCAPE);
+    terminal.wait_for("Interrupted");
+    wait_idle(&terminal);
+    leave(terminal);
+    let lines = sandbox.transcript();
+    let results = lines.iter().filter(|line| line.to_string().contains("\"tool_result\"")).count();
+    assert_eq!(results, 1, "every call is answered");
+    assert!(lines.iter().any(|line| line.to_string().contains("[Request interrupted by user for tool use]")));
+}
+
+#[test]
+fn escape_stops_compaction() {
+    // [TST-201]
+    let server = ModelServer::script([Reply::text("An answer."), Reply::hang()]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("a question\r");
+    terminal.wait_for("● An answer.");
+    wait_idle(&terminal);
+    terminal.send("/compact\r");
+    server.wait_for_requests(2);
+    terminal.send(ESCAPE);
+    terminal.wait_for("interrupted");
+    wait_idle(&terminal);
+    server.wait_for_aborts(1);
+    leave(terminal);
+    assert!(!sandbox.transcript().iter().any(|line| line["subtype"] == "compact_boundary"));
+}
+
+#[test]
+fn escape_right_after_enter_is_not_lost_and_gives_the_prompt_back() {
+    // [TST-201]
+    let server = ModelServer::script([Reply::hang(), Reply::hang()]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("a hasty prompt\r");
+    terminal.send(ESCAPE);
+    terminal.wait_until("the prompt comes back", |screen| {
+        !screen.contains("esc to interrupt")
+            && !screen.contains("Stopping…")
+            && screen.matches("> a hasty prompt").count() == 2
+    });
+    terminal.send(" thought over\r");
+    terminal.wait_for("> a hasty prompt thought over");
+    terminal.wait_for("esc to interrupt");
+    terminal.send(ESCAPE);
+    wait_idle(&terminal);
+}

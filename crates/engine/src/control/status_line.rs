@@ -1,0 +1,191 @@
+//! The user's own status line: a command of the settings that is told how the session stands and prints what the host shows.
+//! It runs under the gates of hooks: trust, switches, the administrator's word. A host that asks anew withdraws what it
+//! asked before, which kills the command. A command that fails leaves the line blank; why stands beside it.
+
+use super::dispatch::{Refusal, Said};
+use super::{Control, Front};
+use config::Project;
+use hooks::Surroundings;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+use std::time::Duration;
+use sys::process::{self, Descendants, Input, Output, RunOptions, Spawn, Terminal};
+use wire::control::StatusLine;
+use wire::usage::Usage;
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Kept of the beginning and of the end of what it prints.
+const KEPT: usize = 32 * 1024;
+/// A fixed mark that status lines know.
+const LARGE: u64 = 200_000;
+
+/// `statusLine` of the settings.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Declared {
+    #[serde(rename = "type", default)]
+    kind: String,
+    command: String,
+    #[serde(default)]
+    padding: u64,
+    /// Seconds, at least one.
+    #[serde(default)]
+    refresh_interval: Option<f64>,
+    #[serde(default)]
+    hide_vim_mode_indicator: bool,
+}
+
+impl Control {
+    pub(super) fn status_line(&self, front: &Front, asked: &StatusLine) -> Said {
+        let reach = &front.reach;
+        let input = self.status_input(front, asked);
+        let (cwd, env, selection, reduced) =
+            (reach.cwd.clone(), reach.base_env.clone(), reach.selection.clone(), reach.reduced);
+        let marks = [
+            ("CLAUDECODE", "1".to_owned()),
+            ("CLAUDE_CODE_SESSION_ID", reach.session_id.clone()),
+            ("CLAUDE_PROJECT_DIR", reach.cwd.display().to_string()),
+            ("COLUMNS", asked.columns.to_string()),
+            ("LINES", asked.rows.to_string()),
+        ];
+        let around = Surroundings::new(&reach.env, &reach.cwd, config::environment::SECRET_VARIABLES, &marks);
+        let place = current_dir(front);
+        Said::Later(Box::pin(async move {
+            let look = move || {
+                let loaded = Project::open(&cwd, &env, &selection).map_err(|error| Refusal::new(error.to_string()))?;
+                Ok(crate::hooks::helper(&loaded, reduced, "statusLine"))
+            };
+            let found = match tokio::task::spawn_blocking(look).await {
+                Ok(found) => found?,
+                Err(error) => return Err(Refusal::new(format!("The settings could not be read: {error}"))),
+            };
+            let declared = found.and_then(|value| serde_json::from_value::<Declared>(value).ok());
+            let Some(declared) = declared.filter(|declared| declared.kind == "command") else {
+                return Ok(json!({"configured": false}));
+            };
+            let (output, error) = match run(&declared.command, input.to_string(), around, place).await {
+                Ok(output) => (output, None),
+                Err(why) => {
+                    tracing::warn!("the status line is blank: {why}");
+                    (String::new(), Some(why))
+                }
+            };
+            Ok(json!({
+                "configured": true, "output": output, "error": error, "padding": declared.padding,
+                "refreshIntervalMs": declared.refresh_interval.map(|seconds| (seconds.max(1.0) * 1_000.0) as u64),
+                "hideVimModeIndicator": declared.hide_vim_mode_indicator,
+            }))
+        }))
+    }
+
+    /// What the command reads on its standard input.
+    fn status_input(&self, front: &Front, asked: &StatusLine) -> Value {
+        let (reach, board) = (&front.reach, &self.board);
+        let here = current_dir(front);
+        let mut input = Map::new();
+        let mut put = |name: &str, value: Value| {
+            input.insert(name.to_owned(), value);
+        };
+        put("session_id", json!(reach.session_id));
+        if let Some(name) = &board.name {
+            put("session_name", json!(name));
+        }
+        if let Some(id) = &board.prompt_id {
+            put("prompt_id", json!(id));
+        }
+        put("transcript_path", json!(reach.transcript.path()));
+        put("cwd", json!(here));
+        put("model", json!({"id": board.model, "display_name": reach.catalog.display_name(&board.model)}));
+        put("workspace", json!({"current_dir": here, "project_dir": reach.cwd, "added_dirs": board.directories}));
+        put("version", json!(wire::version::COMPAT));
+        put("output_style", json!({"name": board.output_style}));
+        put(
+            "cost",
+            json!({
+                "total_cost_usd": reach.ledger.cost(),
+                "total_duration_ms": u64::try_from(reach.since.elapsed().as_millis()).unwrap_or(u64::MAX),
+                "total_api_duration_ms": board.api_ms,
+                "total_lines_added": 0,
+                "total_lines_removed": 0,
+            }),
+        );
+        put("context_window", self.window());
+        let all = board.last_usage.as_ref().map_or(0, |usage| input_tokens(usage) + usage.output_tokens);
+        put("exceeds_200k_tokens", json!(all > LARGE));
+        put("fast_mode", json!(false));
+        if let Some(level) = board.effort {
+            put("effort", json!({"level": level}));
+        }
+        put("thinking", json!({"enabled": board.thinks}));
+        if let Some(mode) = &asked.vim {
+            put("vim", json!({"mode": mode}));
+        }
+        Value::Object(input)
+    }
+
+    /// By the provider's count of the last request; `estimate` is ours, and there before any.
+    fn window(&self) -> Value {
+        let board = &self.board;
+        let size = board.usage.window;
+        let totals = self.front.as_ref().map(|front| front.reach.ledger.models()).unwrap_or_default();
+        let share = |tokens: u64| (tokens * 100).checked_div(size).unwrap_or(0).min(100);
+        let used = board.last_usage.as_ref().map(|usage| share(input_tokens(usage)));
+        let current = board.last_usage.as_ref().map(|usage| {
+            json!({
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "cache_creation_input_tokens": usage.cache_creation_input_tokens,
+                "cache_read_input_tokens": usage.cache_read_input_tokens,
+            })
+        });
+        let input = totals.values().map(|m| m.input_tokens + m.cache_creation_input_tokens + m.cache_read_input_tokens);
+        json!({
+            "total_input_tokens": input.sum::<u64>(),
+            "total_output_tokens": totals.values().map(|m| m.output_tokens).sum::<u64>(),
+            "context_window_size": size,
+            "used_percentage": used,
+            "remaining_percentage": used.map(|used| 100 - used),
+            "current_usage": current,
+            "estimate": {"tokens": board.usage.total(), "used_percentage": board.usage.percentage()},
+        })
+    }
+}
+
+fn input_tokens(usage: &Usage) -> u64 {
+    usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
+}
+
+fn current_dir(front: &Front) -> PathBuf {
+    front.reach.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+async fn run(command: &str, input: String, around: Surroundings, cwd: PathBuf) -> Result<String, String> {
+    let spawn = Spawn {
+        program: "sh".into(),
+        args: vec![OsString::from("-c"), command.into()],
+        env: around.env,
+        cwd,
+        stdin: Input::Pipe,
+        output: Output::Split,
+    };
+    let options = RunOptions {
+        input: [input.as_bytes(), b"\n"].concat(),
+        timeout: TIMEOUT,
+        grace: Duration::from_millis(100),
+        keep: KEPT,
+        descendants: Descendants::End,
+        terminal: Terminal::None,
+    };
+    let finished = process::run(spawn, options).await.map_err(|error| format!("it did not start: {error}"))?;
+    if finished.timed_out {
+        return Err(format!("it ran longer than {} s", TIMEOUT.as_secs()));
+    }
+    if finished.exit.code != Some(0) {
+        let complaint = String::from_utf8_lossy(&finished.stderr.to_bytes()).trim().to_owned();
+        return Err(format!("exit {:?} {complaint}", finished.exit.code));
+    }
+    Ok(String::from_utf8_lossy(&finished.stdout.to_bytes()).into_owned())
+}

@@ -1,0 +1,193 @@
+//! Messages that were sent while a turn runs. Plain messages are with the engine, which tells them to the model after the
+//! calls under way; commands wait here for the end of the turn and go one by one. All of them can be taken back while
+//! they wait: the engine says which still did.
+
+use super::spinner::{Turn, faint};
+use super::{App, Effect, Prompt};
+use crate::editor::Submission;
+use crate::editor::chips::Chip;
+use crate::keys::bindings::Action;
+use crate::style::Line;
+use crate::text;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub struct Waiting {
+    submission: Submission,
+    /// The engine knows it by this.
+    uuid: Option<String>,
+}
+
+#[derive(Debug, Default)]
+pub struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// The request that takes everything back.
+    recalling: Option<String>,
+}
+
+impl Queue {
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Until the session stands, or the turn is over.
+    pub fn hold(&mut self, submission: Submission) {
+        self.waiting.push_back(Waiting { submission, uuid: None });
+    }
+
+    fn is_with_engine(&self) -> bool {
+        self.waiting.iter().any(|waiting| waiting.uuid.is_some())
+    }
+
+    fn remove(&mut self, uuid: &str) -> Option<Submission> {
+        let at = self.waiting.iter().position(|waiting| waiting.uuid.as_deref() == Some(uuid))?;
+        self.waiting.remove(at).map(|waiting| waiting.submission)
+    }
+
+    /// The next command that has waited for the end of the turn.
+    fn next_held(&mut self) -> Option<Submission> {
+        let at = self.waiting.iter().position(|waiting| waiting.uuid.is_none())?;
+        self.waiting.remove(at).map(|waiting| waiting.submission)
+    }
+
+    /// Commands that only wait here. Shell commands come back only when nothing else does.
+    fn take_held(&mut self) -> Vec<Submission> {
+        let only_shell = self.waiting.iter().all(|waiting| is_shell(&waiting.submission));
+        let goes = |waiting: &Waiting| waiting.uuid.is_none() && (only_shell || !is_shell(&waiting.submission));
+        let (gone, kept) = std::mem::take(&mut self.waiting).into_iter().partition::<VecDeque<_>, _>(goes);
+        self.waiting = kept;
+        gone.into_iter().map(|waiting| waiting.submission).collect()
+    }
+}
+
+fn is_shell(submission: &Submission) -> bool {
+    submission.expanded.trim_start().starts_with('!')
+}
+
+/// Whether it may be told in the middle of a turn.
+fn may_join(submission: &Submission) -> bool {
+    !submission.expanded.trim_start().starts_with(['!', '/'])
+}
+
+/// The numbers of the images in a message.
+fn image_ids(submission: &Submission) -> Vec<u64> {
+    let number = |(label, chip): &(String, Chip)| match chip {
+        Chip::Image { .. } => label.strip_prefix("[Image #")?.strip_suffix(']')?.parse().ok(),
+        Chip::Text(_) => None,
+    };
+    submission.chips.iter().filter_map(number).collect()
+}
+
+impl App {
+    /// A turn runs: the message waits.
+    pub(super) fn enqueue(&mut self, submission: Submission) {
+        let uuid = may_join(&submission).then(sys::id::uuid);
+        if let Some(uuid) = &uuid {
+            self.effects.push(Effect::Submit(Prompt {
+                text: submission.expanded.clone(),
+                images: submission.images.clone(),
+                is_shell: false,
+                uuid: Some(uuid.clone()),
+                image_ids: image_ids(&submission),
+            }));
+        }
+        self.queue.waiting.push_back(Waiting { submission, uuid });
+    }
+
+    /// The engine has taken this message up; `false` when it is none of those that waited.
+    pub(super) fn taken_up(&mut self, uuid: &str) -> bool {
+        let Some(submission) = self.queue.remove(uuid) else { return false };
+        self.print_held();
+        self.print_prompt(&submission.shown);
+        if self.turn.is_none() {
+            self.turn = Some(Turn::new(self.now));
+        }
+        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.spoke) {
+            turn.prompt = Some(submission);
+        }
+        true
+    }
+
+    /// A turn is over: what waits comes next.
+    pub(super) fn go_on_with_queue(&mut self, ended: Option<&str>) {
+        if let Some(uuid) = ended {
+            // A hook refused it: it was never taken up.
+            self.queue.remove(uuid);
+        }
+        if self.queue.is_with_engine() {
+            self.alerts.stirs();
+            self.turn = Some(Turn::new(self.now));
+        } else {
+            self.next_queued();
+        }
+    }
+
+    pub(super) fn next_queued(&mut self) {
+        if let Some(next) = self.queue.next_held() {
+            self.send(next);
+        }
+    }
+
+    pub(super) fn take_queue_back(&mut self) {
+        if self.queue.is_with_engine() {
+            let id = self.control(&json!({"subtype": "cancel_async_message", "all": true}));
+            self.queue.recalling = Some(id);
+        } else {
+            self.bring_back(Vec::new());
+        }
+    }
+
+    /// The engine says what it gave back; `false` when this answers something else.
+    pub(super) fn given_back(&mut self, request_id: &str, body: &Value) -> bool {
+        if self.queue.recalling.take_if(|id| id == request_id).is_none() {
+            return false;
+        }
+        let ids = body.get("message_uuids").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let back = ids.iter().filter_map(Value::as_str).filter_map(|uuid| self.queue.remove(uuid)).collect();
+        self.bring_back(back);
+        true
+    }
+
+    /// Into the prompt: one per line, before what is being typed.
+    fn bring_back(&mut self, mut back: Vec<Submission>) {
+        back.extend(self.queue.take_held());
+        if back.is_empty() {
+            return;
+        }
+        let mut parts = Vec::with_capacity(back.len() + 1);
+        for submission in back {
+            self.editor.chips.restore(submission.chips);
+            parts.push(submission.shown);
+        }
+        if !self.editor.is_empty() {
+            parts.push(self.editor.text().to_owned());
+        }
+        self.editor.set(parts.join("\n"));
+        self.menu = None;
+    }
+
+    /// A turn was stopped before it said anything: what was asked comes back to be changed.
+    pub(super) fn return_prompt(&mut self, turn: &mut Turn) {
+        let Some(prompt) = turn.prompt.take() else { return };
+        if turn.spoke || !self.editor.is_empty() || !self.queue.is_empty() {
+            return;
+        }
+        self.editor.chips.restore(prompt.chips);
+        self.editor.set(prompt.shown);
+    }
+
+    pub(super) fn queue_rows(&self) -> Vec<Line> {
+        let theme = &self.preferences.theme;
+        let row = |waiting: &Waiting| {
+            let text = text::clean(&waiting.submission.shown).replace('\n', " ");
+            faint(format!("> {text}"), theme)
+        };
+        let mut rows: Vec<Line> = self.queue.waiting.iter().map(row).collect();
+        if !rows.is_empty() {
+            let send = self.preferences.bindings.keys_of(Action::Cancel).unwrap_or_default();
+            rows.push(faint(format!("  ↑ to take back · {send} to send now"), theme));
+        }
+        rows
+    }
+}

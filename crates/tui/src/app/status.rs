@@ -1,0 +1,99 @@
+//! The user's own status line: when it is asked for, and what it last said. Asked for when something changed, a moment
+//! later, so that a burst is one question; a newer question takes the older one back. Nothing is asked while no command
+//! is configured, except at the end of a turn, when it may have been.
+
+use super::{App, Effect};
+use crate::editor::vim::Mode;
+use crate::status_line;
+use crate::style::{Line, Style};
+use serde_json::{Value, json};
+use std::time::Duration;
+use wire::mode::PermissionMode;
+
+const DEBOUNCE: Duration = Duration::from_millis(300);
+
+/// What it depends on besides the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watched {
+    mode: PermissionMode,
+    vim: Option<Mode>,
+}
+
+#[derive(Debug, Default)]
+pub struct Status {
+    pub(super) is_configured: bool,
+    rows: Vec<Line>,
+    padding: usize,
+    refresh: Option<Duration>,
+    pub(super) hides_vim: bool,
+    /// When it is asked for next.
+    due: Option<Duration>,
+    asked: Option<String>,
+}
+
+impl Status {
+    pub fn next_change(&self) -> Option<Duration> {
+        self.due
+    }
+
+    /// Something happened that it may show.
+    pub fn changed(&mut self, now: Duration) {
+        if self.is_configured {
+            self.due = Some(now + DEBOUNCE);
+        }
+    }
+
+    /// As `changed`; the settings may also be others.
+    pub fn settings_may_differ(&mut self, now: Duration) {
+        self.due = Some(now + DEBOUNCE);
+    }
+
+    /// Clipped to the window.
+    pub fn rows(&self, columns: usize) -> Vec<Line> {
+        let row = |line: &Line| {
+            let mut row = Line::styled(" ".repeat(self.padding), Style::PLAIN);
+            row.append(line.clone());
+            row.truncated(columns)
+        };
+        self.rows.iter().map(row).collect()
+    }
+}
+
+impl App {
+    pub(super) fn watched(&self) -> Watched {
+        Watched { mode: self.session.mode, vim: self.vim.as_ref().map(crate::editor::vim::Vim::mode) }
+    }
+
+    /// Asks when it is time.
+    pub(super) fn renew_status(&mut self) {
+        if self.status.due.take_if(|due| *due <= self.now).is_none() {
+            return;
+        }
+        if let Some(before) = self.status.asked.take() {
+            self.effects.push(Effect::Withdraw(before));
+        }
+        let vim = self.vim.as_ref().map(|vim| vim.mode().name());
+        let request =
+            json!({"subtype": "x_status_line", "columns": self.size.columns, "rows": self.size.rows, "vim": vim});
+        self.status.asked = Some(self.control(&request));
+    }
+
+    /// What the command printed; `false` when this answers something else.
+    pub(super) fn status_told(&mut self, request_id: &str, body: &Value) -> bool {
+        let status = &mut self.status;
+        if status.asked.take_if(|asked| asked == request_id).is_none() {
+            return false;
+        }
+        let number = |name: &str| body.get(name).and_then(Value::as_u64);
+        let flag = |name: &str| body.get(name).and_then(Value::as_bool) == Some(true);
+        status.is_configured = flag("configured");
+        status.rows = body.get("output").and_then(Value::as_str).map(status_line::rows).unwrap_or_default();
+        status.padding = number("padding").map_or(0, |columns| columns.min(40) as usize);
+        status.hides_vim = status.is_configured && flag("hideVimModeIndicator");
+        status.refresh = number("refreshIntervalMs").map(Duration::from_millis);
+        if let (Some(interval), None) = (status.refresh, status.due) {
+            status.due = Some(self.now + interval);
+        }
+        true
+    }
+}

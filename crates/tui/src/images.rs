@@ -1,0 +1,239 @@
+//! Images for the prompt: from the clipboard, through the program that the platform has for it, and from files that were
+//! dropped on the terminal, which come in as pasted paths. A picture that cannot be read is told, never sent.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use sys::Env;
+use sys::process::Once;
+
+const TIME: Duration = Duration::from_secs(10);
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
+
+/// How a program prints a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Bytes,
+    /// `«data PNGf8950…»`
+    AppleHex,
+    Base64,
+}
+
+/// A program that prints the picture in the clipboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Source {
+    program: &'static str,
+    args: &'static [&'static str],
+    form: Form,
+}
+
+const APPLE: Source =
+    Source { program: "osascript", args: &["-e", "get the clipboard as «class PNGf»"], form: Form::AppleHex };
+const WAYLAND: Source =
+    Source { program: "wl-paste", args: &["--no-newline", "--type", "image/png"], form: Form::Bytes };
+const X11: Source =
+    Source { program: "xclip", args: &["-selection", "clipboard", "-t", "image/png", "-o"], form: Form::Bytes };
+const WINDOWS: Source = Source {
+    program: "powershell.exe",
+    args: &[
+        "-NoProfile",
+        "-NonInteractive",
+        "-STA",
+        "-Command",
+        "Add-Type -AssemblyName System.Windows.Forms,System.Drawing; $i = [Windows.Forms.Clipboard]::GetImage(); \
+         if ($i) { $m = New-Object IO.MemoryStream; $i.Save($m, [Drawing.Imaging.ImageFormat]::Png); \
+         [Convert]::ToBase64String($m.ToArray()) } else { exit 1 }",
+    ],
+    form: Form::Base64,
+};
+
+/// The programs to try, best first.
+fn sources(env: &Env, os: &str) -> Vec<Source> {
+    let has = |name: &str| env.non_empty(name).is_some();
+    match os {
+        "macos" => return vec![APPLE],
+        "windows" => return vec![WINDOWS],
+        _ => {}
+    }
+    let rows = [(has("WAYLAND_DISPLAY"), WAYLAND), (has("DISPLAY"), X11), (has("WSL_DISTRO_NAME"), WINDOWS)];
+    rows.into_iter().filter(|(applies, _)| *applies).map(|(_, source)| source).collect()
+}
+
+/// The bytes of the picture in the clipboard, or why there are none. Blocks.
+pub fn from_clipboard(env: &Env) -> Result<Vec<u8>, String> {
+    let sources = sources(env, std::env::consts::OS);
+    if sources.is_empty() {
+        return Err("There is no clipboard to read here; a path to the picture works".into());
+    }
+    let mut missing = Vec::new();
+    for source in sources {
+        let variables = env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let once = Once {
+            program: Path::new(source.program),
+            args: source.args,
+            input: b"",
+            env: variables,
+            time: TIME,
+            bytes: MOST_BYTES,
+        };
+        match once.run() {
+            Ok(bytes) if !bytes.is_empty() => match decoded(bytes, source.form) {
+                Some(bytes) => return Ok(bytes),
+                None => return Err(format!("{} printed something that is no picture", source.program)),
+            },
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => missing.push(source.program),
+            Err(error) => tracing::debug!(%error, "no picture from the clipboard"),
+        }
+    }
+    match missing.first() {
+        Some(program) => Err(format!("{program} is not installed, so pictures cannot be read from the clipboard")),
+        None => Err("There is no picture in the clipboard".into()),
+    }
+}
+
+fn decoded(bytes: Vec<u8>, form: Form) -> Option<Vec<u8>> {
+    match form {
+        Form::Bytes => Some(bytes),
+        Form::AppleHex => {
+            let text = String::from_utf8(bytes).ok()?;
+            let hex = text.trim().strip_prefix("«data ")?.strip_suffix('»')?.get(4..)?.to_owned();
+            let digit = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+            (0..hex.len() / 2).map(|index| digit(index * 2)).collect()
+        }
+        Form::Base64 => {
+            let text: String = String::from_utf8(bytes).ok()?.split_whitespace().collect();
+            engine::picture::from_base64(&text)
+        }
+    }
+}
+
+/// The paths of pictures that a paste consists of; `None` when it is anything else.
+pub fn dropped(text: &str, home: Option<&Path>) -> Option<Vec<PathBuf>> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > 16 * 1024 {
+        return None;
+    }
+    // A path with blanks that nobody quoted, alone.
+    if let Some(path) = picture_path(text, home).filter(|_| !text.contains('\\') && !text.contains('\n')) {
+        let several = text.contains(" /") || text.contains(" file://") || text.contains(" ~/");
+        if !several {
+            return Some(vec![path]);
+        }
+    }
+    let words = words(text)?;
+    words.iter().map(|word| picture_path(word, home)).collect()
+}
+
+/// Words as a shell would read them: quotes and backslashes, nothing else.
+fn words(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('\\', None | Some('"')) => word.get_or_insert_default().push(rest.next()?),
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+fn picture_path(word: &str, home: Option<&Path>) -> Option<PathBuf> {
+    let path = if let Some(rest) = word.strip_prefix("file://") {
+        let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+        PathBuf::from(unescaped(rest)?)
+    } else if let Some(rest) = word.strip_prefix("~/") {
+        home?.join(rest)
+    } else {
+        PathBuf::from(word)
+    };
+    let ending = path.extension()?.to_string_lossy().to_lowercase();
+    (path.is_absolute() && ENDINGS.contains(&ending.as_str())).then_some(path)
+}
+
+/// `%20` and its like.
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        if *first == b'%' {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// A picture ready to be sent, or why it cannot be.
+pub type Picture = Result<(String, String), String>;
+
+/// Reads dropped files; `None` when one of them is not there, so that the paste was a text after all. Blocks.
+pub fn read(paths: &[PathBuf]) -> Option<Vec<Picture>> {
+    paths.iter().all(|path| path.is_file()).then(|| paths.iter().map(|path| read_one(path)).collect())
+}
+
+fn read_one(path: &Path) -> Picture {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let size = std::fs::metadata(path).map_err(|error| format!("{name}: {error}"))?.len();
+    if size > MOST_BYTES {
+        return Err(format!("{name} is {} MB, too large to process", size >> 20));
+    }
+    let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
+    engine::picture::fit(&bytes).map_err(|why| format!("{name} {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(text: &str) -> Option<Vec<String>> {
+        let found = dropped(text, Some(Path::new("/home/me")))?;
+        Some(found.iter().map(|path| path.display().to_string()).collect())
+    }
+
+    #[test]
+    fn dropped_paths_are_read_however_the_terminal_writes_them() {
+        // [TST-236]
+        let one = |path: &str| Some(vec![path.to_owned()]);
+        assert_eq!(paths("/tmp/a.png"), one("/tmp/a.png"));
+        assert_eq!(paths("'/tmp/a b.PNG' "), one("/tmp/a b.PNG"));
+        assert_eq!(paths("\"/tmp/it's.jpg\""), one("/tmp/it's.jpg"));
+        assert_eq!(paths("/tmp/a\\ b\\(1\\).jpeg"), one("/tmp/a b(1).jpeg"));
+        assert_eq!(paths("file:///tmp/a%20b.webp"), one("/tmp/a b.webp"));
+        assert_eq!(paths("~/x.gif"), one("/home/me/x.gif"));
+        assert_eq!(paths("/tmp/plain name.png"), one("/tmp/plain name.png"));
+        assert_eq!(paths("/tmp/a.png '/tmp/b c.png'\n/d.gif").map(|all| all.len()), Some(3));
+        assert_eq!(paths("/tmp/a.png /tmp/b.png").map(|all| all.len()), Some(2));
+        for text in ["", "hello", "/tmp/a.txt", "see /tmp/a.png", "a.png", "'/tmp/a.png", "/tmp/a.png and more"] {
+            assert_eq!(paths(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_platform_has_its_program() {
+        // [TST-236]
+        let env = |names: &[&str]| Env::default().with(names.iter().map(|name| ((*name).to_owned(), "x".to_owned())));
+        let programs = |env: &Env, os| sources(env, os).iter().map(|source| source.program).collect::<Vec<_>>();
+        assert_eq!(programs(&env(&[]), "macos"), ["osascript"]);
+        assert_eq!(programs(&env(&["WAYLAND_DISPLAY", "DISPLAY"]), "linux"), ["wl-paste", "xclip"]);
+        assert_eq!(programs(&env(&["WSL_DISTRO_NAME"]), "linux"), ["powershell.exe"]);
+        assert_eq!(programs(&env(&[]), "windows"), ["powershell.exe"]);
+        assert!(sources(&env(&[]), "linux").is_empty());
+        assert_eq!(decoded("«data PNGf89504E47»\n".into(), Form::AppleHex), Some(vec![0x89, 0x50, 0x4e, 0x47]));
+        assert_eq!(decoded(b"iVBO\r\nRw==".to_vec(), Form::Base64), Some(vec![0x89, 0x50, 0x4e, 0x47]));
+        assert_eq!(decoded(b"plain".to_vec(), Form::AppleHex), None);
+    }
+}

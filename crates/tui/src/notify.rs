@@ -1,0 +1,210 @@
+//! How a person is called: by the terminal's own notifications or its bell. Which of them depends on the setting and, for
+//! `auto`, on the terminal: where none is known, nothing is sent. Inside tmux sequences are passed through to the outer
+//! terminal. Sequences that hooks want to send are admitted here, or not.
+
+use sys::Env;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    Auto,
+    Bell,
+    Iterm2,
+    Iterm2WithBell,
+    Kitty,
+    Ghostty,
+    Off,
+}
+
+impl Channel {
+    /// As the setting `preferredNotifChannel` names them.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "auto" => Self::Auto,
+            "terminal_bell" => Self::Bell,
+            "iterm2" => Self::Iterm2,
+            "iterm2_with_bell" => Self::Iterm2WithBell,
+            "kitty" => Self::Kitty,
+            "ghostty" => Self::Ghostty,
+            "notifications_disabled" => Self::Off,
+            _ => return None,
+        })
+    }
+}
+
+/// The terminal we talk to, as far as it tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    Iterm2,
+    Kitty,
+    Ghostty,
+    WindowsTerminal,
+    ConEmu,
+    Other,
+}
+
+/// Whether something stands between us and it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Between {
+    Nothing,
+    Tmux,
+    Screen,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    pub program: Program,
+    pub between: Between,
+}
+
+impl Surroundings {
+    pub fn of(env: &Env) -> Self {
+        let has = |name: &str| env.non_empty(name).is_some();
+        let term = env.get("TERM").unwrap_or_default();
+        let named = env.get("LC_TERMINAL").or(env.get("TERM_PROGRAM")).unwrap_or_default();
+        let program = match named {
+            "iTerm.app" | "iTerm2" => Program::Iterm2,
+            "ghostty" => Program::Ghostty,
+            _ if has("KITTY_WINDOW_ID") || term == "xterm-kitty" => Program::Kitty,
+            _ if has("GHOSTTY_RESOURCES_DIR") || term == "xterm-ghostty" => Program::Ghostty,
+            _ if has("WT_SESSION") => Program::WindowsTerminal,
+            _ if env.get("ConEmuANSI") == Some("ON") => Program::ConEmu,
+            _ => Program::Other,
+        };
+        let between = if has("TMUX") {
+            Between::Tmux
+        } else if has("STY") {
+            Between::Screen
+        } else {
+            Between::Nothing
+        };
+        Self { program, between }
+    }
+
+    /// The bytes that call the person.
+    pub fn alert(self, channel: Channel, title: &str, text: &str) -> Vec<u8> {
+        let (title, text) = (plain(title), plain(text));
+        let iterm = || self.through(&format!("\x1b]9;{text}\x07"));
+        match channel {
+            Channel::Auto => match self.program {
+                Program::Iterm2 => iterm(),
+                Program::Kitty => self.alert(Channel::Kitty, &title, &text),
+                Program::Ghostty => self.alert(Channel::Ghostty, &title, &text),
+                Program::WindowsTerminal | Program::ConEmu | Program::Other => Vec::new(),
+            },
+            Channel::Bell => b"\x07".to_vec(),
+            Channel::Iterm2 => iterm(),
+            Channel::Iterm2WithBell => [iterm(), b"\x07".to_vec()].concat(),
+            Channel::Kitty => {
+                let head = self.through(&format!("\x1b]99;i=gimlet:d=0:p=title;{title}\x1b\\"));
+                let body = self.through(&format!("\x1b]99;i=gimlet:d=1:p=body;{text}\x1b\\"));
+                [head, body].concat()
+            }
+            Channel::Ghostty => self.through(&format!("\x1b]777;notify;{title};{text}\x07")),
+            Channel::Off => Vec::new(),
+        }
+    }
+
+    /// The progress mark of the window, where terminals have one. Elsewhere the same sequence would be a notification.
+    pub fn progress(self, is_busy: bool) -> Vec<u8> {
+        match self.program {
+            Program::Iterm2 | Program::Ghostty | Program::WindowsTerminal | Program::ConEmu => {
+                self.through(if is_busy { "\x1b]9;4;3;0\x07" } else { "\x1b]9;4;0;0\x07" })
+            }
+            Program::Kitty | Program::Other => Vec::new(),
+        }
+    }
+
+    /// A sequence for the outer terminal.
+    pub fn through(self, sequence: &str) -> Vec<u8> {
+        match self.between {
+            Between::Nothing => sequence.as_bytes().to_vec(),
+            Between::Tmux => format!("\x1bPtmux;{}\x1b\\", sequence.replace('\u{1b}', "\x1b\x1b")).into_bytes(),
+            Between::Screen => format!("\x1bP{}\x1b\\", sequence.replace("\x1b\\", "\x07")).into_bytes(),
+        }
+    }
+
+    /// What a hook wants to send: bells, and the operating system commands that set titles or notify. Anything else in
+    /// it and nothing of it is sent.
+    pub fn hook_sequence(self, text: &str) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            if let Some(after) = rest.strip_prefix('\u{7}') {
+                out.push(7);
+                rest = after;
+                continue;
+            }
+            let body = rest.strip_prefix("\x1b]")?;
+            let end = body.find(['\u{7}', '\u{1b}'])?;
+            let number = body[..end].split(';').next()?;
+            let permitted =
+                matches!(number, "0" | "1" | "2" | "9" | "99" | "777") && !body[..end].contains(char::is_control);
+            let after = body[end..].strip_prefix('\u{7}').or_else(|| body[end..].strip_prefix("\x1b\\"))?;
+            if !permitted {
+                return None;
+            }
+            out.extend(self.through(&format!("\x1b]{}\x07", &body[..end])));
+            rest = after;
+        }
+        Some(out)
+    }
+}
+
+/// Neither controls nor what separates fields.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() && *c != ';').take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Surroundings = Surroundings { program: Program::Other, between: Between::Nothing };
+
+    #[test]
+    fn every_channel_has_its_sequence_and_auto_knows_three_terminals() {
+        // [TST-250] [EXT-255]
+        let text = |around: Surroundings, channel| String::from_utf8(around.alert(channel, "t", "x;\x1by")).unwrap();
+        assert_eq!(text(PLAIN, Channel::Auto), "");
+        assert_eq!(text(PLAIN, Channel::Off), "");
+        assert_eq!(text(PLAIN, Channel::Bell), "\x07");
+        assert_eq!(text(PLAIN, Channel::Iterm2), "\x1b]9;xy\x07");
+        assert_eq!(text(PLAIN, Channel::Iterm2WithBell), "\x1b]9;xy\x07\x07");
+        assert_eq!(text(PLAIN, Channel::Ghostty), "\x1b]777;notify;t;xy\x07");
+        for (program, channel) in
+            [(Program::Iterm2, Channel::Iterm2), (Program::Kitty, Channel::Kitty), (Program::Ghostty, Channel::Ghostty)]
+        {
+            let around = Surroundings { program, ..PLAIN };
+            assert_eq!(text(around, Channel::Auto), text(PLAIN, channel));
+        }
+    }
+
+    #[test]
+    fn tmux_passes_sequences_through() {
+        // [TST-250]
+        let around = Surroundings { between: Between::Tmux, ..PLAIN };
+        assert_eq!(around.alert(Channel::Iterm2, "", "x"), b"\x1bPtmux;\x1b\x1b]9;x\x07\x1b\\");
+        assert_eq!(around.alert(Channel::Bell, "", "x"), b"\x07");
+    }
+
+    #[test]
+    fn hooks_may_notify_and_set_titles_and_nothing_else() {
+        // [EXT-66]
+        assert_eq!(PLAIN.hook_sequence("\x1b]9;done\x07"), Some(b"\x1b]9;done\x07".to_vec()));
+        assert_eq!(PLAIN.hook_sequence("\x07\x1b]777;notify;a;b\x1b\\"), Some(b"\x07\x1b]777;notify;a;b\x07".to_vec()));
+        assert!(PLAIN.hook_sequence("\x1b]9;4;1;50\x07").is_some());
+        for refused in
+            ["\x1b]9;done\x07\x1b[2J", "\x1b]52;c;aGk=\x07", "plain", "\x1b]9;open", "\x1b]0;a\nb\x07", "\x1b]8;;x\x07"]
+        {
+            assert_eq!(PLAIN.hook_sequence(refused), None, "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn progress_is_shown_only_where_it_is_known() {
+        assert!(PLAIN.progress(true).is_empty());
+        let known = Surroundings { program: Program::Ghostty, ..PLAIN };
+        assert_eq!(known.progress(true), b"\x1b]9;4;3;0\x07");
+        assert_eq!(known.progress(false), b"\x1b]9;4;0;0\x07");
+    }
+}
