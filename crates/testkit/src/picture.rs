@@ -45,7 +45,9 @@ pub(crate) fn svg(screen: &Screen, title: &str) -> String {
     let height = TITLE_BAR + MARGIN * 2 + used * LINE;
     let mut out = frame(width, height, title);
     for (index, line) in lines[..used].iter().enumerate() {
-        line.iter().for_each(|run| draw(run, TITLE_BAR + MARGIN + index * LINE, &mut out));
+        for run in line {
+            draw(run, TITLE_BAR + MARGIN + index * LINE, &mut out);
+        }
     }
     if !screen.hide_cursor() {
         let (row, column) = screen.cursor_position();
@@ -150,9 +152,10 @@ fn runs(screen: &Screen, row: u16, columns: u16) -> Vec<Run> {
 
 fn look(cell: &Cell) -> Look {
     let (ink, paper) = (colour(cell.fgcolor()), colour(cell.bgcolor()));
-    let (ink, paper) = match cell.inverse() {
-        true => (Some(paper.unwrap_or_else(|| PAPER.to_owned())), Some(ink.unwrap_or_else(|| INK.to_owned()))),
-        false => (ink, paper),
+    let (ink, paper) = if cell.inverse() {
+        (Some(paper.unwrap_or_else(|| PAPER.to_owned())), Some(ink.unwrap_or_else(|| INK.to_owned())))
+    } else {
+        (ink, paper)
     };
     Look {
         ink: ink.unwrap_or_else(|| INK.to_owned()),

@@ -123,9 +123,7 @@ impl App {
                 self.end_search();
                 self.enter();
             }
-            Action::HelpDismiss | Action::TranscriptExit => {
-                self.overlay = None;
-            }
+            Action::HelpDismiss | Action::TranscriptExit => self.overlay = None,
             Action::ScrollLineUp
             | Action::ScrollLineDown
             | Action::ScrollPageUp

@@ -41,7 +41,6 @@ impl App {
             Some(Overlay::Transcript(_)) => None,
             Some(_) | None => Some(Overlay::Transcript(Pager::default())),
         };
-        if self.overlay.is_none() {}
     }
 
     pub(super) fn page(&self) -> usize {
