@@ -90,7 +90,7 @@ fn take_turn(terminal: &mut Terminal, turn: usize) {
         35 => terminal.resize(80, 24),
         25 => {
             terminal.send("\x0f");
-            terminal.wait_for("ctrl+o or q to close");
+            terminal.wait_for("transcript · end");
             terminal.send("q");
             terminal.wait_for("accept edits on");
         }
