@@ -190,7 +190,7 @@ impl<'a> Explanation<'a> {
         let merge = leaf.map_or(Merge::Replace, |leaf| leaf.merge);
         let mut layers = Vec::new();
         let mut decided = false;
-        for layer in &loaded.layers {
+        for layer in loaded.layers.iter() {
             let Some(value) = at(&layer.raw, &keys) else { continue };
             let verdict = match (at(&layer.effective, &keys), at(&layer.valid, &keys)) {
                 (None, None) => "ignored: it does not fit, or may not be set here",

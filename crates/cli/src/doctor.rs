@@ -46,6 +46,11 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     Ok((if as_json { json_of(&findings) } else { text_of(&findings) }, code))
 }
 
+/// The report for the terminal's own screen.
+pub(crate) fn report(env: &Env) -> String {
+    run(&[], env).map_or_else(|why| why, |(text, _)| text)
+}
+
 fn good(topic: &'static str, text: impl Into<String>) -> Finding {
     Finding { topic, text: text.into(), problem: false }
 }
@@ -79,7 +84,7 @@ fn installation(findings: &mut Vec<Finding>, env: &Env) {
 }
 
 fn settings(findings: &mut Vec<Finding>, loaded: &Loaded, cwd: &Path, env: &Env) {
-    for layer in &loaded.layers {
+    for layer in loaded.layers.iter() {
         let path = layer.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let mut text = format!("{}: {path}", plain_name(layer.source));
         let unknown = layer.unknown_keys();

@@ -100,7 +100,8 @@ pub(crate) fn interactive(args: Args, around: &Surroundings) -> Result<tui::Star
     let boot = Boot { env: around.env.clone(), cwd, options };
     let crate::preferences::Read { preferences, follows_background, files, warnings } =
         crate::preferences::read(&around.env, screen_reader);
-    Ok(tui::Start { boot, prompt, preferences, follows_background, files, warnings })
+    let doctor = crate::doctor::report;
+    Ok(tui::Start { boot, prompt, preferences, follows_background, files, warnings, doctor })
 }
 
 fn conflicts(args: &Args, headless: bool) -> Result<(), Refusal> {

@@ -1,6 +1,7 @@
 //! How the person wants the terminal to look and behave: what is read before the first frame, and no more than that.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use store::Layout;
 use sys::Env;
 use tui::Preferences;
@@ -36,6 +37,14 @@ pub(crate) fn read(env: &Env, screen_reader: bool) -> Read {
     preferences.vim = settings.get("editorMode").and_then(serde_json::Value::as_str) == Some("vim");
     let answers = settings.get("respondToBashCommands").and_then(serde_json::Value::as_bool);
     preferences.answers_shell = answers != Some(false);
+    preferences.question_timeout = match settings.get("askUserQuestionTimeout").and_then(serde_json::Value::as_str) {
+        Some("60s") => Some(Duration::from_mins(1)),
+        Some("5m") => Some(Duration::from_mins(5)),
+        Some("10m") => Some(Duration::from_mins(10)),
+        Some(_) | None => None,
+    };
+    let clears = settings.get("showClearContextOnPlanAccept").and_then(serde_json::Value::as_bool);
+    preferences.clears_on_plan = clears == Some(true);
     let wants_reader = settings.get("axScreenReader").and_then(serde_json::Value::as_bool);
     preferences.reader = tui::reader::Via::decide(screen_reader, env, wants_reader);
     preferences.tracks_cursor = env.is_on("CLAUDE_CODE_ACCESSIBILITY");
@@ -47,7 +56,7 @@ pub(crate) fn read(env: &Env, screen_reader: bool) -> Read {
         ("GIMLET_TEST_QUESTION_MS", &mut preferences.patience.question),
         ("GIMLET_TEST_IDLE_MS", &mut preferences.patience.idle),
     ] {
-        *time = env.number(name).map_or(*time, std::time::Duration::from_millis);
+        *time = env.number(name).map_or(*time, Duration::from_millis);
     }
     let follows_background = match settings.get("theme").and_then(serde_json::Value::as_str) {
         Some("auto") | None => true,

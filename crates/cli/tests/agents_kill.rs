@@ -5,12 +5,13 @@
 
 mod common;
 
+use common::death::{Random, assert_nobody_left, having};
 use common::{EXE, print};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use testkit::{Block, Captured, ModelServer, Reply, Sandbox};
 
 const ROUNDS: usize = 100;
@@ -19,18 +20,6 @@ const AGENTS: usize = 6;
 const CALLS: usize = 3;
 /// As many as every whole run makes.
 const REQUESTS: u64 = 2 + (AGENTS * (CALLS + 1)) as u64;
-
-/// xorshift64*: enough to spread moments, and reproducible from the printed seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % limit.max(1)
-    }
-}
 
 fn is_agent(request: &Captured) -> bool {
     request.header("x-claude-code-agent-id").is_some()
@@ -92,30 +81,9 @@ impl Scene {
         (0..AGENTS).map(|n| format!("report-{n}-end")).map(|job| (job.clone(), text.matches(&job).count())).collect()
     }
 
-    /// Live processes that were started in this home.
-    fn processes(&self) -> Vec<String> {
-        let needle = format!("HOME={}\0", self.sandbox.home().display());
-        let pids = std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().into_string().ok());
-        let read = |pid: &str, file: &str| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-        let is_ours = |pid: &String| {
-            let environ = read(pid, "environ");
-            environ.windows(needle.len()).any(|w| w == needle.as_bytes()) && !read(pid, "cmdline").is_empty()
-        };
-        let digits = pids.filter(|pid| pid.bytes().all(|b| b.is_ascii_digit())).filter(is_ours);
-        digits.map(|pid| format!("{pid}: {}", String::from_utf8_lossy(&read(&pid, "cmdline")))).collect()
-    }
-
-    /// Nobody is left two seconds after the death.
+    /// Nobody who was started in this home is left two seconds after the death.
     fn assert_all_gone(&self) {
-        let deadline = Instant::now() + Duration::from_secs(2);
-        loop {
-            let left = self.processes();
-            if left.is_empty() {
-                return;
-            }
-            assert!(Instant::now() < deadline, "still alive after 2 s: {left:#?}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        assert_nobody_left(|| having("HOME", &self.sandbox.home().display().to_string()));
     }
 
     fn resume(&self) {

@@ -4,6 +4,10 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a panic is the report of a test")]
 #![cfg(target_os = "linux")]
 
+mod common;
+
+use common::EXE;
+use common::death::{Random, assert_nobody_left, having, is_live, seed};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +17,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use testkit::{Block, Captured, Finished, ModelServer, Reply, Running, Sandbox};
 
-const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const ROUNDS: usize = 100;
 const WORKERS: usize = 4;
 const CALLS: usize = 30;
@@ -21,18 +24,6 @@ const CALLS: usize = 30;
 const BEGIN: [usize; 18] = [0, 1, 2, 4, 5, 6, 7, 8, 11, 13, 14, 15, 18, 20, 21, 24, 26, 28];
 const RESUMED: &str = "go on";
 const MARKER: &str = "KILL_TEST";
-
-/// xorshift64*: enough to spread moments, and reproducible from the printed seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % limit.max(1)
-    }
-}
 
 /// Call `n` of the plan. `mark` is unique to this call and is what its effect leaves on disk.
 fn call(n: usize, mark: &str, long: &str) -> Block {
@@ -223,32 +214,6 @@ fn check_chain(lines: &[Value]) {
     }
 }
 
-/// Live processes that carry the marker in their environment or arguments.
-fn marked(marker: &str) -> Vec<i32> {
-    let needle = format!("{MARKER}={marker}\0");
-    let own = std::process::id();
-    let holds = |pid: &i32| {
-        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environ.windows(needle.len()).any(|w| w == needle.as_bytes()) && is_live(*pid)
-    };
-    pids().into_iter().filter(|pid| u32::try_from(*pid) != Ok(own)).filter(holds).collect()
-}
-
-fn pids() -> Vec<i32> {
-    let entries = std::fs::read_dir("/proc").unwrap();
-    entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect()
-}
-
-fn is_live(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with(['Z', 'X']))
-}
-
-fn describe(pid: i32) -> String {
-    let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-    format!("{pid} {:?} {:?}", read("cmdline"), read("stat"))
-}
-
 fn keepers_of(pid: u32) -> Vec<i32> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let is_keeper =
@@ -258,17 +223,10 @@ fn keepers_of(pid: u32) -> Vec<i32> {
 
 /// Nobody is left within two seconds.
 fn check_nobody_left(marker: &str, keepers: &[i32]) {
-    let deadline = Instant::now() + Duration::from_secs(2);
-    loop {
-        let mut left = marked(marker);
-        left.extend(keepers.iter().copied().filter(|pid| is_live(*pid)));
-        if left.is_empty() {
-            return;
-        }
-        let told: Vec<String> = left.iter().map(|pid| describe(*pid)).collect();
-        assert!(Instant::now() < deadline, "still alive after 2 s: {told:#?}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    assert_nobody_left(|| {
+        let keepers = keepers.iter().copied().filter(|pid| is_live(*pid));
+        having(MARKER, marker).into_iter().chain(keepers).collect()
+    });
 }
 
 fn wait_for_file(path: &Path) {
@@ -358,14 +316,6 @@ fn measure() -> (Duration, u64) {
     assert_eq!(good.iter().rfind(|l| l["type"] == "assistant").unwrap()["message"]["content"][0]["text"], "All done.");
     check_nobody_left(&scene.marker, &[]);
     (took, count)
-}
-
-#[expect(clippy::disallowed_methods, reason = "the seed of a failed run is given back through the environment")]
-fn seed() -> u64 {
-    let given = std::env::var("GIMLET_TEST_SEED").ok().and_then(|s| s.parse().ok());
-    given.unwrap_or_else(|| {
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 | 1
-    })
 }
 
 // [TST-141] [TST-154] [TST-57]

@@ -3,34 +3,13 @@
 
 mod common;
 
-use common::{EXE, host, of_kind, print, stream};
+use common::death::{assert_nobody_left, is_live};
+use common::mcp::{config, scene, server};
+use common::{host, of_kind, print, stream};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
-use testkit::{ModelServer, Reply, Running, Sandbox};
-
-const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
-
-fn python() -> PathBuf {
-    let places = ["/usr/bin/python3", "/usr/local/bin/python3"].map(PathBuf::from);
-    places.into_iter().find(|path| path.exists()).unwrap_or_else(|| "python3".into())
-}
-
-fn server(options: &[&str]) -> Value {
-    let args: Vec<&str> = [FIXTURE].iter().chain(options).copied().collect();
-    json!({"command": python(), "args": args})
-}
-
-/// `--mcp-config` with one server named `fix`.
-fn config(options: &[&str]) -> String {
-    json!({"mcpServers": {"fix": server(options)}}).to_string()
-}
-
-fn scene(replies: impl IntoIterator<Item = Reply>) -> (ModelServer, Sandbox) {
-    let model = ModelServer::script(replies.into_iter().collect::<Vec<_>>());
-    let sandbox = Sandbox::with_server(EXE, &model);
-    (model, sandbox)
-}
+use testkit::{Reply, Running};
 
 /// One call of a tool, then the end; what the model got back.
 fn call(tool: &str, input: Value, more: &[&str]) -> (Value, Vec<Value>) {
@@ -473,11 +452,6 @@ fn an_elicitation_reaches_the_host() {
     running.finish();
 }
 
-fn is_live(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with(['Z', 'X']))
-}
-
 /// Processes that carry this text in their command line.
 fn carrying(marker: &str) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").unwrap();
@@ -491,11 +465,7 @@ fn carrying(marker: &str) -> Vec<i32> {
 }
 
 fn check_nobody_left(marker: &str) {
-    let deadline = Instant::now() + Duration::from_secs(2);
-    while !carrying(marker).is_empty() {
-        assert!(Instant::now() < deadline, "still alive after 2 s: {:?}", carrying(marker));
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    assert_nobody_left(|| carrying(marker));
 }
 
 fn wait_for_text(path: &Path, text: &str) {

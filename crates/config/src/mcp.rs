@@ -8,7 +8,7 @@ mod policy;
 mod source;
 mod tokens;
 
-pub use change::{Change, ChangeError, Decision, Place, check_name};
+pub use change::{Change, ChangeError, Decision, Place, Switch, check_name, switch};
 pub use expand::{Expanded, Variables, expand};
 pub use policy::Policy;
 pub(crate) use source::project_files;

@@ -54,7 +54,7 @@ pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
         project_code: trust.trusted || !refuse,
         settings,
         merged,
-        layers,
+        layers: Arc::new(layers),
         provenance,
         diagnostics,
         trusted: trust.trusted,

@@ -83,8 +83,8 @@ pub struct Loaded {
     pub helper: Option<Helper>,
     /// The process environment with the settings' `env` blocks applied.
     pub env: Env,
-    /// Highest precedence first.
-    pub layers: Vec<Layer>,
+    /// Highest precedence first. Shared: they are large, and everyone who watches keeps what was loaded.
+    pub layers: Arc<Vec<Layer>>,
     /// Which layer decided a key.
     pub provenance: BTreeMap<String, Source>,
     pub diagnostics: Vec<Diagnostic>,
@@ -278,7 +278,8 @@ fn restrain(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
 fn hooks_of(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
     const KEYS: [&str; 2] = ["hooks", "disableAllHooks"];
     let mut waits = false;
-    for layer in now.layers.iter_mut().filter(|layer| layer.source != Source::Managed) {
+    let layers = Arc::make_mut(&mut now.layers);
+    for layer in layers.iter_mut().filter(|layer| layer.source != Source::Managed) {
         let before = previous.layers.iter().find(|old| old.source == layer.source && old.path == layer.path);
         for key in KEYS {
             let changed = before.and_then(|old| old.raw.get(key)) != layer.raw.get(key);
@@ -296,10 +297,10 @@ fn hooks_of(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
         // A file that vanished takes no hooks with it.
         let has_hooks = |layer: &&Layer| layer.source != Source::Managed && layer.effective.contains_key("hooks");
         for old in previous.layers.iter().filter(has_hooks) {
-            if !now.layers.iter().any(|layer| layer.source == old.source && layer.path == old.path) {
+            if !layers.iter().any(|layer| layer.source == old.source && layer.path == old.path) {
                 let mut kept = old.clone();
                 kept.effective.retain(|key, _| key == "hooks");
-                now.layers.push(kept);
+                layers.push(kept);
                 waits = true;
             }
         }

@@ -6,7 +6,7 @@ use crate::desk::{self, Answered, Desk, Unanswered};
 use permission::{Access, Facts, Reason, Refusal, Suggestion};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use wire::control::{CanUseTool, MatchedRule, PermissionAnswer, PermissionUpdate};
+use wire::control::{CanUseTool, CommandPart, MatchedRule, PermissionAnswer, PermissionUpdate};
 
 /// Who is asked when a call needs leave.
 #[derive(Clone, Debug)]
@@ -95,6 +95,7 @@ pub(crate) struct Matter<'a> {
     pub refusal: &'a Refusal,
     pub facts: &'a Facts,
     pub suggestions: &'a [Suggestion],
+    pub parts: Vec<CommandPart>,
     /// The agent that asks.
     pub agent_id: Option<&'a str>,
 }
@@ -125,6 +126,7 @@ impl<'a> Matter<'a> {
             matched_ask_rule: matched_rule(reason),
             tool_use_id: self.tool_use_id,
             requires_user_interaction: matches!(reason, Reason::Interaction),
+            command_parts: self.parts.clone(),
             agent_id: self.agent_id,
         }
     }

@@ -5,6 +5,7 @@ mod changes;
 mod clear;
 mod compact;
 mod context_usage;
+mod mcp;
 mod near;
 mod places;
 mod shell;
@@ -225,7 +226,7 @@ async fn perform(session: &mut Session, typed: &Typed, turn: &Turn) -> Option<Sa
         Action::Export => changes::export(session, arguments),
         Action::Help => show::help(&session.io),
         Action::Hooks => show::hooks(&session.io),
-        Action::Mcp => show::mcp(&session.io),
+        Action::Mcp => return mcp::run(session, arguments, &turn.token).await,
         Action::Memory => show::memory(session),
         Action::Model => return switch::model(session, arguments, &turn.token).await,
         Action::Permissions => changes::permissions(session, arguments).await,

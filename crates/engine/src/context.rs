@@ -415,6 +415,11 @@ impl Context {
         self.history.retract_prompt();
     }
 
+    /// References to tools that are not sent become text.
+    pub(crate) fn rewrite_references(&mut self, is_sent: impl Fn(&str) -> bool) {
+        self.history.rewrite_references(is_sent);
+    }
+
     pub(crate) fn history(&self) -> &History {
         &self.history
     }

@@ -14,6 +14,7 @@ pub(crate) mod mcp;
 mod queue;
 pub(crate) mod reach;
 mod status_line;
+mod suggest;
 pub(crate) mod wishes;
 
 use crate::command::{Command, Event, Priority, Prompt};

@@ -2,7 +2,7 @@
 //! compaction replaces what came before. The size is counted as it grows, never again from the start.
 
 use model::{Fragment, Role, Turn, estimate};
-use wire::block::BlockHead;
+use wire::block::{BlockHead, Content, tool_result};
 
 /// A reported size that many times above or below our own count is not believed: a server that counts oddly must
 /// neither cost the user the conversation nor let it run into the wall.
@@ -45,6 +45,22 @@ impl History {
     /// Whether there is an exchange that a summary could stand for.
     pub(crate) fn has_answers(&self) -> bool {
         self.turns.iter().any(|turn| turn.role == Role::Assistant)
+    }
+
+    /// Results that refer to tools which are not sent along say so in words: a reference to nothing is an error.
+    pub(crate) fn rewrite_references(&mut self, is_sent: impl Fn(&str) -> bool) {
+        for block in self.turns.iter_mut().flat_map(|turn| &mut turn.blocks) {
+            let names = crate::mcp::references(block.get());
+            if names.is_empty() || names.iter().all(|name| is_sent(name)) {
+                continue;
+            }
+            let Some(BlockHead::ToolResult { tool_use_id }) = BlockHead::read(block.raw()) else { continue };
+            let said = Content::Text(format!("Tools that fit: {}", names.join(", ")));
+            if let Ok(plain) = tool_result(&tool_use_id, &said, false) {
+                *block = Fragment::new(plain);
+            }
+        }
+        self.size = Size::default();
     }
 
     /// Takes back what stands after the last answer.

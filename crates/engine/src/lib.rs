@@ -36,6 +36,7 @@ pub mod recall;
 mod reload;
 mod result;
 mod resume;
+pub mod screens;
 mod scribe;
 mod session;
 mod side;

@@ -217,8 +217,7 @@ impl Lore {
         let known = &self.told;
         let fresh: Vec<&(String, String)> =
             listing.lines.iter().filter(|(name, line)| known.get(name) != Some(line)).collect();
-        let now: BTreeSet<&str> = listing.lines.iter().map(|(name, _)| name.as_str()).collect();
-        let gone: Vec<&str> = known.keys().map(String::as_str).filter(|name| !now.contains(name)).collect();
+        let gone = gone(known, &listing);
         if fresh.is_empty() && gone.is_empty() {
             return None;
         }
@@ -411,6 +410,15 @@ fn uses(env: &Env, skills: &Skills) -> BTreeMap<String, u64> {
         return BTreeMap::new();
     }
     config::GlobalState::read(env).skill_uses()
+}
+
+/// What the model was told of and is no longer listed.
+fn gone<'a>(known: &'a BTreeMap<String, String>, listing: &Listing) -> Vec<&'a str> {
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let now: BTreeSet<&str> = listing.lines.iter().map(|(name, _)| name.as_str()).collect();
+    known.keys().map(String::as_str).filter(|name| !now.contains(name)).collect()
 }
 
 /// How many characters descriptions may take.

@@ -9,9 +9,11 @@ mod agents;
 mod control;
 mod deferral;
 mod hook;
+mod mention;
 mod outcome;
 mod owner;
 mod prompt_tool;
+mod remembered;
 mod resources;
 mod search;
 mod session;
@@ -25,6 +27,7 @@ pub(crate) use control::ServerControl;
 pub(crate) use deferral::Deferral;
 pub(crate) use owner::{Credentials, SessionOwner};
 pub(crate) use prompt_tool::{Asked, judge as judge_by_tool};
+pub(crate) use remembered::{Remembered, references};
 pub(crate) use shelf::{Filter, Shelf};
 pub(crate) use slash::Typed;
 
@@ -37,6 +40,9 @@ use wire::mcp::{ConfigError, Scope, Transport};
 
 /// How long `alwaysLoad` holds the first prompt, unless the environment says otherwise.
 const ALWAYS_LOAD_MS: u64 = 5_000;
+
+/// A request has left by then.
+const AFTER_REQUEST: Duration = Duration::from_millis(30);
 
 /// All servers of a session, shared by the main thread and its agents.
 pub(crate) struct Servers {
@@ -54,6 +60,8 @@ pub(crate) struct Servers {
     waiting: Mutex<Vec<(Declared, Standing)>>,
     /// Names that a host declared while the session ran.
     hosted: Mutex<BTreeSet<String>>,
+    /// Tools that a resumed conversation goes on with.
+    wanted: Mutex<BTreeSet<String>>,
 }
 
 /// What `Servers::new` is made of.
@@ -83,7 +91,18 @@ impl Servers {
             always_load: Duration::from_millis(always_load),
             waiting: Mutex::new(parts.declared),
             hosted: Mutex::default(),
+            wanted: Mutex::default(),
         }
+    }
+
+    /// The servers of these tools are waited for once, before the next request.
+    fn want(&self, tools: impl Iterator<Item = String>) {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).extend(tools);
+    }
+
+    fn is_wanted(&self, server: &str) -> bool {
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        !wanted.is_empty() && wanted.iter().any(|tool| tool.starts_with(&whole(server)))
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<(Declared, Standing)>> {
@@ -104,12 +123,28 @@ impl Servers {
         let (all, limit) = (self.waits_for_all, self.host.connect_limit() + Duration::from_millis(250));
         let is_given = |view: &View| all || matches!(view.scope, Scope::Flag | Scope::Host | Scope::Agent);
         self.host.settle(limit, is_given).await;
-        self.host.settle(self.always_load, |view| view.config.always_load).await;
+        self.host.settle(self.always_load, |view| view.config.always_load || self.is_wanted(&view.name)).await;
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn is_awaited(&self, declared: &Declared) -> bool {
         let given = matches!(declared.scope, Scope::Flag | Scope::Host | Scope::Agent);
-        self.waits_for_all || given || declared.config.always_load
+        self.waits_for_all || given || declared.config.always_load || self.is_wanted(&declared.name)
+    }
+
+    /// Begins with the others a little later: starting programs would hold up the request that is about to be sent, and
+    /// an answer that comes at once needs none of them.
+    pub(crate) fn begin_rest_soon(self: &Arc<Self>) {
+        if self.waiting().is_empty() {
+            return;
+        }
+        let servers = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(AFTER_REQUEST).await;
+            if let Some(servers) = servers.upgrade() {
+                servers.begin_rest();
+            }
+        });
     }
 
     /// Begins with the others; nobody waits for them.
@@ -147,6 +182,11 @@ impl Servers {
         rows.sort_by(|a, b| a.0.cmp(&b.0));
         rows.into_iter().map(|(_, row)| row).collect()
     }
+}
+
+/// The name that rules about a whole server cover, and rules about single tools do not.
+fn whole(server: &str) -> String {
+    format!("{}{}", mcp::exposed_server(server), mcp::SEPARATOR)
 }
 
 fn row(name: &str, status: &str, source: &str) -> Value {

@@ -294,7 +294,7 @@ impl Opening {
         let structured = self.structured()?;
         let owed = self.owed();
         let deferred = self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::of);
-        let restored = self.restored(&out, &session_id);
+        let (restored, remembered) = self.restored(&out, &session_id);
         let mut memory = watch.memory();
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
@@ -355,7 +355,7 @@ impl Opening {
             flags: self.host_flags(),
             facts: self.init_facts(),
             lore,
-            mcp: Shelf::new(servers, Arc::clone(&registry), self.server_filter()),
+            mcp: Shelf::new(servers, Arc::clone(&registry), self.server_filter()).going_on(remembered),
             results: 0,
             env: self.env.clone(),
             host: host.clone(),
@@ -379,12 +379,13 @@ impl Opening {
     }
 
     /// The conversation that is continued; hosts that show conversations are told its end.
-    fn restored(&mut self, out: &Out, session_id: &str) -> Option<resume::Restored> {
-        let restored = self.conversation.loaded.as_mut().map(resume::restore);
+    fn restored(&mut self, out: &Out, session_id: &str) -> (Option<resume::Restored>, crate::mcp::Remembered) {
+        let mut restored = self.conversation.loaded.as_mut().map(resume::restore);
         if let Some(restored) = restored.as_ref().filter(|_| self.options.tell_history) {
             replay::tell(restored, &out.stream, session_id);
         }
-        restored
+        let remembered = restored.as_mut().map(|r| std::mem::take(&mut r.servers)).unwrap_or_default();
+        (restored, remembered)
     }
 
     /// What the first turn begins with.
@@ -546,7 +547,9 @@ impl Opening {
 
     fn planning(&self) -> Planning {
         let dir = self.loaded.settings.plans_directory.as_deref();
-        Planning::new(&plan::directory(dir, &self.cwd, self.layout.home()), &self.conversation.session_id)
+        let dir = plan::directory(dir, &self.cwd, self.layout.home());
+        let method = self.asked.plan_mode_instructions.clone().filter(|text| !text.trim().is_empty());
+        Planning::new(&dir, &self.conversation.session_id).with_method(method)
     }
 
     /// Only when there is a hook that may write to one.
@@ -667,6 +670,7 @@ impl Opening {
             betas: self.options.betas.clone(),
             has_commands: !self.options.disable_slash_commands,
             default_model: self.model.clone(),
+            tool_aliases: self.asked.tool_aliases.clone().unwrap_or_default(),
         }
     }
 
@@ -692,7 +696,7 @@ impl Opening {
     }
 }
 
-fn selection(options: &Options) -> Selection {
+pub(crate) fn selection(options: &Options) -> Selection {
     let source = |s: &SettingSource| match s {
         SettingSource::User => Source::User,
         SettingSource::Project => Source::Project,

@@ -26,6 +26,8 @@ pub(crate) struct Planning {
     prompted: bool,
     /// The mode that comes back when a plan is approved.
     before: PermissionMode,
+    /// How to plan, in the host's words.
+    method: Option<String>,
 }
 
 impl Planning {
@@ -33,7 +35,12 @@ impl Planning {
     pub(crate) fn new(dir: &Path, session_id: &str) -> Self {
         let slug = name::of(session_id);
         let file = sys::real::path(&dir.join(format!("{slug}.md")));
-        Self { file, slug, told: false, prompted: false, before: PermissionMode::Default }
+        Self { file, slug, told: false, prompted: false, before: PermissionMode::Default, method: None }
+    }
+
+    /// The host says how plans are made.
+    pub(crate) fn with_method(self, method: Option<String>) -> Self {
+        Self { method, ..self }
     }
 
     /// An agent's own plan, beside the main thread's.
@@ -120,7 +127,8 @@ fn attachment(due: Reminder, io: &Io) -> Option<Attachment> {
     let exists = io.plan.file.is_file();
     let is_agent = io.host.agent_id().is_some();
     let may_exit = io.registry.specs().any(|spec| spec.name == "ExitPlanMode");
-    let scene = words::Scene { file: &file, exists, is_agent, may_exit };
+    let method = io.plan.method.as_deref();
+    let scene = words::Scene { file: &file, exists, is_agent, may_exit, method };
     let (text, line) = match due {
         Reminder::Full => (words::full(&scene), json!({"type": "plan_mode", "reminderType": "full"})),
         Reminder::Brief => (words::brief(&scene), json!({"type": "plan_mode", "reminderType": "sparse"})),

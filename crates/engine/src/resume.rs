@@ -1,5 +1,6 @@
 //! From a stored conversation to the history that is sent: the same blocks, byte for byte, whoever wrote them.
 
+use crate::mcp::Remembered;
 use crate::prompts;
 use model::{Fragment, Role, Turn};
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use wire::block::{BlockHead, Content, tool_result};
 use wire::entry::Replacement;
 
 /// What a resumed session starts with.
+#[derive(Default)]
 pub(crate) struct Restored {
     /// Each turn with its line.
     pub history: Vec<(Turn, String)>,
@@ -18,16 +20,23 @@ pub(crate) struct Restored {
     pub context_told: bool,
     /// Lines of the skill listing the model knows.
     pub told_skills: Vec<String>,
+    /// What it says about MCP servers.
+    pub servers: Remembered,
 }
 
 /// Builds the history. Bodies are let go one by one as they are turned into fragments: a long conversation is never
 /// held twice. What a fork needs besides (the lines' places in the file) stays.
 pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
-    let mut restored = Restored { history: Vec::new(), told_date: None, context_told: false, told_skills: Vec::new() };
+    let mut restored = Restored::default();
     let Loaded { entries, replacements, .. } = loaded;
     for entry in entries {
         match entry.kind {
-            EntryKind::User => restored.extend(entry, user(entry, replacements)),
+            EntryKind::User => {
+                if let Some(body) = entry.body.as_deref().filter(|_| entry.is_tool_result()) {
+                    restored.servers.note_result(body);
+                }
+                restored.extend(entry, user(entry, replacements));
+            }
             EntryKind::Assistant => restored.extend(entry, assistant(entry)),
             EntryKind::Attachment => attachment(entry, &mut restored),
             EntryKind::System => {}
@@ -104,6 +113,9 @@ struct Attached<'a> {
 fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
     let Some(body) = entry.body.as_deref().and_then(raw) else { return };
     let Ok(attached) = serde_json::from_str::<Attached<'_>>(body.get()) else { return };
+    if let Some(text) = restored.servers.take(&attached.kind, body) {
+        return restored.extend(entry, Some(Turn::user_text(&text)));
+    }
     if let ("hook_additional_context" | "hook_blocking_error", Some(content)) =
         (attached.kind.as_str(), attached.content)
     {

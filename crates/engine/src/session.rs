@@ -179,6 +179,8 @@ pub(crate) struct InitFacts {
     /// What it could be.
     pub output_styles: Vec<String>,
     pub betas: Vec<String>,
+    /// Which tool is meant when the model names another.
+    pub tool_aliases: std::collections::BTreeMap<String, String>,
 }
 
 impl Session {
@@ -328,7 +330,9 @@ impl Session {
         }
         self.add_session_context()?;
         if let (Opener::Prompt(prompt), None) = (opener, self.io.host.agent_id()) {
-            self.note_mentions(&plain_text(&prompt.content))?;
+            let text = plain_text(&prompt.content);
+            self.note_mentions(&text)?;
+            self.attach_resources(&text, token).await?;
         }
         if let Some(hint) = hint {
             self.attach(hint)?;

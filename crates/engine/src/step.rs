@@ -135,6 +135,12 @@ async fn keep(
         turn.text = text;
     }
     turn.calls = reception.calls();
+    // From here on it is a call of that tool, for rules and hooks as well; the model's own words stay as they were.
+    for call in &mut turn.calls {
+        if let Some(meant) = io.facts.tool_aliases.get(&call.name) {
+            call.name.clone_from(meant);
+        }
+    }
     if stop == Stop::Refusal {
         return Ok(refused(context, turn));
     }

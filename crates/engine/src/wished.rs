@@ -9,7 +9,10 @@ use config::Project;
 use model::Fragment;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 use wire::control::{AgentInfo, Change, SlashCommand};
+use wire::hooks::{DirectoryAdded, EventName};
+use wire::sdk::SystemBody;
 
 impl Session {
     /// The next request to the model follows what the host wished for.
@@ -26,9 +29,11 @@ impl Session {
             agent,
             flag_settings,
             mode,
+            updates,
             agents,
             tasks,
             notice,
+            repositories,
         } = wishes;
         if let Some(notice) = notice {
             self.io.notify(notice);
@@ -39,9 +44,12 @@ impl Session {
         if let Some(settings) = flag_settings {
             self.adopt_flag_settings(settings);
         }
+        if !updates.is_empty() {
+            self.io.grant(updates).await;
+        }
         self.become_agent(&agent);
         self.context.choose_effort(&effort);
-        self.context.choose_model(&model);
+        self.wished_model(&model).await;
         self.context.choose_thinking(&thinking_tokens, &thinking_display);
         if let Some(agents) = agents {
             self.io.spawner.agents.declare(agents);
@@ -49,7 +57,26 @@ impl Session {
         if tasks {
             tasks::tell_running(&self.io.host, &self.io.state.tasks).await;
         }
+        for directory in repositories {
+            let directory = directory.display().to_string();
+            self.io.observe(DirectoryAdded { directory, source: "register_repo_root".into() });
+        }
         self.post().await;
+    }
+
+    /// The host's model. Hooks may refuse it as they may refuse a typed one; the host hears why.
+    async fn wished_model(&mut self, wanted: &Change<String>) {
+        if !self.io.hooks.listens(EventName::PreModelSwitch) && !self.io.hooks.listens(EventName::PostModelSwitch) {
+            return self.context.choose_model(wanted);
+        }
+        let wanted = match wanted {
+            Change::Keep => return,
+            Change::Reset => "default",
+            Change::Set(name) => name,
+        };
+        if let Some(Err(content)) = self.switch_model(wanted, "sdk", &CancellationToken::new()).await {
+            self.io.host.system(SystemBody::Informational { content, level: "warning" }).await;
+        }
     }
 
     /// The flag layer is another one. What files say meanwhile is held back as on every look.

@@ -15,14 +15,13 @@ mod work;
 
 pub(crate) use entering::{EnterWorktree, ExitWorktree};
 pub(crate) use fence::Fence;
-pub(crate) use git::Remote;
+pub(crate) use git::{Git, Remote};
 pub(crate) use hooked::WorktreeHooks;
 pub(crate) use launch::{Returned, enter, recorded, reenter};
 pub(crate) use name::Name;
 pub(crate) use stay::{Move, Stay};
 pub(crate) use sweep::sweep;
 
-use git::Git;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use sys::Env;

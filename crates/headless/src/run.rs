@@ -4,7 +4,7 @@ use crate::input::{BadLine, Side, pump};
 use crate::printer::{Ended, Printer};
 use crate::prompt;
 use crate::startup;
-use crate::stdio::complain;
+use crate::stdio::{complain, reader_gone};
 use crate::turns::Turns;
 use engine::{Boot, Command, Commands, Prompt, SessionChoice};
 use std::sync::Arc;
@@ -99,7 +99,8 @@ pub async fn run(job: Job) -> u8 {
             std::thread::spawn(move || pump(std::io::stdin().lock(), &commands, side));
         }
     }
-    Watch { commands, turns, signals, interrupted: false }.until_done(printing, failed).await
+    let is_stream = job.output == Output::StreamJson;
+    Watch { commands, turns, signals, interrupted: false, is_stream }.until_done(printing, failed).await
 }
 
 /// The prompt to submit before reading frames. The message of an error is ready to print.
@@ -143,11 +144,14 @@ struct Watch {
     turns: Arc<Turns>,
     signals: Signals,
     interrupted: bool,
+    /// Output goes to a host as it comes: without a reader there is nobody to work for.
+    is_stream: bool,
 }
 
 impl Watch {
     async fn until_done(mut self, mut printing: JoinHandle<Ended>, mut failed: oneshot::Receiver<BadLine>) -> u8 {
         let mut input_open = true;
+        let mut gone = std::pin::pin!(reader_gone());
         loop {
             tokio::select! {
                 ended = &mut printing => return self.exit_code(ended.unwrap_or_default()),
@@ -159,6 +163,7 @@ impl Watch {
                     }
                     return self.stop(printing, caught.exit_code()).await;
                 }
+                () = &mut gone, if self.is_stream => return self.stop(printing, 1).await,
                 bad = &mut failed, if input_open => {
                     input_open = false;
                     if let Ok(bad) = bad {

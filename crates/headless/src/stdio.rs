@@ -3,7 +3,7 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,6 +28,14 @@ pub fn complain(line: &str) {
     let stderr = io::stderr();
     if is_writable(stderr.as_fd()) {
         stderr.lock().write_all(format!("{line}\n").as_bytes()).ok();
+    }
+}
+
+/// Resolves when whoever read our stdout is gone; never where that cannot be known (a file, a terminal).
+pub(crate) async fn reader_gone() {
+    match io::stdout().as_fd().try_clone_to_owned() {
+        Ok(stdout) if !stdout.is_terminal() => sys::hangup::of(stdout).await,
+        Ok(_) | Err(_) => std::future::pending().await,
     }
 }
 

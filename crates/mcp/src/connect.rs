@@ -5,6 +5,7 @@ use crate::catalogue::{self, Catalogue};
 use crate::client::{Change, Face};
 use crate::host::Shared;
 use crate::server::{Link, Server, ServerInfo, Status};
+use crate::settings::Pauses;
 use crate::transport::remote::{Remote, Unreached};
 use crate::transport::stdio::LastWords;
 use crate::transport::{self, Undelivered};
@@ -19,11 +20,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use wire::mcp::Transport;
 
-/// Further tries of a remote server's first connection, and of one that broke off.
-const FIRST_RETRIES: u32 = 3;
-const LATER_RETRIES: u32 = 5;
-const BACKOFF: Duration = Duration::from_secs(1);
-const FIRST_BACKOFF: Duration = Duration::from_millis(250);
+/// Tries of a remote server's first connection, and of one that was lost.
+const FIRST_TRIES: u32 = 1 + 3;
+const LATER_TRIES: u32 = 5;
 /// Changes waiting to be looked at.
 const CHANGES: usize = 16;
 /// A connection that lasted this long starts with a fresh count of retries.
@@ -51,12 +50,56 @@ enum Ended {
     Closed,
 }
 
+/// Why a connection is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Somebody wants it.
+    Asked,
+    /// The last one does not work any more.
+    Lost,
+}
+
+/// How often a server is still tried, and how long is waited in between. The first try is made at once.
+struct Tries {
+    left: u32,
+    pause: Duration,
+    is_first: bool,
+}
+
+impl Tries {
+    fn new(server: &Server, pauses: Pauses, cause: Cause) -> Self {
+        // A program that does not start will not start a moment later.
+        let (left, pause) = match (server.config.remote().is_some(), cause) {
+            (false, _) => (1, pauses.first),
+            (true, Cause::Asked) => (FIRST_TRIES, pauses.first),
+            (true, Cause::Lost) => (LATER_TRIES, pauses.lost),
+        };
+        Self { left, pause, is_first: true }
+    }
+
+    /// Waits for the next try; `false` when there is none.
+    async fn next(&mut self) -> bool {
+        let Some(left) = self.left.checked_sub(1) else { return false };
+        self.left = left;
+        if !std::mem::take(&mut self.is_first) {
+            tokio::time::sleep(self.pause).await;
+            self.pause *= 2;
+        }
+        true
+    }
+}
+
 /// Connects `server` and stays until `stop`, or until it is gone for good.
-pub(crate) async fn keep(server: Arc<Server>, shared: Arc<Shared>, stop: CancellationToken, generation: u64) {
-    let mut retries = FIRST_RETRIES;
-    let mut backoff = FIRST_BACKOFF;
+pub(crate) async fn keep(
+    server: Arc<Server>,
+    shared: Arc<Shared>,
+    (stop, generation): (CancellationToken, u64),
+    cause: Cause,
+) {
+    let mut tries = Tries::new(&server, shared.settings.pauses, cause);
+    let mut is_lost = cause == Cause::Lost;
     loop {
-        let attempt = connect_with_retries(&server, &shared, (retries, backoff));
+        let attempt = connect_with_retries(&server, &shared, &mut tries);
         let connected = tokio::select! {
             connected = attempt => connected,
             () = stop.cancelled() => return,
@@ -80,8 +123,10 @@ pub(crate) async fn keep(server: Arc<Server>, shared: Arc<Shared>, stop: Cancell
                 slot.catalogue = Catalogue::default();
             });
         }
-        retries = LATER_RETRIES;
-        backoff = if since.elapsed() > STEADY { BACKOFF } else { BACKOFF * 2 };
+        // One that is lost again and again does not get more tries for each.
+        if since.elapsed() > STEADY || !std::mem::replace(&mut is_lost, true) {
+            tries = Tries::new(&server, shared.settings.pauses, Cause::Lost);
+        }
         shared.set(&server, generation, |slot| slot.status = Status::Pending);
     }
 }
@@ -95,30 +140,20 @@ impl Failure {
     }
 }
 
-async fn connect_with_retries(
-    server: &Server,
-    shared: &Shared,
-    (mut left, mut pause): (u32, Duration),
-) -> Result<Connected, Failure> {
+async fn connect_with_retries(server: &Server, shared: &Shared, tries: &mut Tries) -> Result<Connected, Failure> {
     let slots = if server.config.remote().is_some() { &shared.remote_slots } else { &shared.local_slots };
-    loop {
-        let failure = {
-            let _place = slots.acquire().await;
-            match Box::pin(connect(server, shared)).await {
-                Ok(connected) => return Ok(connected),
-                Err(failure) => failure,
+    let mut failure = Failure::Permanent("it closes every connection soon after it was made".into());
+    while tries.next().await {
+        let _place = slots.acquire().await;
+        failure = match Box::pin(connect(server, shared)).await {
+            Err(Failure::Transient(why)) => {
+                tracing::debug!(server = server.name, why, left = tries.left, "not connected");
+                Failure::Transient(why)
             }
+            done => return done,
         };
-        match failure {
-            Failure::Transient(why) if left > 0 && server.config.remote().is_some() => {
-                tracing::debug!(server = server.name, why, "connecting again");
-                left -= 1;
-                tokio::time::sleep(pause).await;
-                pause *= 2;
-            }
-            failure => return Err(failure),
-        }
     }
+    Err(failure)
 }
 
 async fn connect(server: &Server, shared: &Shared) -> Result<Connected, Failure> {
@@ -308,6 +343,7 @@ pub(crate) fn classify(error: &(dyn Error + 'static)) -> Failure {
         match current.downcast_ref::<Undelivered>() {
             Some(Undelivered::Unauthorized) => return Failure::NeedsAuth,
             Some(Undelivered::Refused(why)) => return Failure::Transient(why.clone()),
+            Some(Undelivered::Rejected(why)) => return Failure::Permanent(why.clone()),
             Some(Undelivered::Closed | Undelivered::Unwritable(_)) | None => {}
         }
         cause = current.source();

@@ -3,7 +3,7 @@
 //! The table is guarded by a lock that is never held across an await; every change bumps a version that can be awaited.
 
 use crate::catalogue::{self, Resource};
-use crate::connect;
+use crate::connect::{self, Cause};
 use crate::error::CallError;
 use crate::owner::Owner;
 use crate::result::{self, CallResult, Part};
@@ -129,7 +129,7 @@ impl Host {
             old.slot().stop.cancel();
         }
         if standing == Standing::Enabled {
-            self.start(&server);
+            self.start(&server, Cause::Asked);
         } else {
             self.shared.bump();
         }
@@ -199,7 +199,7 @@ impl Host {
     /// Connects a server anew and waits for what comes of it.
     pub async fn reconnect(&self, name: &str) -> Result<(), CallError> {
         let server = self.find(name)?;
-        self.start(&server);
+        self.start(&server, Cause::Asked);
         self.outcome(&server).await
     }
 
@@ -209,7 +209,7 @@ impl Host {
         let is_off = server.slot().status == Status::Disabled;
         match standing {
             Standing::Enabled if is_off => {
-                self.start(&server);
+                self.start(&server, Cause::Asked);
                 self.outcome(&server).await
             }
             Standing::Enabled => Ok(()),
@@ -243,7 +243,7 @@ impl Host {
                 .collect()
         };
         for server in failed {
-            self.start(&server);
+            self.start(&server, Cause::Asked);
         }
     }
 
@@ -255,6 +255,17 @@ impl Host {
         arguments: Map<String, Value>,
         cancel: &CancellationToken,
     ) -> Result<CallResult, CallError> {
+        self.call_raw(server, tool, arguments, cancel).await.map(CallResult::read)
+    }
+
+    /// The same, with the result as the server gave it.
+    pub async fn call_raw(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Map<String, Value>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, CallError> {
         let server = self.find(server)?;
         let link = server.link()?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
@@ -263,7 +274,7 @@ impl Host {
         if let Err(error) = &answer {
             self.react(&server, error);
         }
-        answer.map(CallResult::read)
+        answer
     }
 
     /// What a failed call says about the connection.
@@ -273,25 +284,15 @@ impl Host {
                 let generation = server.slot().generation;
                 self.shared.set(server, generation, |slot| slot.status = Status::NeedsAuth);
             }
-            CallError::Failed { .. } if server.config.remote().is_some() => self.start(server),
+            CallError::Failed { .. } if server.config.remote().is_some() => self.start(server, Cause::Lost),
             _ => {}
         }
     }
 
-    /// What a server, or every connected one, has to read.
-    pub async fn resources(&self, server: Option<&str>) -> Result<Vec<Resource>, CallError> {
-        if let Some(name) = server {
-            let link = self.find(name)?.link()?;
-            return catalogue::resources(&link).await;
-        }
-        let servers: Vec<Arc<Server>> = self.servers().values().cloned().collect();
-        let lists = servers.iter().filter(|server| server.view().has_resources).map(|server| async move {
-            let link = server.link().ok()?;
-            let listed = catalogue::resources(&link).await;
-            listed.inspect_err(|error| tracing::warn!(server = server.name, %error, "no resources")).ok()
-        });
-        let lists = futures_util::future::join_all(lists).await;
-        Ok(lists.into_iter().flatten().flatten().collect())
+    /// What a server has to read.
+    pub async fn resources(&self, server: &str) -> Result<Vec<Resource>, CallError> {
+        let link = self.find(server)?.link()?;
+        catalogue::resources(&link).await
     }
 
     /// Reads one resource.
@@ -353,7 +354,7 @@ impl Host {
         }
     }
 
-    fn start(&self, server: &Arc<Server>) {
+    fn start(&self, server: &Arc<Server>, cause: Cause) {
         let stop = self.shared.stop.child_token();
         let generation = {
             let mut slot = server.slot();
@@ -363,7 +364,7 @@ impl Host {
             slot.link = None;
             slot.generation
         };
-        let kept = connect::keep(Arc::clone(server), Arc::clone(&self.shared), stop, generation);
+        let kept = connect::keep(Arc::clone(server), Arc::clone(&self.shared), (stop, generation), cause);
         let mut tasks = self.table.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(kept);

@@ -29,4 +29,4 @@ pub use names::{SEPARATOR, exposed_server, exposed_tool};
 pub use owner::{Headers, Occasion, Owner};
 pub use result::{CallResult, Part, ResourceBody};
 pub use server::{ServerInfo, Status, View};
-pub use settings::{CallLimits, Settings};
+pub use settings::{CallLimits, Pauses, Settings};

@@ -19,9 +19,26 @@ pub struct Settings {
     pub connect: Duration,
     /// Limits of calls.
     pub calls: CallLimits,
+    /// Between tries of a connection.
+    pub pauses: Pauses,
     /// Local servers that are connected at the same time, and remote ones.
     pub local_slots: usize,
     pub remote_slots: usize,
+}
+
+/// How long is waited before a remote server is tried again; each time twice as long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pauses {
+    /// When it could not be connected at all.
+    pub first: Duration,
+    /// When its connection was lost.
+    pub lost: Duration,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(250), lost: Duration::from_secs(1) }
+    }
 }
 
 /// How long a call may take. `None`: no limit.
@@ -79,6 +96,7 @@ impl Settings {
             version: String::new(),
             connect: Duration::from_millis(env.number("MCP_TIMEOUT").filter(|ms| *ms > 0).unwrap_or(30_000)),
             calls: CallLimits::from_env(env),
+            pauses: Pauses::default(),
             local_slots: slots("MCP_SERVER_CONNECTION_BATCH_SIZE", 3),
             remote_slots: slots("MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE", 20),
         }

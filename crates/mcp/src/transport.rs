@@ -16,8 +16,23 @@ pub(crate) enum Undelivered {
     Closed,
     #[error("the message cannot be written: {0}")]
     Unwritable(#[from] serde_json::Error),
+    /// Worth another try.
     #[error("{0}")]
     Refused(String),
+    /// The same again would be refused again.
+    #[error("{0}")]
+    Rejected(String),
     #[error("authentication is needed")]
     Unauthorized,
+}
+
+impl Undelivered {
+    /// What an HTTP status that is no success comes to.
+    pub(crate) fn by_status(status: u16, what: &str) -> Self {
+        match status {
+            401 | 403 => Self::Unauthorized,
+            408 | 429 | 500.. => Self::Refused(format!("HTTP {status}{what}")),
+            _ => Self::Rejected(format!("HTTP {status}{what}")),
+        }
+    }
 }

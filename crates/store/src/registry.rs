@@ -1,10 +1,28 @@
 //! `sessions/<pid>.json`: which processes hold which sessions now. A record lives exactly as long as its handle; one
 //! left behind by a crash is recognised by the process start time and never believed.
+//!
+//! A process that serves several sessions has a record for each: `<pid>.json`, then `<pid>.1.json` and so on. Who knows
+//! only the first form sees one of them, whole; who lists the directory sees all.
 
 use crate::error::StoreError;
 use crate::layout::Layout;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Files this process has a record in.
+static TAKEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// The first file that no other session of this process has.
+fn take_file(dir: &Path, pid: i32) -> PathBuf {
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let first = std::iter::once(format!("{pid}.json"));
+    let names = first.chain((1..u32::MAX).map(|n| format!("{pid}.{n}.json")));
+    let path = names.map(|name| dir.join(name)).find(|path| !taken.contains(path)).unwrap_or_default();
+    taken.insert(path.clone());
+    path
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -56,8 +74,8 @@ impl LiveRecord {
     pub fn register(layout: &Layout, facts: Facts) -> Result<Self, StoreError> {
         let dir = layout.sessions_dir();
         let pid = sys::pid();
-        let path = dir.join(format!("{pid}.json"));
-        crate::layout::create_private(&dir).map_err(|e| StoreError::write(&path, e))?;
+        crate::layout::create_private(&dir).map_err(|e| StoreError::write(&dir, e))?;
+        let path = take_file(&dir, pid);
         let now = sys::clock::now_ms();
         let record = Record {
             pid,
@@ -119,6 +137,7 @@ impl LiveRecord {
 impl Drop for LiveRecord {
     fn drop(&mut self) {
         std::fs::remove_file(&self.path).ok();
+        TAKEN.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
     }
 }
 
@@ -167,7 +186,7 @@ pub fn live_owner(layout: &Layout, session_id: &str) -> Option<Owner> {
 /// Removes records of processes that are gone. Not needed for correctness: readers check each record they use.
 pub fn clear_stale(layout: &Layout) {
     for (path, owner) in records(&layout.sessions_dir()) {
-        let pid = path.file_stem().and_then(|s| s.to_str()).and_then(|s| s.parse().ok());
+        let pid = path.file_stem().and_then(|s| s.to_str()?.split('.').next()?.parse().ok());
         let live = match (owner, pid) {
             (Some(owner), _) => owner.is_live(),
             // Unreadable: another build's, or being written. Kept while its process lives.
@@ -207,6 +226,28 @@ mod tests {
             entrypoint: "sdk-cli".into(),
             name: None,
         }
+    }
+
+    #[test]
+    fn every_session_of_a_process_has_a_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = layout(dir.path());
+        let named = |id: &str| LiveRecord::register(&layout, Facts { session_id: id.into(), ..facts() }).unwrap();
+        let ids = || {
+            let mut ids: Vec<String> = live(&layout).into_iter().map(|owner| owner.session_id).collect();
+            ids.sort();
+            ids
+        };
+        let (first, second) = (named("a"), named("b"));
+        assert_eq!(ids(), ["a", "b"]);
+        clear_stale(&layout);
+        drop(first);
+        assert_eq!(ids(), ["b"]);
+        let third = named("c");
+        assert_eq!(ids(), ["b", "c"]);
+        assert!(layout.sessions_dir().join(format!("{}.json", std::process::id())).exists());
+        drop((second, third));
+        assert!(ids().is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod env;
 pub mod fs;
 pub mod git;
+pub mod hangup;
 pub mod id;
 pub mod keeper;
 pub mod launch;

@@ -100,6 +100,8 @@ pub struct CallCx {
     pub may_read: MayRead,
     /// The sandbox a command must run in.
     pub cage: Option<Arc<crate::cage::Cage>>,
+    /// The person changed the input before agreeing to it.
+    pub changed_by_user: bool,
 }
 
 /// Whether rules let the model see this path; search results leave the others out.

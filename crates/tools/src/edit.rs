@@ -5,7 +5,7 @@ mod apply;
 pub(crate) mod change;
 
 use crate::contract::{Call, CallCx, InputError, Outcome, Spec, Tool};
-use crate::file_change::{Changing, FileChange};
+use crate::file_change::{self, Changing, FileChange};
 use crate::file_work::{self, original, structured};
 use crate::input::Input;
 use crate::patch::{self, Hunk};
@@ -109,6 +109,13 @@ struct Output<'a> {
     content_not_in_model_context: bool,
 }
 
+/// What the file was, and how it differs.
+struct Before<'a> {
+    text: &'a str,
+    patch: Vec<Hunk>,
+    standing: Standing,
+}
+
 impl EditCall {
     fn edit(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
         if self.step.old_string == self.step.new_string {
@@ -126,7 +133,8 @@ impl EditCall {
         text_file::create(path, content).map_err(|e| file_work::io_failed("create", path, &e))?;
         cx.state.reads.note_shown(path, content);
         let patch = patch::structured("", &self.step.new_string);
-        Ok(self.outcome(path, format!("The file {} has been created.", path.display()), "", patch, Standing::Unseen))
+        let text = format!("The file {} has been created.", path.display());
+        Ok(self.outcome(cx, path, text, Before { text: "", patch, standing: Standing::Unseen }))
     }
 
     fn change(&self, cx: &CallCx, path: &Path, opened: &Opened) -> Result<Outcome, Outcome> {
@@ -146,20 +154,20 @@ impl EditCall {
         if opened.standing == Standing::Stale {
             text.push_str(" It also holds changes made since you read it: read it again before relying on the rest.");
         }
-        Ok(self.outcome(path, text, &opened.text, patch, opened.standing))
+        Ok(self.outcome(cx, path, text, Before { text: &opened.text, patch, standing: opened.standing }))
     }
 
-    fn outcome(&self, path: &Path, text: String, before: &str, patch: Vec<Hunk>, standing: Standing) -> Outcome {
+    fn outcome(&self, cx: &CallCx, path: &Path, text: String, before: Before<'_>) -> Outcome {
         let output = Output {
             file_path: path.to_string_lossy(),
             old_string: &self.step.old_string,
             new_string: &self.step.new_string,
-            original_file: original(before),
-            structured_patch: patch,
-            user_modified: false,
+            original_file: original(before.text),
+            structured_patch: before.patch,
+            user_modified: cx.changed_by_user,
             replace_all: self.step.replace_all,
-            content_not_in_model_context: standing == Standing::Unseen && !before.is_empty(),
+            content_not_in_model_context: before.standing == Standing::Unseen && !before.text.is_empty(),
         };
-        Outcome::text(text, structured(&output))
+        Outcome::text(file_change::told(cx, text, &self.step.new_string), structured(&output))
     }
 }

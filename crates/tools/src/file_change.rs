@@ -37,3 +37,19 @@ impl<T: FileChange> Call for Changing<T> {
         .boxed()
     }
 }
+
+/// More than this is better read from the file.
+const RETOLD: usize = 8_000;
+
+/// The acknowledgement of a change; when the person changed the proposal, with what was accepted in its place.
+pub(crate) fn told(cx: &CallCx, text: String, accepted: &str) -> String {
+    if !cx.changed_by_user {
+        return text;
+    }
+    if accepted.len() > RETOLD {
+        return format!(
+            "{text}\nThe user changed your proposal before accepting it. Read the file before you rely on what it says."
+        );
+    }
+    format!("{text}\nThe user changed your proposal before accepting it. This was put in its place:\n{accepted}")
+}

@@ -3,7 +3,7 @@
 use crate::contract::{Call, CallCx, InputError, Outcome, Spec, Tool};
 use crate::edit::change::{self, Found, Opened};
 use crate::edit::{Matched, Step};
-use crate::file_change::{Changing, FileChange};
+use crate::file_change::{self, Changing, FileChange};
 use crate::file_work::{self, original, structured};
 use crate::input::Input;
 use crate::patch::{self, Hunk};
@@ -65,13 +65,13 @@ impl MultiEditCall {
             Found::File(opened) => {
                 let text = self.apply(&opened, path)?;
                 let patch = opened.save(cx, path, &text)?;
-                Ok(self.outcome(path, "updated", &opened.text, patch))
+                Ok(self.outcome(cx, path, "updated", &opened.text, patch))
             }
             Found::Nothing if creates => {
                 let text = self.apply_all("", path, Standing::Unseen)?;
                 text_file::create(path, text.as_bytes()).map_err(|e| file_work::io_failed("create", path, &e))?;
                 cx.state.reads.note_shown(path, text.as_bytes());
-                Ok(self.outcome(path, "created", "", patch::structured("", &text)))
+                Ok(self.outcome(cx, path, "created", "", patch::structured("", &text)))
             }
             Found::Nothing => Err(Outcome::invalid(file_work::missing_text(path, cx))),
         }
@@ -96,18 +96,17 @@ impl MultiEditCall {
         Ok(text)
     }
 
-    fn outcome(&self, path: &Path, verb: &str, before: &str, patch: Vec<Hunk>) -> Outcome {
+    fn outcome(&self, cx: &CallCx, path: &Path, verb: &str, before: &str, patch: Vec<Hunk>) -> Outcome {
         let count = self.edits.len();
         let output = Output {
             file_path: path.to_string_lossy(),
             edits: &self.edits,
             original_file: original(before),
             structured_patch: patch,
-            user_modified: false,
+            user_modified: cx.changed_by_user,
         };
-        Outcome::text(
-            format!("The file {} has been {verb}: {count} edits applied.", path.display()),
-            structured(&output),
-        )
+        let accepted: Vec<&str> = self.edits.iter().map(|edit| edit.new_string.as_str()).collect();
+        let text = format!("The file {} has been {verb}: {count} edits applied.", path.display());
+        Outcome::text(file_change::told(cx, text, &accepted.join("\n")), structured(&output))
     }
 }

@@ -2,7 +2,7 @@
 //! or an unread notebook is never overwritten, and models that need it must have read the file first.
 
 use crate::contract::{Call, CallCx, InputError, Met, Outcome, Spec, Tool};
-use crate::file_change::{Changing, FileChange};
+use crate::file_change::{self, Changing, FileChange};
 use crate::file_work::{self, At, HELD_LIMIT, original, structured};
 use crate::input::Input;
 use crate::patch::{self, Hunk};
@@ -56,6 +56,14 @@ struct Output<'a> {
     user_modified: bool,
 }
 
+/// The file before.
+#[derive(Clone, Copy)]
+enum Was<'a> {
+    Missing,
+    /// With its text, when that can be told.
+    There(Option<&'a str>),
+}
+
 impl WriteCall {
     fn write(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
         if !(cx.may_read)(path, Met::Named) {
@@ -73,7 +81,7 @@ impl WriteCall {
         let bytes = self.content.as_bytes();
         text_file::create(path, bytes).map_err(|e| file_work::io_failed("create", path, &e))?;
         cx.state.reads.note_shown(path, bytes);
-        Ok(self.outcome("create", path, Vec::new(), None))
+        Ok(self.outcome(cx, path, Vec::new(), Was::Missing))
     }
 
     fn update(&self, cx: &CallCx, path: &Path, meta: &Metadata) -> Result<Outcome, Outcome> {
@@ -97,20 +105,24 @@ impl WriteCall {
         cx.state.reads.note_shown(path, &bytes);
         // Bytes that were not text have no lines to compare.
         let patch = file.text.as_deref().map_or_else(Vec::new, |old| patch::structured(old, &text));
-        Ok(self.outcome("update", path, patch, file.text.as_deref().and_then(original)))
+        Ok(self.outcome(cx, path, patch, Was::There(file.text.as_deref().and_then(original))))
     }
 
-    fn outcome(&self, kind: &'static str, path: &Path, patch: Vec<Hunk>, before: Option<&str>) -> Outcome {
-        let verb = if kind == "create" { "created" } else { "updated" };
+    fn outcome(&self, cx: &CallCx, path: &Path, patch: Vec<Hunk>, was: Was<'_>) -> Outcome {
+        let (kind, verb, before) = match was {
+            Was::Missing => ("create", "created", None),
+            Was::There(text) => ("update", "updated", text),
+        };
         let output = Output {
             kind,
             file_path: path.to_string_lossy(),
             content: &self.content,
             structured_patch: patch,
             original_file: before,
-            user_modified: false,
+            user_modified: cx.changed_by_user,
         };
-        Outcome::text(format!("The file {} has been {verb}.", path.display()), structured(&output))
+        let text = format!("The file {} has been {verb}.", path.display());
+        Outcome::text(file_change::told(cx, text, &self.content), structured(&output))
     }
 }
 

@@ -2,18 +2,24 @@
 //! seen, `take_finished` what is to stay. Time is told from outside.
 
 pub mod alerts;
+pub mod answer;
 pub mod calls;
 pub mod dialog;
 pub mod feed;
+pub mod form;
 pub mod keys;
+pub mod local;
 pub mod menu;
+pub mod offer;
 pub mod onboarding;
 pub mod pager;
+pub mod panel;
 pub mod pictures;
 pub mod question;
 pub mod queue;
 pub mod recall;
 pub mod reply;
+pub mod select;
 pub mod session;
 pub mod spinner;
 pub mod spoken;
@@ -38,11 +44,12 @@ use calls::Calls;
 use dialog::Dialog;
 use menu::Menu;
 use onboarding::Onboarding;
+use panel::{Awaited, Brought, Errand, Panel};
 use recall::{Recall, Search};
 use reply::Reply;
 use session::Session;
 use spinner::{Turn, Waits};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 use todos::Todo;
@@ -75,6 +82,8 @@ pub enum Input {
     NotSignedIn(String),
     /// What came back from the external editor.
     Edited(String),
+    /// What an errand for a screen brought.
+    Brought(Brought),
     /// The session could not be opened, or has ended by itself.
     Gone(String),
     /// Time has passed.
@@ -103,6 +112,8 @@ pub enum Effect {
         session_id: String,
     },
     ExternalEditor(String),
+    /// Something for a screen; answered by `Input::Brought`.
+    Errand(Errand),
     /// Show a text in the editor; what becomes of it there does not matter.
     View(String),
     /// Store this key and open the session anew.
@@ -180,6 +191,10 @@ pub struct Preferences {
     pub vim: bool,
     /// Whether the model answers to commands typed after `!`.
     pub answers_shell: bool,
+    /// `askUserQuestionTimeout`: when questions that nobody answers are answered with what is chosen.
+    pub question_timeout: Option<Duration>,
+    /// `showClearContextOnPlanAccept`
+    pub clears_on_plan: bool,
     pub patience: alerts::Patience,
     /// How the person is called.
     pub channel: Channel,
@@ -207,6 +222,8 @@ impl Default for Preferences {
             motion: Motion::Full,
             vim: false,
             answers_shell: true,
+            question_timeout: None,
+            clears_on_plan: false,
             patience: alerts::Patience::default(),
             channel: Channel::Auto,
             progress: true,
@@ -250,6 +267,14 @@ pub struct App {
     /// What a hook wants shown in the place of the next text.
     display: Option<String>,
     dialogs: VecDeque<Dialog>,
+    /// Screens in place of the prompt, the last one on top.
+    panels: Vec<Panel>,
+    /// Requests whose answers belong to a screen.
+    awaited: BTreeMap<String, Awaited>,
+    /// What the external editor has, when it is not the prompt.
+    editing: Option<answer::Editing>,
+    /// Sent once another conversation has begun.
+    carried: Option<Submission>,
     stash: Option<String>,
     transcript: Transcript,
     chord: Vec<Key>,
@@ -295,6 +320,10 @@ impl App {
             display: None,
             wishes: wishes::Wishes::default(),
             dialogs: VecDeque::new(),
+            panels: Vec::new(),
+            awaited: BTreeMap::new(),
+            editing: None,
+            carried: None,
             stash: None,
             transcript: Transcript::default(),
             chord: Vec::new(),
@@ -326,7 +355,9 @@ impl App {
                 self.alerts.stirs();
                 self.paste(&text);
             }
-            Input::Focus(_) | Input::Tick => {}
+            Input::Tick => self.expire_questions(),
+            // Never an answer to anything.
+            Input::Focus(_) => {}
             Input::Event(event) => self.event(event),
             Input::History(prompts) => self.recall.load(prompts),
             Input::Files { query, found } => self.files(&query, found),
@@ -334,7 +365,8 @@ impl App {
             Input::Copied(outcome) => self.copied(outcome),
             Input::SignedIn(place) => self.note(&format!("The key is stored in {place}."), Token::Success),
             Input::NotSignedIn(why) => self.note(&why, Token::Error),
-            Input::Edited(text) => self.editor.set(text),
+            Input::Edited(text) => self.edited(text),
+            Input::Brought(brought) => self.brought(brought),
             Input::Gone(why) => {
                 self.note(&why, Token::Error);
                 self.effects.push(Effect::Exit);
@@ -364,7 +396,11 @@ impl App {
             Motion::Full => next_multiple(self.now, spinner::STEP),
             Motion::Reduced => next_multiple(self.now, Duration::from_secs(1)),
         });
-        let fades = [self.hint.as_ref().map(|(_, until)| *until), self.armed.map(|(_, until)| until)];
+        let fades = [
+            self.hint.as_ref().map(|(_, until)| *until),
+            self.armed.map(|(_, until)| until),
+            self.questions_expire_at(),
+        ];
         let waits = [self.status.next_change(), self.next_alert()];
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }

@@ -2,6 +2,7 @@
 //! while nothing happens: there is a timer only while something moves. The terminal is put back on every way out.
 
 mod effects;
+mod errands;
 mod screen;
 
 use crate::app::session::Session;
@@ -41,6 +42,8 @@ pub struct Start {
     pub preferences: Preferences,
     /// The theme follows the terminal's background.
     pub follows_background: bool,
+    /// The report of `gimlet doctor`.
+    pub doctor: fn(&sys::Env) -> String,
     /// Files of the person that are read again when they change.
     pub files: Vec<(What, PathBuf)>,
     /// What was wrong with them.
@@ -142,7 +145,7 @@ impl Interface {
         let (sender, bytes) = mpsc::channel(64);
         screen.read(sender)?;
         let (outside, sequences) =
-            Outside::new(&start.boot, if start.preferences.answers_shell { Shell::Answered } else { Shell::Recorded });
+            Outside::new(start, if start.preferences.answers_shell { Shell::Answered } else { Shell::Recorded });
         let now = Instant::now();
         Ok(Self {
             app,
@@ -374,6 +377,13 @@ impl Interface {
                     let text = self.external_editor(text).await;
                     self.app.update(Input::Edited(text));
                 }
+                Effect::Errand(errand) => {
+                    if let Some(path) = self.outside.file_of(&errand) {
+                        self.edit_file(&path).await;
+                    } else {
+                        self.outside.run_errand(errand);
+                    }
+                }
                 Effect::View(text) => {
                     self.external_editor(text).await;
                 }
@@ -397,6 +407,14 @@ impl Interface {
         let edited = self.outside.edit(text).await;
         self.screen.take_back(sender).ok();
         edited
+    }
+
+    async fn edit_file(&mut self, path: &std::path::Path) {
+        let Ok(sender) = self.screen.lend(&mut self.app) else { return };
+        let edited = self.outside.edit_file(path).await;
+        self.screen.take_back(sender).ok();
+        let note = edited.map(|()| format!("Closed {}", path.display()));
+        self.app.update(Input::Brought(crate::app::panel::Brought::Note(note)));
     }
 
     fn draw(&mut self) -> io::Result<()> {

@@ -157,9 +157,21 @@ pub struct CanUseTool<'a> {
     /// No rule can answer this one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub requires_user_interaction: bool,
+    /// The simple commands of a shell command, when there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command_parts: Vec<CommandPart>,
     /// The agent that asks; absent for the main thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<&'a str>,
+}
+
+/// One simple command and what it was judged as.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommandPart {
+    pub command: String,
+    /// `allow`, `ask` or `deny`.
+    pub decision: &'static str,
+    pub reason: String,
 }
 
 #[derive(Debug, Serialize)]

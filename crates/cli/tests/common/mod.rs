@@ -1,6 +1,9 @@
 //! What the tests of whole runs share: the argument lists of scripts and SDKs, and short names for what they read.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+pub(crate) mod death;
+pub(crate) mod mcp;
+
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};

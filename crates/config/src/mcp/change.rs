@@ -230,6 +230,28 @@ impl Change<'_> {
     }
 }
 
+/// Whether a server is used in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    On,
+    Off,
+}
+
+/// Remembers for `folder` that a server is switched off, or no longer.
+pub fn switch(env: &Env, folder: &Path, name: &str, to: Switch) -> Result<(), ChangeError> {
+    const SWITCHED_OFF: &str = "disabledMcpServers";
+    state::update(env, |state| {
+        let entry = object(object(state, "projects"), &folder.display().to_string());
+        let mut list = entry.get(SWITCHED_OFF).and_then(Value::as_array).cloned().unwrap_or_default();
+        list.retain(|known| known.as_str() != Some(name));
+        if to == Switch::Off {
+            list.push(name.into());
+        }
+        entry.insert(SWITCHED_OFF.to_owned(), list.into());
+    })?;
+    Ok(())
+}
+
 /// Empty lists are what the reference writes for every folder.
 fn holds_something(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false)) && value.as_array().is_none_or(|list| !list.is_empty())

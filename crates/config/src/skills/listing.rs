@@ -36,13 +36,15 @@ pub struct Listing {
 pub fn list<'a>(skills: impl Iterator<Item = &'a Skill>, budget: Budget, uses: impl Fn(&str) -> u64) -> Listing {
     let skills: Vec<&Skill> = skills.collect();
     let mut texts: Vec<Option<String>> = skills.iter().map(|skill| text(skill, budget.each)).collect();
-    let mut size: usize = texts.iter().flatten().map(|text| text.chars().count()).sum();
+    let lengths: Vec<usize> = texts.iter().map(|text| text.as_ref().map_or(0, |text| text.chars().count())).collect();
+    let mut size: usize = lengths.iter().sum();
     let mut cut = Vec::new();
     if size > budget.all {
         let mut order: Vec<(u64, usize, usize)> = texts
             .iter()
             .enumerate()
-            .filter_map(|(at, text)| Some((uses(&skills[at].name), text.as_ref()?.chars().count(), at)))
+            .filter(|(_, text)| text.is_some())
+            .map(|(at, _)| (uses(&skills[at].name), lengths[at], at))
             .collect();
         // Of those used alike, the longest goes first: more of the others stay.
         order.sort_by_key(|(used, length, at)| (*used, std::cmp::Reverse(*length), *at));
@@ -56,8 +58,8 @@ pub fn list<'a>(skills: impl Iterator<Item = &'a Skill>, budget: Budget, uses: i
         }
     }
     let line = |skill: &&Skill, text: &Option<String>| match text {
-        Some(text) => format!("- {}: {text}", skill.name),
-        None => format!("- {}", skill.name),
+        Some(text) => ["- ", &skill.name, ": ", text].concat(),
+        None => ["- ", &skill.name].concat(),
     };
     let lines = skills.iter().zip(&texts).map(|(skill, text)| (skill.name.clone(), line(skill, text))).collect();
     Listing { lines, cut }
@@ -69,7 +71,8 @@ fn text(skill: &Skill, each: usize) -> Option<String> {
         return None;
     }
     let parts = [&skill.description, &skill.when_to_use];
-    let mut line = String::new();
+    let room = parts.into_iter().flatten().map(|part| part.len() + 1).sum();
+    let mut line = String::with_capacity(room);
     for word in parts.into_iter().flatten().flat_map(|part| part.split_whitespace()) {
         if !line.is_empty() {
             line.push(' ');

@@ -165,7 +165,8 @@ pub(super) fn build(
         start.owed = super::recover::owed(loaded, &kit.session_dir, Some(&sheet.id));
     }
     let leaf = past.as_ref().and_then(|loaded| loaded.leaf_uuid.as_deref().map(str::to_owned));
-    let restored = past.as_mut().map(resume::restore);
+    let mut restored = past.as_mut().map(resume::restore);
+    let remembered = restored.as_mut().map(|r| std::mem::take(&mut r.servers)).unwrap_or_default();
     let told = restored.as_ref().map(|r| r.told_skills.clone()).unwrap_or_default();
     let mut teaching = kit.teaching.clone();
     if sheet.definition.omit_claude_md {
@@ -188,7 +189,8 @@ pub(super) fn build(
     };
     let mcp = crate::mcp::of_agent(&kit.servers, &registry, &sheet.definition, move |definition, name| {
         toolset::choose(&[name.to_owned()], definition, shape).is_ok_and(|chosen| !chosen.is_empty())
-    });
+    })
+    .going_on(remembered);
     let (commands, receiver) = mpsc::channel(COMMAND_QUEUE);
     // A definition's own mode stays whatever the host chooses for the session, except for plan mode.
     let is_own = tool::is_own_mode(&sheet.definition, live.mode);

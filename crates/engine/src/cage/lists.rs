@@ -25,7 +25,7 @@ impl Lists {
         let settings = &loaded.settings.sandbox;
         let managed_domains_only = settings.network.allow_managed_domains_only == Some(true);
         let mut lists = Self { managed_domains_only, ..Self::default() };
-        for layer in &loaded.layers {
+        for layer in loaded.layers.iter() {
             let Some(sandbox) = layer.effective.get("sandbox") else { continue };
             let managed = layer.source == Source::Managed;
             let spots = |key: &str| -> Vec<Spot> {

@@ -15,6 +15,7 @@ use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tools::cage::Cage;
 use tools::{Call, CallCx, Met, Outcome, Sharing, Workspace};
+use wire::control::CommandPart;
 use wire::hooks::EventName;
 use wire::mode::PermissionMode;
 use wire::sdk::{PermissionDenial, SystemBody};
@@ -151,6 +152,8 @@ pub(super) struct Draft {
     cage: Option<Arc<Cage>>,
     /// A hook stood in for the person whose answer the call needs.
     answered: bool,
+    /// The person changed what the model proposed.
+    changed: bool,
 }
 
 impl Draft {
@@ -167,7 +170,7 @@ impl Draft {
         let (held, cage) = confine(used, &input, io)
             .await
             .map_err(|error| Outcome::failed(format!("The sandbox could not be set up: {error}")))?;
-        Ok(Self { call, input, cancel, held, cage, answered: false })
+        Ok(Self { call, input, cancel, held, cage, answered: false, changed: false })
     }
 
     /// The same call with another input, which must be readable like the first.
@@ -295,6 +298,7 @@ async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, 
         refusal: &refusal,
         facts: &facts,
         suggestions: &suggestions,
+        parts: command_parts(&io.policy.explain(&request, &facts)),
         agent_id: io.host.agent_id(),
     };
     let reply = ask::pose(host, &matter, draft.cancel.clone());
@@ -306,6 +310,19 @@ async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, 
         reply
     };
     Prepared::Asking(Box::new(Pending { draft, facts }), Box::pin(reply))
+}
+
+/// What each part of a compound command needs; one alone says nothing that the question does not.
+fn command_parts(explained: &permission::Explanation) -> Vec<CommandPart> {
+    if explained.parts.len() < 2 {
+        return Vec::new();
+    }
+    let told = |part: &permission::Part| CommandPart {
+        command: permission::visible(&part.text),
+        decision: part.decision,
+        reason: permission::visible(&part.reason.describe()),
+    };
+    explained.parts.iter().map(told).collect()
 }
 
 /// The tool of a server that decides in place of a person.
@@ -359,7 +376,7 @@ pub(super) async fn answered(
     let is_changed = input.as_ref().is_some_and(|input| input.get() != draft.input.get());
     if let Some(input) = input.filter(|_| is_changed) {
         draft = match draft.rewritten(used, input, io).await {
-            Ok(draft) => draft,
+            Ok(draft) => Draft { changed: true, ..draft },
             Err(outcome) => return Prepared::Settled(outcome),
         };
     }
@@ -385,7 +402,10 @@ fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Fac
 
 async fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &mut Io) -> Prepared {
     interact::admitted(used, io).await;
-    Prepared::Ready(draft.call, CallCx { cage: draft.cage, ..call_cx(used, facts, io, draft.cancel) })
+    Prepared::Ready(
+        draft.call,
+        CallCx { cage: draft.cage, changed_by_user: draft.changed, ..call_cx(used, facts, io, draft.cancel) },
+    )
 }
 
 fn note_denial(used: &ToolUse, io: &mut Io) {
@@ -431,6 +451,7 @@ pub(super) fn call_cx(used: &ToolUse, facts: Facts, io: &Io, cancel: Cancellatio
             !policy.hides(path, &real)
         }),
         cage: None,
+        changed_by_user: false,
     }
 }
 

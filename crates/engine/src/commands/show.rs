@@ -176,20 +176,6 @@ pub(super) fn hooks(io: &Io) -> Said {
     Said::shown(text)
 }
 
-pub(super) fn mcp(io: &Io) -> Said {
-    let tools = io.registry.specs().filter(|spec| spec.name.starts_with("mcp__"));
-    let mut text = String::from("MCP tools in this session:");
-    let mut any = false;
-    for spec in tools {
-        any = true;
-        write!(text, "\n  {}", spec.name).ok();
-    }
-    if !any {
-        text.push_str(" none");
-    }
-    Said::shown(text)
-}
-
 pub(super) fn permissions(io: &Io) -> String {
     let mut text = format!("Permission mode: {}", io.mode.as_str());
     for (behaviour, title) in

@@ -93,7 +93,7 @@ pub(crate) static ROWS: &[Row] = &[
     row("help", &[], "", "List the commands", Action::Help),
     row("hooks", &[], "", "List the hooks in force", Action::Hooks),
     row("init", &[], "", "Write CLAUDE.md, or propose changes to it", Action::Expand(include_str!("prompts/init.md"))),
-    row("mcp", &[], "", "List the MCP servers", Action::Mcp),
+    row("mcp", &[], "[reconnect|enable|disable <server>]", "List MCP servers, connect or switch one", Action::Mcp),
     row("memory", &[], "", "List the instruction files in force", Action::Memory),
     row("model", &[], "[model]", "Show or switch the model of this session", Action::Model),
     row("permissions", &["allowed-tools"], "[allow|ask|deny|remove <rule>]", "Show or change the permission rules", Action::Permissions),

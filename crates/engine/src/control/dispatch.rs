@@ -124,7 +124,7 @@ impl Control {
             HostRequest::ApplyFlagSettings(asked) => self.apply_flag_settings(&asked.settings),
             HostRequest::UpdateSettings(asked) => Self::update_settings(front, &asked),
             HostRequest::GetSettings => self.settings(front),
-            HostRequest::Mcp(asked) => Said::Later(front.reach.mcp.handle(asked)),
+            HostRequest::Mcp(asked) => Said::Later(front.reach.mcp.handle(asked, self.board.policy.clone())),
             HostRequest::RewindFiles(asked) => Said::Now(json!({
                 "canRewind": false,
                 "error": format!("There is no checkpoint for message {}: this build keeps none", asked.user_message_id),
@@ -172,10 +172,17 @@ impl Control {
                 Said::Now(json!({}))
             }
             HostRequest::ListPermissionRules => self.rules(front),
+            HostRequest::UpdatePermissions(asked) => {
+                // In force for the next call, in agents too; saved between two phases.
+                let mut seen = usize::MAX;
+                front.reach.agents.grant(&asked.updates, &mut seen);
+                self.wishes.updates.extend(asked.updates);
+                Said::Now(json!({}))
+            }
             HostRequest::GetHooksListing => Self::hooks_listing(front),
             HostRequest::SetColor | HostRequest::SetHasSubscribers => Said::Now(json!({})),
-            HostRequest::FileSuggestions(_) => Said::Line(unsupported(request_id, "file_suggestions")),
-            HostRequest::RegisterRepoRoot(_) => Said::Line(unsupported(request_id, "register_repo_root")),
+            HostRequest::FileSuggestions(asked) => self.suggest_files(front, asked.query),
+            HostRequest::RegisterRepoRoot(asked) => self.register_root(&asked.directory),
             HostRequest::Interrupt(_) => Said::Line(unsupported(request_id, "interrupt")),
             HostRequest::Unknown(subtype) => Said::Line(unsupported(request_id, &subtype)),
         }

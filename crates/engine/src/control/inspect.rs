@@ -124,7 +124,7 @@ impl Control {
             });
         }
         let (commands, agents) = (json!(self.board.commands), json!(self.board.agents));
-        let servers = front.reach.mcp.handle(wire::control::McpRequest::Status);
+        let servers = front.reach.mcp.handle(wire::control::McpRequest::Status, None);
         Said::Later(Box::pin(async move {
             let servers = servers.await?;
             Ok(json!({

@@ -2,6 +2,7 @@
 //! request to the model already follows it.
 
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 use wire::control::Change;
 
 #[derive(Debug, Default)]
@@ -18,10 +19,14 @@ pub(crate) struct Wishes {
     pub flag_settings: Option<Map<String, Value>>,
     /// The mode may be another one.
     pub mode: bool,
+    /// Rules, modes and directories, in order.
+    pub updates: Vec<wire::control::PermissionUpdate>,
     /// Agent definitions of a later `initialize`.
     pub agents: Option<Vec<config::agents::Definition>>,
     /// The running set of background tasks is to be told again.
     pub tasks: bool,
+    /// Repositories below the session's directories that the host works with.
+    pub repositories: Vec<PathBuf>,
     /// Hooks are to hear of it.
     pub notice: Option<wire::control::Notify>,
 }
@@ -35,8 +40,10 @@ impl Wishes {
             && self.agent == Change::Keep
             && self.flag_settings.is_none()
             && !self.mode
+            && self.updates.is_empty()
             && self.agents.is_none()
             && !self.tasks
+            && self.repositories.is_empty()
             && self.notice.is_none()
     }
 }

@@ -18,8 +18,7 @@ pub(crate) fn with_server_tools(base: &[String], servers: &Servers, definition: 
         McpReference::Named(_) => None,
     });
     let coming = views.iter().map(|view| view.name.clone()).chain(inline);
-    let stand_in = |name: String| format!("{}__", mcp::exposed_server(&name));
-    base.iter().cloned().chain(known).chain(coming.map(stand_in)).collect()
+    base.iter().cloned().chain(known).chain(coming.map(|name| super::whole(&name))).collect()
 }
 
 /// An agent's share. `may_have` is the rule for every tool of an agent.

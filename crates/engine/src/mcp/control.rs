@@ -5,16 +5,19 @@ use crate::control::Refusal;
 use crate::control::mcp::McpControl;
 use futures_util::future::BoxFuture;
 use mcp::{Declared, Part, ResourceBody, Standing, Status, View};
+use permission::{Access, Decision, Facts, Policy, Request};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use wire::control::{McpRequest, McpResource, McpServers};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use wire::control::{McpCall, McpRequest, McpResource, McpServers};
 use wire::mcp::{Scope, ServerConfig, Transport};
 
 pub(crate) struct ServerControl(pub(crate) Arc<Servers>);
 
 impl McpControl for ServerControl {
-    fn handle(&self, request: McpRequest) -> BoxFuture<'static, Result<Value, Refusal>> {
+    fn handle(&self, request: McpRequest, policy: Option<Arc<Policy>>) -> BoxFuture<'static, Result<Value, Refusal>> {
         let servers = Arc::clone(&self.0);
         Box::pin(async move {
             let host = &servers.host;
@@ -40,7 +43,7 @@ impl McpControl for ServerControl {
                     Ok(json!({}))
                 }
                 McpRequest::ReadResource(asked) => servers.read(asked).await,
-                McpRequest::Call(asked) => Err(Refusal::new(format!("mcp_call is not supported ({})", asked.tool))),
+                McpRequest::Call(asked) => servers.call(asked, policy.as_deref()).await,
                 McpRequest::SetPermissionModeOverride(asked) => {
                     Err(Refusal::new(format!("permission modes per server are not supported ({})", asked.server_name)))
                 }
@@ -112,6 +115,31 @@ impl Servers {
         matches!(view.config.transport, Transport::Sdk { .. }) || self.hosted().contains(&view.name)
     }
 
+    /// A call that the host makes itself, without the model. What a rule denies it cannot have either; with
+    /// `check_permissions` it may only make calls that need no question.
+    async fn call(&self, asked: McpCall, policy: Option<&Policy>) -> Result<Value, Refusal> {
+        self.begin_rest();
+        let limit = asked.timeout_ms.map_or(self.host.connect_limit(), Duration::from_millis);
+        self.host.settle(self.host.connect_limit(), |view| asked.tool.starts_with(&super::whole(&view.name))).await;
+        let views = self.views();
+        let found = views.iter().flat_map(|view| view.tools.iter()).find(|tool| tool.exposed == asked.tool);
+        let Some(tool) = found else { return Err(Refusal::new(format!("Tool not found: {}", asked.tool))) };
+        let arguments = asked.arguments.as_ref().map_or("{}", |given| given.get());
+        judged(&asked, arguments, policy)?;
+        let arguments: Map<String, Value> =
+            serde_json::from_str(arguments).map_err(|_| Refusal::new("arguments must be an object"))?;
+        let cancel = CancellationToken::new();
+        // Whoever takes the request back drops this future; the call goes on just long enough to tell the server.
+        let _told = cancel.clone().drop_guard();
+        let (host, server, name) = (self.host.clone(), tool.server.clone(), tool.name.clone());
+        let call = tokio::spawn(async move { host.call_raw(&server, &name, arguments, &cancel).await });
+        match tokio::time::timeout(limit, call).await {
+            Ok(Ok(done)) => done.map_err(|error| refused(&error)),
+            Ok(Err(error)) => Err(Refusal::new(error.to_string())),
+            Err(_) => Err(Refusal::new(format!("{} did not answer within {} ms", asked.tool, limit.as_millis()))),
+        }
+    }
+
     /// Pages a host shows: nothing else is read without the model.
     async fn read(&self, asked: McpResource) -> Result<Value, Refusal> {
         if !asked.uri.starts_with("ui://") {
@@ -125,6 +153,17 @@ impl Servers {
         let parts = self.host.read_resource(&asked.server_name, &asked.uri).await.map_err(|error| refused(&error))?;
         let contents: Vec<Value> = parts.into_iter().filter_map(content).collect();
         Ok(json!({"contents": contents}))
+    }
+}
+
+fn judged(asked: &McpCall, arguments: &str, policy: Option<&Policy>) -> Result<(), Refusal> {
+    let Some(policy) = policy else { return Err(Refusal::new("The session is not ready")) };
+    let accesses = [Access::Use];
+    let request = Request::new(&asked.tool, &accesses).with_input(arguments);
+    match policy.decide(&request, &Facts::default()) {
+        Decision::Ask(refusal) if asked.check_permissions == Some(true) => Err(Refusal::new(refusal.message)),
+        Decision::Allow(_) | Decision::Ask(_) => Ok(()),
+        Decision::Deny(refusal) => Err(Refusal::new(refusal.message)),
     }
 }
 

@@ -188,6 +188,14 @@ fn bound(blocks: Vec<Block>, limit: usize, session_dir: &Path) -> Vec<Block> {
     blocks.into_iter().map(shorten).collect()
 }
 
+/// The text itself while it is short enough.
+pub(super) fn shortened(text: &str, limit: usize, session_dir: &Path) -> String {
+    match text.chars().nth(limit) {
+        Some(_) => spilled(text, limit, session_dir),
+        None => text.to_owned(),
+    }
+}
+
 fn spilled(text: &str, limit: usize, session_dir: &Path) -> String {
     let is_json = matches!(text.trim_start().as_bytes().first(), Some(b'{' | b'['))
         && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();

@@ -1,10 +1,10 @@
 //! What servers offer to read: listing and reading resources. Neither needs leave: both only read what a server of the
-//! user's own choice hands out.
+//! user's own choice hands out. A rule that denies a whole server denies its resources as well.
 
 use super::outcome;
 use super::shelf::Common;
 use futures_util::future::BoxFuture;
-use mcp::{CallError, Host, Part, ResourceBody};
+use mcp::{CallError, Host, Part, Resource, ResourceBody};
 use permission::Access;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -70,16 +70,17 @@ impl Call for List {
 
 impl List {
     async fn list(&self) -> Outcome {
-        let mut rows = Vec::new();
-        for host in hosts(&self.common, self.server.as_deref()) {
-            match host.resources(self.server.as_deref()).await {
-                Ok(found) => rows.extend(found),
-                Err(error) => return Outcome::failed(error.to_string()),
-            }
-        }
-        if let Some(server) = self.server.as_ref().filter(|server| host_of(&self.common, server).is_none()) {
-            return Outcome::failed(unknown(&self.common, server));
-        }
+        let rows = match &self.server {
+            Some(server) => match reachable(&self.common, server) {
+                Ok(host) => host.resources(server).await.map_err(|error| error.to_string()),
+                Err(why) => Err(why),
+            },
+            None => Ok(everywhere(&self.common).await),
+        };
+        let rows = match rows {
+            Ok(rows) => rows,
+            Err(why) => return Outcome::failed(why),
+        };
         let rows: Vec<Value> = rows
             .into_iter()
             .map(|resource| {
@@ -102,11 +103,23 @@ impl List {
     }
 }
 
-fn hosts<'a>(common: &'a Common, server: Option<&str>) -> Vec<&'a Host> {
-    match server {
-        Some(server) => host_of(common, server).into_iter().collect(),
-        None => common.hosts.iter().collect(),
+/// What every server has that may be asked; one that cannot tell is left out.
+async fn everywhere(common: &Common) -> Vec<Resource> {
+    let asked = common.hosts.iter().flat_map(|host| host.views().into_iter().map(move |view| (host, view)));
+    let asked = asked.filter(|(_, view)| view.has_resources && common.may_read(&view.name));
+    let lists = asked.map(|(host, view)| async move {
+        let listed = host.resources(&view.name).await;
+        listed.inspect_err(|error| tracing::warn!(server = view.name, %error, "no resources")).unwrap_or_default()
+    });
+    futures_util::future::join_all(lists).await.into_iter().flatten().collect()
+}
+
+/// The one to ask about this server, or why there is none.
+fn reachable<'a>(common: &'a Common, server: &str) -> Result<&'a Host, String> {
+    if !common.may_read(server) {
+        return Err(format!("A permission rule denies the MCP server \"{server}\" and with it its resources."));
     }
+    host_of(common, server).ok_or_else(|| unknown(common, server))
 }
 
 /// The one that has this server; an agent's own ones first.
@@ -115,7 +128,8 @@ pub(super) fn host_of<'a>(common: &'a Common, server: &str) -> Option<&'a Host> 
 }
 
 fn unknown(common: &Common, server: &str) -> String {
-    let names: Vec<String> = common.views().into_iter().map(|view| view.name).collect();
+    let views = common.views().into_iter().filter(|view| common.may_read(&view.name));
+    let names: Vec<String> = views.map(|view| view.name).collect();
     let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     format!("Server \"{server}\" not found. Available servers: {known}")
 }
@@ -168,8 +182,9 @@ impl Call for Reading {
 
     fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
         Box::pin(async move {
-            let Some(host) = host_of(&self.common, &self.input.server) else {
-                return Outcome::failed(unknown(&self.common, &self.input.server));
+            let host = match reachable(&self.common, &self.input.server) {
+                Ok(host) => host,
+                Err(why) => return Outcome::failed(why),
             };
             let read = tokio::select! {
                 read = host.read_resource(&self.input.server, &self.input.uri) => read,
@@ -189,6 +204,17 @@ fn contents(parts: Vec<Part>, cx: &CallCx) -> Outcome {
     let body = json!({"contents": entries});
     let structured = wire::raw::to_raw(&body).ok();
     Outcome::text(body.to_string(), structured)
+}
+
+/// As plain text; what is binary goes to a file, which is named.
+pub(super) fn readable(parts: Vec<Part>, session_dir: &std::path::Path) -> String {
+    let text = |part| {
+        let entry = entry(part, session_dir)?;
+        let text = entry.get("text").and_then(Value::as_str).map(str::to_owned);
+        text.or_else(|| Some(format!("[saved to {}]", entry.get("blobSavedTo")?.as_str()?)))
+    };
+    let texts: Vec<String> = parts.into_iter().filter_map(text).collect();
+    if texts.is_empty() { "(it is empty)".into() } else { texts.join("\n\n") }
 }
 
 fn entry(part: Part, session_dir: &std::path::Path) -> Option<Value> {

@@ -38,6 +38,8 @@ impl Session {
 
     /// Before a step: the tools as they are now.
     pub(crate) fn refresh_tools(&mut self) {
+        let is_native = matches!(self.io.mcp.servers().deferral, super::Deferral::Native { .. });
+        self.io.mcp.settle_references(&mut self.context, is_native);
         let window = self.context.facts().context_window;
         if let Some(offer) = self.io.mcp.offer(&self.io.policy, window) {
             self.io.registry = offer.registry;
@@ -52,7 +54,10 @@ impl Session {
         for attachment in self.io.mcp.told.due(&common) {
             self.attach(attachment)?;
         }
-        self.io.mcp.servers().begin_rest();
+        if let Some(line) = self.io.mcp.unrecorded() {
+            self.io.scribe.attachment(line)?;
+        }
+        self.io.mcp.servers().begin_rest_soon();
         Ok(())
     }
 

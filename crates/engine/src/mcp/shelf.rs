@@ -9,7 +9,7 @@ use super::{Deferral, Servers, Typed};
 use mcp::{Host, RemoteTool, View};
 use model::Fragment;
 use permission::Policy;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,12 +48,12 @@ pub(super) struct Loaded {
     pub(super) is_pinned: bool,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Deserialize, Serialize)]
 pub(super) struct Definition {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) input_schema: Box<RawValue>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) defer_loading: bool,
 }
 
@@ -116,6 +116,11 @@ impl Common {
     pub(super) fn views(&self) -> Vec<View> {
         self.hosts.iter().flat_map(Host::views).collect()
     }
+
+    /// Whether resources of this server may be read: a rule that denies the whole server denies them as well.
+    pub(super) fn may_read(&self, server: &str) -> bool {
+        !self.state().policy.as_ref().is_some_and(|policy| policy.removes(&super::whole(server)))
+    }
 }
 
 fn ruling(view: &View, tool: &str) -> Option<ToolPermission> {
@@ -131,6 +136,10 @@ pub(crate) struct Shelf {
     pub(super) told: Told,
     /// A prompt of a server that the user typed.
     pub(super) typed: Option<Typed>,
+    /// How many of the loaded tools the transcript knows.
+    pub(super) recorded: usize,
+    /// Tools that results of a resumed conversation name.
+    pub(super) referenced: BTreeSet<String>,
     is_agent: bool,
 }
 
@@ -170,7 +179,16 @@ impl Shelf {
 
     fn over(servers: Arc<Servers>, hosts: Vec<Host>, base: Arc<Registry>, (filter, named): (Filter, Filter)) -> Self {
         let common = Common { servers, hosts, filter, named, state: Mutex::default() };
-        Self { common: Arc::new(common), base, seen: None, told: Told::default(), typed: None, is_agent: false }
+        Self {
+            common: Arc::new(common),
+            base,
+            seen: None,
+            told: Told::default(),
+            typed: None,
+            recorded: 0,
+            referenced: BTreeSet::new(),
+            is_agent: false,
+        }
     }
 
     /// Other tools stand in front of the servers' from now on.
@@ -203,6 +221,7 @@ impl Shelf {
         for loaded in &mut self.common.state().loaded {
             loaded.is_pinned = true;
         }
+        self.recorded = 0;
         self.told = Told::default();
     }
 
@@ -225,7 +244,8 @@ impl Shelf {
         }
         let is_first = self.seen.replace(seen).is_none();
         let tools = self.common.tools();
-        if is_first && tools.is_empty() && !self.common.views().iter().any(|view| view.has_resources) {
+        let is_fresh = self.common.state().loaded.is_empty();
+        if is_first && is_fresh && tools.is_empty() && !self.common.views().iter().any(|view| view.has_resources) {
             return None;
         }
         Some(self.build(&tools, policy, window))
@@ -240,7 +260,8 @@ impl Shelf {
             .sum();
         let mut state = self.common.state();
         if !state.is_deferring && !policy.removes(ToolSearch::NAME) {
-            state.is_deferring = deferral.applies(model::estimate::text(size), window);
+            let goes_on = deferral != Deferral::Off && !state.loaded.is_empty();
+            state.is_deferring = goes_on || deferral.applies(model::estimate::text(size), window);
         }
         let native = state.is_deferring && matches!(deferral, Deferral::Native { .. });
         let mut rows = self.helpers(state.is_deferring, policy);
@@ -269,7 +290,8 @@ impl Shelf {
         if is_deferring {
             helpers.push(Arc::new(ToolSearch::new(Arc::clone(&self.common))));
         }
-        if self.common.views().iter().any(|view| view.has_resources) {
+        let readable = |view: &View| view.has_resources && !policy.removes(&super::whole(&view.name));
+        if self.common.views().iter().any(readable) {
             helpers.push(Arc::new(ListResources::new(Arc::clone(&self.common))));
             helpers.push(Arc::new(ReadResource::new(Arc::clone(&self.common))));
         }

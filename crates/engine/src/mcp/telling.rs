@@ -1,6 +1,7 @@
 //! What the model is told of servers beside the conversation: names of tools it can load, instructions, servers that are
 //! not there. Each is told once and then only what changed, so that what was sent stays as it was.
 
+use super::remembered;
 use super::shelf::Common;
 use crate::prompts;
 use crate::session::Attachment;
@@ -18,9 +19,17 @@ pub(super) struct Told {
     /// By server.
     instructions: BTreeMap<String, String>,
     states: BTreeMap<String, &'static str>,
+    /// What an earlier process said about how servers are to be used.
+    earlier: String,
 }
 
 impl Told {
+    /// Goes on from what the conversation already says.
+    pub(super) fn restore(&mut self, names: BTreeSet<String>, instructions: String) {
+        self.names = names;
+        self.earlier = instructions;
+    }
+
     /// What is new since the last time.
     pub(super) fn due(&mut self, common: &Common) -> Vec<Attachment> {
         let is_deferring = common.state().is_deferring;
@@ -51,7 +60,7 @@ impl Told {
         }
         lines.extend(states);
         let line = json!({
-            "type": "deferred_tools_delta", "addedNames": added, "addedLines": lines, "removedNames": removed,
+            "type": remembered::NAMES, "addedNames": added, "addedLines": lines, "removedNames": removed, "x_ours": true,
         });
         let text = prompts::reminder(&lines.join("\n"));
         self.names = now;
@@ -90,7 +99,10 @@ impl Told {
             if self.instructions.get(&view.name) == Some(&text) {
                 continue;
             }
-            parts.push(format!("## {}\n{text}", view.name));
+            let part = format!("## {}\n{text}", view.name);
+            if !self.earlier.contains(&part) {
+                parts.push(part);
+            }
             self.instructions.insert(view.name, text);
         }
         if parts.is_empty() {
@@ -100,7 +112,7 @@ impl Told {
             "# MCP server instructions\nThese servers say how their tools and resources are to be used:\n\n{}",
             parts.join("\n\n")
         );
-        Attachment::note("x_mcp_instructions", prompts::reminder(&text))
+        Attachment::note(remembered::INSTRUCTIONS, prompts::reminder(&text))
     }
 }
 

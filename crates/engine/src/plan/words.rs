@@ -6,6 +6,8 @@ pub(super) struct Scene<'a> {
     pub is_agent: bool,
     /// There is a tool that asks for approval.
     pub may_exit: bool,
+    /// In place of our own.
+    pub method: Option<&'a str>,
 }
 
 const RULE: &str = "Plan mode is on: the user wants to see a plan before anything is changed. Change no files, and run no command that \
@@ -29,7 +31,8 @@ pub(super) fn full(scene: &Scene<'_>) -> String {
     } else {
         "When the plan is complete, end with the plan as your answer: nobody can approve it here."
     };
-    format!("{RULE}\n\nThe one file you may write is the plan itself: {} ({state}).\n\n{METHOD}\n\n{end}", scene.file)
+    let method = scene.method.unwrap_or(METHOD);
+    format!("{RULE}\n\nThe one file you may write is the plan itself: {} ({state}).\n\n{method}\n\n{end}", scene.file)
 }
 
 pub(super) fn brief(scene: &Scene<'_>) -> String {

@@ -12,14 +12,14 @@ const FRESH_FOR: Duration = Duration::from_hours(24);
 const REMOTE_HEAD: &str = "origin/HEAD";
 
 #[derive(Clone, Copy)]
-pub(super) struct Git<'a> {
-    pub(super) dir: &'a Path,
-    pub(super) env: &'a Env,
+pub(crate) struct Git<'a> {
+    pub(crate) dir: &'a Path,
+    pub(crate) env: &'a Env,
 }
 
 impl Git<'_> {
     /// What it printed, without the last newline; an error is what it complained.
-    pub(super) async fn run(&self, args: &[&str]) -> Result<String, String> {
+    pub(crate) async fn run(&self, args: &[&str]) -> Result<String, String> {
         self.run_with(args, &[], PATIENCE).await
     }
 
@@ -53,7 +53,7 @@ impl Git<'_> {
         failed(String::from_utf8_lossy(&done.stderr.to_bytes()).trim().to_owned())
     }
 
-    pub(super) async fn commit_of(&self, name: &str) -> Result<String, String> {
+    pub(crate) async fn commit_of(&self, name: &str) -> Result<String, String> {
         self.run(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]).await
     }
 }

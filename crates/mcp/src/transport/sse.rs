@@ -25,8 +25,7 @@ pub(crate) async fn open(remote: Remote) -> Result<LegacySse, Undelivered> {
     let response = remote.send(&ask).await.map_err(|error| Undelivered::Refused(error.to_string()))?;
     match response.status() {
         200..=299 if is_kind(&response, "text/event-stream") => {}
-        401 | 403 => return Err(Undelivered::Unauthorized),
-        status => return Err(Undelivered::Refused(format!("HTTP {status} instead of an event stream"))),
+        status => return Err(Undelivered::by_status(status, " instead of an event stream")),
     }
     let mut events = events(response, MAX_MESSAGE);
     while let Some(Ok(event)) = events.next().await {
@@ -64,8 +63,7 @@ impl Transport<RoleClient> for LegacySse {
             let response = remote.send(&ask).await.map_err(|error| Undelivered::Refused(error.to_string()))?;
             match response.status() {
                 200..=299 => Ok(()),
-                401 | 403 => Err(Undelivered::Unauthorized),
-                status => Err(Undelivered::Refused(format!("HTTP {status}"))),
+                status => Err(Undelivered::by_status(status, "")),
             }
         }
     }

@@ -95,6 +95,7 @@ impl Bench {
             model: Arc::clone(&self.model),
             may_read: Arc::clone(&self.may_read),
             cage: None,
+            changed_by_user: false,
         }
     }
 

@@ -29,8 +29,17 @@ pub struct Inner {
 #[derive(Debug, Default)]
 pub struct Calls {
     open: Vec<OpenCall>,
-    /// Finished reads or searches.
-    held: Option<(Group, Vec<String>)>,
+    held: Option<Held>,
+}
+
+/// Finished calls of one kind in a row.
+#[derive(Debug)]
+struct Held {
+    group: Group,
+    /// What each was about.
+    names: Vec<String>,
+    /// The first one by itself, for when it stays the only one.
+    alone: Vec<Line>,
 }
 
 impl Calls {
@@ -60,16 +69,22 @@ impl Calls {
         Some(self.open.remove(at))
     }
 
-    /// Holds a finished read or search back; `false` when it must be printed by itself.
-    pub fn hold(&mut self, call: &OpenCall, outcome: &Outcome) -> bool {
+    /// Holds a finished call back until it is known what follows it; `false` when it must be printed by itself. `alone`
+    /// are its lines if it stays the only one.
+    pub fn hold(&mut self, call: &OpenCall, outcome: &Outcome, alone: impl FnOnce() -> Vec<Line>) -> bool {
         let Some(group) = tools::group(&call.tool).filter(|_| !outcome.is_error) else { return false };
+        let name = match &group {
+            Group::Read | Group::Search => call.label.argument.clone(),
+            Group::Server(_) => call.label.called(),
+        };
         match &mut self.held {
-            Some((held, names)) if *held == group => {
-                names.push(call.label.argument.clone());
+            Some(held) if held.group == group => {
+                held.names.push(name);
                 true
             }
             None => {
-                self.held = Some((group, vec![call.label.argument.clone()]));
+                let alone = if matches!(group, Group::Server(_)) { alone() } else { Vec::new() };
+                self.held = Some(Held { group, names: vec![name], alone });
                 true
             }
             Some(_) => false,
@@ -78,13 +93,12 @@ impl Calls {
 
     /// Whether a call of this tool joins what is held.
     pub fn joins(&self, tool: &str) -> bool {
-        self.held.as_ref().is_none_or(|(held, _)| tools::group(tool) == Some(*held))
+        self.held.as_ref().is_none_or(|held| tools::group(tool).as_ref() == Some(&held.group))
     }
 
     /// What was held, as lines to print.
     pub fn take_held(&mut self, theme: &Theme) -> Vec<Line> {
-        let Some((group, names)) = self.held.take() else { return Vec::new() };
-        summary(group, &names, Mood::Done, theme)
+        self.held.take().map_or_else(Vec::new, |held| held.lines(theme))
     }
 
     /// Everything that is still open, once the turn is over.
@@ -94,10 +108,7 @@ impl Calls {
 
     /// The live rows. Calls that wait for an answer do not run yet.
     pub fn rows(&self, now: Duration, theme: &Theme, waits: impl Fn(&str) -> bool) -> Vec<Line> {
-        let mut lines = match &self.held {
-            Some((group, names)) => summary(*group, names, Mood::Done, theme),
-            None => Vec::new(),
-        };
+        let mut lines = self.held.as_ref().map_or_else(Vec::new, |held| held.lines(theme));
         for call in &self.open {
             lines.extend(tools::title(&call.label, Mood::Running, theme));
             let time = now.saturating_sub(call.since);
@@ -121,18 +132,64 @@ impl Calls {
     }
 }
 
-fn summary(group: Group, names: &[String], mood: Mood, theme: &Theme) -> Vec<Line> {
-    let count = names.len();
-    let label = match (group, names) {
-        (Group::Read, [only]) => Label { name: "Read".into(), argument: only.clone() },
-        (Group::Search, [only]) => Label { name: "Search".into(), argument: only.clone() },
-        (Group::Read, _) => Label { name: format!("Read {count} files"), argument: String::new() },
-        (Group::Search, _) => Label { name: format!("Searched {count} times"), argument: String::new() },
-    };
-    let mut lines = tools::title(&label, mood, theme);
-    if count > 1 {
-        let names = names.iter().map(|name| Line::styled(name.clone(), theme.fg(Token::Inactive))).collect();
-        lines.extend(tools::hung(names, theme));
+impl Held {
+    fn lines(&self, theme: &Theme) -> Vec<Line> {
+        let count = self.names.len();
+        let label = match (&self.group, self.names.as_slice()) {
+            (Group::Server(_), [_]) => return self.alone.clone(),
+            (Group::Read, [only]) => Label { name: "Read".into(), argument: only.clone() },
+            (Group::Search, [only]) => Label { name: "Search".into(), argument: only.clone() },
+            (Group::Read, _) => Label { name: format!("Read {count} files"), argument: String::new() },
+            (Group::Search, _) => Label { name: format!("Searched {count} times"), argument: String::new() },
+            (Group::Server(server), _) => {
+                Label { name: format!("Called {server} {count} times"), argument: String::new() }
+            }
+        };
+        let mut lines = tools::title(&label, Mood::Done, theme);
+        if count > 1 {
+            let faint = theme.fg(Token::Inactive);
+            let names = self.names.iter().map(|name| Line::styled(crate::text::clean(name).replace('\n', " "), faint));
+            lines.extend(tools::hung(names.collect(), theme));
+        }
+        lines
     }
-    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::session::Session;
+    use serde_json::json;
+
+    fn finish(calls: &mut Calls, tool: &str, input: Value) -> bool {
+        let label = tools::label(tool, &input, &Session::default());
+        let call = OpenCall { id: "c".into(), tool: tool.into(), input, label, since: Duration::ZERO, inner: None };
+        let outcome = Outcome { text: "ok".into(), is_error: false, detail: Value::Null };
+        calls.hold(&call, &outcome, || vec![Line::plain("by itself")])
+    }
+
+    fn texts(lines: &[Line]) -> Vec<String> {
+        lines.iter().map(Line::text).collect()
+    }
+
+    #[test]
+    fn calls_of_one_server_become_one_line_and_one_alone_stays_whole() {
+        let (mut calls, theme) = (Calls::default(), Theme::default());
+        assert!(finish(&mut calls, "mcp__slack__send", json!({"to": "a"})));
+        assert_eq!(texts(&calls.take_held(&theme)), ["by itself"]);
+        for name in ["send", "list", "send"] {
+            assert!(calls.joins(&format!("mcp__slack__{name}")));
+            assert!(finish(&mut calls, &format!("mcp__slack__{name}"), json!({"to": "a"})));
+        }
+        assert!(!calls.joins("mcp__other__x") && !calls.joins("Read"));
+        assert!(!finish(&mut calls, "Read", json!({"file_path": "a"})), "another kind is not mixed in");
+        let lines = texts(&calls.take_held(&theme));
+        assert_eq!(lines[0], "● Called slack 3 times");
+        assert!(lines[1].contains("send") && lines[2].contains("list"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_command_is_never_held() {
+        assert!(!finish(&mut Calls::default(), "Bash", json!({"command": "ls"})));
+    }
 }

@@ -2,7 +2,7 @@
 //! messages of the protocol, and control lines as text.
 
 use super::calls::{Inner, OpenCall};
-use super::dialog::{Dialog, PREVIEW, Request};
+use super::dialog::Request;
 use super::reply::Part;
 use super::session::{Background, SlashCommand};
 use super::spinner::Waits;
@@ -207,12 +207,8 @@ impl App {
         }
         self.session.cwd.clone_from(&init.cwd);
         if self.session.commands.is_empty() {
-            let command = |name: &String| SlashCommand {
-                name: name.clone(),
-                description: String::new(),
-                argument_hint: String::new(),
-            };
-            self.session.commands = init.slash_commands.iter().map(command).collect();
+            let command = |name: &String| SlashCommand { name: name.clone(), ..SlashCommand::default() };
+            self.session.commands = super::local::with_own(init.slash_commands.iter().map(command).collect());
         }
     }
 
@@ -224,6 +220,9 @@ impl App {
         self.session.cost_usd = 0.0;
         self.session.context_used = 0;
         self.note("A new conversation.", Token::Inactive);
+        if let Some(carried) = self.carried.take() {
+            self.submit(carried);
+        }
     }
 
     fn stream(&mut self, event: &StreamEvent) {
@@ -434,14 +433,18 @@ impl App {
         if let Some(turn) = &mut self.turn {
             turn.waits = self.calls.running().map_or(Waits::Model, |tool| Waits::Tool(tool.to_owned()));
         }
-        if self.calls.hold(&call, outcome) || call.tool == "TodoWrite" && !outcome.is_error {
+        let (theme, columns) = (&self.preferences.theme, self.size.columns);
+        let lines = || {
+            let mood = if outcome.is_error { Mood::Failed } else { Mood::Done };
+            let mut lines = tools::title(&call.label, mood, theme);
+            lines.extend(tools::result(&call.tool, &call.input, outcome, theme, columns));
+            lines
+        };
+        if self.calls.hold(&call, outcome, lines) || call.tool == "TodoWrite" && !outcome.is_error {
             return;
         }
+        let lines = lines();
         self.print_held();
-        let theme = &self.preferences.theme;
-        let mood = if outcome.is_error { Mood::Failed } else { Mood::Done };
-        let mut lines = tools::title(&call.label, mood, theme);
-        lines.extend(tools::result(&call.tool, &call.input, outcome, theme, self.size.columns));
         self.say(if outcome.is_error { Label::ToolError } else { Label::Tool }, lines);
     }
 
@@ -513,6 +516,13 @@ impl App {
                 self.status.changed(self.now);
                 self.note("The conversation was compacted.", Token::Inactive);
             }
+            SystemBody::TaskStarted(started) => {
+                let name = match started.subagent_type {
+                    Some(kind) => format!("{kind}: {}", started.description),
+                    None => started.description,
+                };
+                self.session.agent_names.insert(started.task_id, name);
+            }
             SystemBody::TaskProgress(progress) => {
                 if let Some(call) = self.calls.get_mut(&progress.tool_use_id) {
                     call.inner = Some(Inner {
@@ -523,10 +533,8 @@ impl App {
                 }
             }
             SystemBody::BackgroundTasksChanged { tasks } => {
-                self.session.background = tasks
-                    .into_iter()
-                    .map(|task| Background { is_agent: task.task_type.contains("agent"), id: task.task_id })
-                    .collect();
+                self.session.background = tasks.into_iter().map(Background::of).collect();
+                self.tasks_changed();
             }
             SystemBody::TaskNotification(done) => self.note(&done.summary, Token::Inactive),
             SystemBody::LocalCommandOutput { content } => {
@@ -569,15 +577,14 @@ impl App {
 
     fn asked(&mut self, id: String, request: Value) {
         let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if subtype == "elicitation" {
+            let form = super::form::Form::read(&request);
+            self.dialogs.push_back(super::dialog::Dialog::of_form(id, form, self.now));
+            return;
+        }
         match serde_json::from_value::<Request>(request) {
             Ok(request) if subtype == "can_use_tool" => {
-                let dialog = Dialog::new(id, request, self.now);
-                self.print_held();
-                let preview = dialog.preview(&self.session, &self.preferences.theme, self.size.columns);
-                if preview.len() > PREVIEW {
-                    self.cell(preview);
-                }
-                self.dialogs.push_back(dialog);
+                self.open_dialog(id, request);
                 self.ring();
                 if let Some(turn) = &mut self.turn {
                     turn.waits = Waits::Permission;
@@ -611,6 +618,10 @@ impl App {
             self.status.settings_may_differ(self.now);
             self.ask_settings();
         }
+        let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();
+        if let Some(what) = self.awaited.remove(id) {
+            return self.arrived(what, response);
+        }
         if let Some(error) = response.get("error").and_then(Value::as_str) {
             // What an engine does not know is not offered; everything else is worth telling.
             if response.get("error_code").and_then(Value::as_str) != Some("unsupported_request") {
@@ -629,26 +640,7 @@ impl App {
         if let Some(mode) = body.get("mode").and_then(Value::as_str).and_then(PermissionMode::parse) {
             self.session.mode = mode;
         }
-        if let Some(commands) = body.get("commands").and_then(Value::as_array) {
-            let text =
-                |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-            self.session.commands = commands
-                .iter()
-                .map(|value| SlashCommand {
-                    name: text(value, "name"),
-                    description: crate::text::clean(&text(value, "description")).replace('\n', " "),
-                    argument_hint: text(value, "argumentHint"),
-                })
-                .collect();
-            let exit = SlashCommand { name: "exit".into(), description: "Leave".into(), argument_hint: String::new() };
-            self.session.commands.push(exit);
-            let copy = SlashCommand {
-                name: "copy".into(),
-                description: "Copy the latest answer, or the Nth latest; w writes a file".into(),
-                argument_hint: "[N] [w]".into(),
-            };
-            self.session.commands.push(copy);
-        }
+        self.session.learn(body);
     }
 }
 

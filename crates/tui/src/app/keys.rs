@@ -1,7 +1,6 @@
 //! Keys: which one does what, where. What is open decides the contexts; the table of bindings names the action; what no
 //! binding names is editing.
 
-use super::dialog::{Choice, GUARD};
 use super::menu::{self, Item, Kind, Menu};
 use super::recall::Search;
 use super::spinner::Waits;
@@ -28,7 +27,7 @@ impl App {
         if self.pager_types() {
             return self.pager_key(key);
         }
-        if self.onboarding_key(key) || self.vim_key(key) {
+        if self.panel_key(key) || self.onboarding_key(key) || self.vim_key(key) {
             return;
         }
         let contexts = self.contexts();
@@ -36,7 +35,7 @@ impl App {
         match self.preferences.bindings.find(&contexts, &self.chord) {
             Match::Action(action) => {
                 self.chord.clear();
-                self.act(action, key);
+                self.act(action);
             }
             Match::Prefix => {}
             Match::None => {
@@ -89,7 +88,7 @@ impl App {
         contexts
     }
 
-    fn act(&mut self, action: Action, key: Key) {
+    pub(super) fn act(&mut self, action: Action) {
         match action {
             Action::Interrupt => self.interrupt_or_clear(),
             Action::Exit => self.delete_or_exit(),
@@ -134,11 +133,10 @@ impl App {
             | Action::ScrollFullDown
             | Action::ScrollTop
             | Action::ScrollBottom => self.scroll(action),
+            Action::ModelPicker => self.open_models(),
+            Action::FastMode => self.fast_mode(),
+            Action::ThinkingToggle => self.toggle_thinking(),
             Action::ImagePaste => self.paste_picture(),
-            Action::ModelPicker | Action::FastMode | Action::ThinkingToggle => {
-                let keys = key.to_string();
-                self.hint(format!("{keys}: {} is not available yet", action.help()), HINT);
-            }
             // Bindings of screens that are not open.
             Action::ConfirmYes
             | Action::ConfirmNo
@@ -153,6 +151,9 @@ impl App {
             | Action::TranscriptShowAll
             | Action::SearchScope
             | Action::SyntaxToggle
+            | Action::EffortDown
+            | Action::EffortUp
+            | Action::ThisSessionOnly
             | Action::TabsNext
             | Action::TabsPrevious
             | Action::SelectNext
@@ -190,6 +191,7 @@ impl App {
             (Code::Up, Mods::NONE) => self.up(),
             (Code::Down, Mods::NONE) => self.down(),
             (Code::Tab, Mods::NONE) => {}
+            (Code::Left, Mods::NONE) if self.editor.is_empty() => self.open_agents(),
             _ => {
                 if edit(&mut self.editor, key) {
                     self.after_edit();
@@ -211,13 +213,10 @@ impl App {
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        if let Some(dialog) = self.dialogs.front_mut() {
-            if let Some(comment) = &mut dialog.comment {
-                comment.paste(text);
-            }
+        if self.dialog_paste(text) {
             return;
         }
-        if !self.onboarding_paste(text) && !self.drop_pictures(text) {
+        if !self.panel_paste(text) && !self.onboarding_paste(text) && !self.drop_pictures(text) {
             self.paste_text(text);
         }
     }
@@ -235,7 +234,10 @@ impl App {
         };
         match wanted.kind {
             Kind::Command => {
-                let items = menu::commands(&wanted.query, &self.session.commands);
+                if !self.recall.is_loaded() && wanted.query.is_empty() {
+                    self.effects.push(Effect::LoadHistory);
+                }
+                let items = menu::commands(&wanted.query, &self.session.commands, &self.recall.commands());
                 self.menu = (!items.is_empty()).then(|| Menu::new(wanted, items));
             }
             Kind::File => {
@@ -302,7 +304,7 @@ impl App {
         }
     }
 
-    fn interrupt(&mut self) {
+    pub(super) fn interrupt(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.waits = Waits::Interrupting;
         }
@@ -374,12 +376,8 @@ impl App {
         self.recall.add(submission.expanded.trim());
         let session_id = self.session.id.clone().unwrap_or_default();
         self.effects.push(Effect::Remember { text: submission.expanded.trim().to_owned(), session_id });
-        if matches!(submission.expanded.trim(), "/exit" | "/quit") {
-            self.effects.push(Effect::Exit);
+        if self.local_command(&submission.expanded) {
             return;
-        }
-        if let Some(arguments) = command_arguments(&submission.expanded, "/copy") {
-            return self.copy(arguments);
         }
         self.submit(submission);
     }
@@ -485,108 +483,6 @@ impl App {
             self.editor.restore(text, cursor);
         }
     }
-
-    // Dialogs.
-
-    fn dialog_key(&mut self, key: Key) {
-        let Some(dialog) = self.dialogs.front_mut() else { return };
-        let shown = self.now.saturating_sub(dialog.shown_at) >= GUARD;
-        let rested = self.now.saturating_sub(self.typed_at) >= GUARD;
-        if key == Key::ctrl('c') {
-            return self.interrupt();
-        }
-        if !(shown && rested) && dialog.comment.is_none() {
-            // Typed for the prompt, before the question could be read.
-            if key.text().is_some() || key.code == Code::Backspace {
-                edit(&mut self.editor, key);
-                self.typed_at = self.now;
-            }
-            return;
-        }
-        if dialog.questions.is_some() {
-            if let Some(answer) = dialog.question_key(key) {
-                self.dialogs.pop_front();
-                self.effects.push(Effect::Answer(answer));
-                self.after_dialog();
-            }
-            return;
-        }
-        if dialog.comment.is_some() {
-            return self.comment_key(key);
-        }
-        if let Some(digit) = key.text().and_then(|c| c.to_digit(10)) {
-            if let Some(choice) = (digit as usize).checked_sub(1).and_then(|at| dialog.choices.get(at)).copied() {
-                self.decide(choice);
-            }
-            return;
-        }
-        match self.preferences.bindings.find(&[Context::Confirmation, Context::Global], &[key]) {
-            Match::Action(Action::ConfirmYes) if key.code == Code::Enter => {
-                let choice = dialog.choice();
-                self.decide(choice);
-            }
-            Match::Action(Action::ConfirmYes) => {
-                let first = dialog.choices[0];
-                self.decide(first);
-            }
-            Match::Action(Action::ConfirmNo) => self.decide(Choice::No),
-            Match::Action(Action::ConfirmPrevious) => dialog.previous(),
-            Match::Action(Action::ConfirmNext) => dialog.next(),
-            Match::Action(Action::ConfirmNextField) => dialog.comment = Some(Editor::new()),
-            Match::Action(Action::ConfirmCycleMode) => {
-                if dialog.choices.contains(&Choice::YesAlways) && is_file_tool(&dialog.request.tool_name) {
-                    self.decide(Choice::YesAlways);
-                }
-            }
-            Match::Action(
-                action @ (Action::Redraw | Action::ToggleTranscript | Action::ToggleTodos | Action::Suspend),
-            ) => {
-                self.act(action, key);
-            }
-            Match::Action(_) | Match::Prefix | Match::None => {}
-        }
-    }
-
-    fn comment_key(&mut self, key: Key) {
-        let Some(dialog) = self.dialogs.front_mut() else { return };
-        match key.code {
-            Code::Escape | Code::Tab if key.mods.is_none() => dialog.comment = None,
-            Code::Enter => {
-                let choice = dialog.choice();
-                self.decide(choice);
-            }
-            Code::Up => dialog.previous(),
-            Code::Down => dialog.next(),
-            _ => {
-                if let Some(comment) = &mut dialog.comment {
-                    edit(comment, key);
-                }
-            }
-        }
-    }
-
-    fn decide(&mut self, choice: Choice) {
-        let Some(dialog) = self.dialogs.pop_front() else { return };
-        self.effects.push(Effect::Answer(dialog.answer(choice)));
-        let comment = dialog.comment.as_ref().map(Editor::expanded).filter(|text| !text.trim().is_empty());
-        // A remark on a yes has no place in the answer: it is the next thing said.
-        if choice != Choice::No
-            && let Some(comment) = comment
-        {
-            self.submit(crate::editor::Submission::plain(comment));
-        }
-        self.after_dialog();
-    }
-}
-
-/// What stands after a command, when the text is that command.
-fn command_arguments<'a>(text: &'a str, command: &str) -> Option<&'a str> {
-    let rest = text.trim().strip_prefix(command)?;
-    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
-}
-
-fn is_file_tool(tool: &str) -> bool {
-    matches!(tool, "Edit" | "MultiEdit" | "Write" | "NotebookEdit")
 }
 
 /// Editing keys. `false` when the key means nothing to an editor.

@@ -3,9 +3,12 @@
 
 use super::session::SlashCommand;
 use crate::completion::fuzzy;
+use std::collections::BTreeMap;
 
 /// Rows that are shown at once.
 pub const ROWS: usize = 6;
+/// What habit may add to a match.
+const HABIT: i32 = 14;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -62,13 +65,18 @@ pub fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
     Some(Wanted { kind: Kind::File, query: query.to_owned(), start: at })
 }
 
-/// The commands that match, best first.
-pub fn commands(query: &str, known: &[SlashCommand]) -> Vec<Item> {
-    let mut scored: Vec<(i32, usize)> = known
-        .iter()
-        .enumerate()
-        .filter_map(|(index, command)| Some((fuzzy::score(query, &command.name)?, index)))
-        .collect();
+/// The commands that match by name or alias, best first; those used often and lately go before their equals.
+pub fn commands(query: &str, known: &[SlashCommand], used: &BTreeMap<String, i32>) -> Vec<Item> {
+    let score = |command: &SlashCommand| {
+        let name = fuzzy::score(query, &command.name);
+        let alias = command.aliases.iter().filter_map(|alias| fuzzy::score(query, alias)).max();
+        let best = name.max(alias.map(|score| score - 3))?;
+        let is_called = |alias: &String| alias == query;
+        let exact = if command.name == query || command.aliases.iter().any(is_called) { 100 } else { 0 };
+        Some(best + exact + used.get(&command.name).copied().unwrap_or(0).min(HABIT))
+    };
+    let mut scored: Vec<(i32, usize)> =
+        known.iter().enumerate().filter_map(|(index, command)| Some((score(command)?, index))).collect();
     scored.sort_by_key(|(score, index)| (-score, *index));
     let item = |(_, index): &(i32, usize)| {
         let command = &known[*index];
@@ -130,11 +138,18 @@ mod tests {
     #[test]
     fn commands_match_fuzzily_and_best_first() {
         let command =
-            |name: &str| SlashCommand { name: name.into(), description: "d".into(), argument_hint: String::new() };
+            |name: &str| SlashCommand { name: name.into(), description: "d".into(), ..SlashCommand::default() };
         let known = [command("context"), command("compact"), command("help")];
-        let names: Vec<String> = commands("cpt", &known).into_iter().map(|item| item.text).collect();
+        let none = BTreeMap::new();
+        let names: Vec<String> = commands("cpt", &known, &none).into_iter().map(|item| item.text).collect();
         assert_eq!(names, ["/compact"]);
-        assert_eq!(commands("", &known).len(), 3);
-        assert_eq!(commands("con", &known)[0].text, "/context");
+        assert_eq!(commands("", &known, &none).len(), 3);
+        assert_eq!(commands("con", &known, &none)[0].text, "/context");
+        // Habit orders equals; an alias leads to its command.
+        let used = BTreeMap::from([("compact".to_owned(), 12)]);
+        assert_eq!(commands("", &known, &used)[0].text, "/compact");
+        assert_eq!(commands("co", &known, &used)[0].text, "/compact");
+        let aliased = [SlashCommand { aliases: vec!["cost".into()], ..command("usage") }];
+        assert_eq!(commands("cost", &aliased, &none)[0].text, "/usage");
     }
 }

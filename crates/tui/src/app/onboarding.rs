@@ -1,6 +1,7 @@
 //! The first start without credentials: a short choice in place of the prompt. A key is typed unseen and handed out to be
 //! stored; nothing of it is kept or shown.
 
+use super::panel::Errand;
 use super::{App, Effect};
 use crate::editor::Editor;
 use crate::keys::{Code, Key};
@@ -53,6 +54,11 @@ impl Onboarding {
 }
 
 impl App {
+    /// `/login`: the same choice at any time.
+    pub(super) fn open_login(&mut self) {
+        self.onboarding = Some(Onboarding::default());
+    }
+
     /// Whether the key was meant for the choice.
     pub(super) fn onboarding_key(&mut self, key: Key) -> bool {
         let Some(open) = &mut self.onboarding else { return false };
@@ -66,7 +72,12 @@ impl App {
                     let secret = typed.take().expanded.trim().to_owned();
                     if !secret.is_empty() {
                         self.onboarding = None;
-                        self.effects.push(Effect::SignIn(secret));
+                        // A conversation that has begun goes on as it is.
+                        let effect = match self.session.id {
+                            Some(_) => Effect::Errand(Errand::SignIn(secret)),
+                            None => Effect::SignIn(secret),
+                        };
+                        self.effects.push(effect);
                     }
                 }
                 _ => {

@@ -1,6 +1,7 @@
 //! Earlier prompts: walking through them with what was being written kept, and searching in them.
 
 use crate::editor::Editor;
+use std::collections::BTreeMap;
 
 /// Beyond this the oldest are forgotten.
 const LIMIT: usize = 100_000;
@@ -14,7 +15,7 @@ pub struct Recall {
     at: Option<usize>,
     /// What stood in the editor, and changes made to recalled prompts, by position.
     draft: String,
-    edited: std::collections::BTreeMap<usize, String>,
+    edited: BTreeMap<usize, String>,
 }
 
 impl Recall {
@@ -37,6 +38,22 @@ impl Recall {
         if self.prompts.first().map(String::as_str) != Some(prompt) {
             self.prompts.insert(0, prompt.to_owned());
         }
+    }
+
+    /// Commands among the newest prompts, by how often and how lately they were used.
+    pub fn commands(&self) -> BTreeMap<String, i32> {
+        let mut used = BTreeMap::new();
+        for (age, prompt) in self.prompts.iter().take(500).enumerate() {
+            let Some(rest) = prompt.strip_prefix('/') else { continue };
+            let name = rest.split(char::is_whitespace).next().unwrap_or_default();
+            let weight = match age {
+                0..10 => 6,
+                10..50 => 3,
+                _ => 1,
+            };
+            *used.entry(name.to_owned()).or_insert(0) += weight;
+        }
+        used
     }
 
     pub fn reset(&mut self) {

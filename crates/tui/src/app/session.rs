@@ -1,12 +1,31 @@
 //! What is known about the session that is driven.
 
+use serde_json::Value;
+use std::collections::BTreeMap;
 use wire::mode::PermissionMode;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlashCommand {
     pub name: String,
     pub description: String,
     pub argument_hint: String,
+    pub aliases: Vec<String>,
+    /// Not a skill or a command of the user's.
+    pub builtin: bool,
+}
+
+impl SlashCommand {
+    fn read(value: &Value) -> Self {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+        let aliases = value.get("aliases").and_then(Value::as_array).into_iter().flatten();
+        Self {
+            name: text("name").to_owned(),
+            description: crate::text::clean(text("description")).replace('\n', " "),
+            argument_hint: crate::text::clean(text("argumentHint")).replace('\n', " "),
+            aliases: aliases.filter_map(Value::as_str).map(str::to_owned).collect(),
+            builtin: value.get("builtin").and_then(Value::as_bool) == Some(true),
+        }
+    }
 }
 
 /// A task that goes on beside the conversation.
@@ -14,6 +33,18 @@ pub struct SlashCommand {
 pub struct Background {
     pub id: String,
     pub is_agent: bool,
+    pub description: String,
+}
+
+impl Background {
+    pub fn of(task: wire::sdk::BackgroundTask) -> Self {
+        let is_agent = task.task_type.contains("agent");
+        let description = match task.subagent_type {
+            Some(kind) => format!("{kind}: {}", task.description),
+            None => task.description,
+        };
+        Self { id: task.task_id, is_agent, description }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -36,9 +67,46 @@ pub struct Session {
     pub needs_credentials: bool,
     /// What runs in the background.
     pub background: Vec<Background>,
+    /// Agents by id, as they called themselves when they started.
+    pub agent_names: BTreeMap<String, String>,
+    /// Agents that can be started, with what they are for.
+    pub agents: Vec<(String, String)>,
+    pub style: String,
+    pub styles: Vec<String>,
+    /// Where the credentials come from.
+    pub account: String,
+    /// Thinking was switched off here.
+    pub thinking_off: bool,
 }
 
 impl Session {
+    /// What an answer to `initialize` tells.
+    pub fn learn(&mut self, body: &Value) {
+        if let Some(commands) = body.get("commands").and_then(Value::as_array) {
+            self.commands = super::local::with_own(commands.iter().map(SlashCommand::read).collect());
+        }
+        let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if let Some(agents) = body.get("agents").and_then(Value::as_array) {
+            self.agents = agents.iter().map(|agent| (text(agent, "name"), text(agent, "description"))).collect();
+        }
+        if let Some(style) = body.get("output_style").and_then(Value::as_str) {
+            style.clone_into(&mut self.style);
+        }
+        if let Some(styles) = body.get("available_output_styles").and_then(Value::as_array) {
+            self.styles = styles.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        }
+        if let Some(account) = body.get("account") {
+            let source = ["apiKeySource", "tokenSource"].into_iter().find_map(|name| account.get(name)?.as_str());
+            source.unwrap_or("none").clone_into(&mut self.account);
+        }
+    }
+
+    /// How an agent is named to people.
+    pub fn agent_name<'a>(&'a self, id: &'a str) -> &'a str {
+        let running = || self.background.iter().find(|task| task.id == id).map(|task| task.description.as_str());
+        self.agent_names.get(id).map(String::as_str).or_else(running).unwrap_or(id)
+    }
+
     /// Part of the context that is still free, once something is known.
     pub fn context_left(&self) -> Option<u64> {
         let window = self.context_window;

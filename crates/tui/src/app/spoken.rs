@@ -91,7 +91,7 @@ impl App {
 
     /// A question, or the prompt with what is suggested for it.
     fn spoken_bottom(&self) -> (Vec<Line>, Caret) {
-        if self.dialogs.front().is_some() || self.onboarding.is_some() || self.search.is_some() {
+        if self.dialogs.front().is_some() || self.has_panel() || self.onboarding.is_some() || self.search.is_some() {
             let (rows, caret) = self.bottom();
             return self.spoken_question(&rows, caret);
         }
@@ -109,7 +109,7 @@ impl App {
     }
 
     fn spoken_question(&self, rows: &[Line], caret: Option<Caret>) -> (Vec<Line>, Caret) {
-        let asks = self.dialogs.front().is_some_and(|dialog| dialog.questions.is_none());
+        let asks = self.dialogs.front().is_some_and(|dialog| dialog.questions.is_none() && dialog.form.is_none());
         let typed = caret.and_then(|caret| rows.get(caret.row)).map(Line::text);
         let mut lines = reader::spoken(if asks { Label::Permission } else { Label::None }, rows);
         if let (Some(caret), Some(typed)) = (caret, typed) {

@@ -23,18 +23,27 @@ pub struct Label {
     pub argument: String,
 }
 
+impl Label {
+    /// Name and argument in one.
+    pub fn called(&self) -> String {
+        if self.argument.is_empty() { self.name.clone() } else { format!("{}({})", self.name, self.argument) }
+    }
+}
+
 /// Calls of one kind in a row are shown as one line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Group {
     Read,
     Search,
+    /// Tools of one MCP server.
+    Server(String),
 }
 
 pub fn group(tool: &str) -> Option<Group> {
     match tool {
         "Read" => Some(Group::Read),
-        "Grep" | "Glob" => Some(Group::Search),
-        _ => None,
+        "Grep" | "Glob" | "LS" => Some(Group::Search),
+        _ => mcp(tool).map(|(server, _)| Group::Server(server.to_owned())),
     }
 }
 
@@ -74,8 +83,12 @@ fn first_question(input: &Value) -> String {
     first.map(|question| field(question, "question")).unwrap_or_default().to_owned()
 }
 
+fn mcp(tool: &str) -> Option<(&str, &str)> {
+    tool.strip_prefix("mcp__")?.split_once("__")
+}
+
 fn other_name(tool: &str) -> String {
-    match tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+    match mcp(tool) {
         Some((server, tool)) => format!("{server} - {tool} (MCP)"),
         None => tool.to_owned(),
     }

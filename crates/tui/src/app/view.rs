@@ -103,11 +103,17 @@ impl App {
     /// The prompt or a question, and what stands below it.
     pub(super) fn bottom(&self) -> (Vec<Line>, Option<Caret>) {
         if let Some(dialog) = self.dialogs.front() {
-            let (mut rows, caret) = dialog.rows(&self.session, &self.preferences.theme, self.size.columns);
-            if self.dialogs.len() > 1 {
-                rows.push(faint(format!("{} more questions", self.dialogs.len() - 1), &self.preferences.theme));
-            }
+            let (rows, caret) = dialog.rows(&super::dialog::Place {
+                session: &self.session,
+                theme: &self.preferences.theme,
+                columns: self.size.columns,
+                rows: self.size.rows,
+                waiting: self.dialogs.len() - 1,
+            });
             return (rows, caret.map(|(row, column)| Caret { row, column }));
+        }
+        if let Some(rows) = self.panel_rows() {
+            return rows;
         }
         if let Some(open) = &self.onboarding {
             return open.rows(&self.preferences.theme, self.size.columns);
@@ -220,44 +226,35 @@ impl App {
                     let name = text::truncate(&item.text, widest);
                     let pad = widest - text::width(&name);
                     Line::styled(format!("  {name}{}  {}", " ".repeat(pad), item.note), style)
+                        .truncated(self.size.columns)
                 }
             }
         };
         menu.items.iter().enumerate().skip(window.start).take(window.len()).map(row).collect()
     }
 
+    /// The keys that do something here, as they are bound now.
     fn help_rows(&self) -> Vec<Line> {
+        use crate::keys::bindings::Context;
         let theme = &self.preferences.theme;
-        let mut rows =
-            vec![faint("/ commands · @ files · \\ enter or shift+enter for a new line · ↑ earlier prompts", theme)];
-        let shown = [
-            Action::Cancel,
-            Action::CycleMode,
-            Action::ToggleTranscript,
-            Action::ToggleTodos,
-            Action::HistorySearch,
-            Action::Background,
-            Action::ExternalEditor,
-            Action::Stash,
-            Action::Undo,
-            Action::Suspend,
-            Action::Redraw,
-            Action::Exit,
-        ];
+        let mut rows = vec![faint(
+            "/ commands · @ files · ! shell · ↑ earlier prompts · ← agents · /keybindings for all keys",
+            theme,
+        )];
+        let here = |action: &&Action| matches!(action.context(), Context::Global | Context::Chat | Context::Task);
         let entry = |action: &Action| {
             let keys = self.preferences.bindings.keys_of(*action)?;
             Some(format!("{keys:<14} {}", action.help()))
         };
-        let entries: Vec<String> = shown.iter().filter_map(entry).collect();
-        if self.size.columns >= 100 {
-            let half = entries.len().div_ceil(2);
-            for index in 0..half {
-                let left = &entries[index];
-                let right = entries.get(half + index).map_or("", String::as_str);
-                rows.push(faint(format!("{left:<50}{right}"), theme));
-            }
-        } else {
-            rows.extend(entries.into_iter().map(|entry| faint(entry, theme)));
+        let entries: Vec<String> = Action::ALL.iter().filter(here).filter_map(entry).collect();
+        let columns = if self.size.columns >= 100 { 2 } else { 1 };
+        let height = entries.len().div_ceil(columns);
+        for index in 0..height {
+            let right = entries.get(height + index).filter(|_| columns > 1).map_or("", String::as_str);
+            rows.push(
+                faint(format!("{:<50}{right}", entries[index]).trim_end().to_owned(), theme)
+                    .truncated(self.size.columns),
+            );
         }
         rows
     }

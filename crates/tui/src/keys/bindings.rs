@@ -128,6 +128,9 @@ actions! {
     SearchScope "historySearch:cycleScope" HistorySearch ["ctrl+s"] "where to search";
     Background "task:background" Task ["ctrl+b", "ctrl+x ctrl+b"] "move the running task to the background";
     SyntaxToggle "theme:toggleSyntaxHighlighting" ThemePicker ["ctrl+t"] "syntax colours on or off";
+    EffortDown "modelPicker:decreaseEffort" ModelPicker ["left"] "less effort";
+    EffortUp "modelPicker:increaseEffort" ModelPicker ["right"] "more effort";
+    ThisSessionOnly "modelPicker:thisSessionOnly" ModelPicker ["s"] "for this session only";
     HelpDismiss "help:dismiss" Help ["escape"] "close help";
     TabsNext "tabs:next" Tabs ["tab", "right"] "next tab";
     TabsPrevious "tabs:previous" Tabs ["shift+tab", "left"] "tab before";
@@ -252,6 +255,11 @@ impl Bindings {
             }
         }
         Match::None
+    }
+
+    /// Every way to an action.
+    pub fn all_keys_of(&self, action: Action) -> Vec<String> {
+        self.all.iter().filter(|binding| binding.action == action).map(|binding| show_chord(&binding.keys)).collect()
     }
 
     /// The keys of an action, for hints; the user's own come first.

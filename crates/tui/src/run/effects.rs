@@ -1,6 +1,7 @@
 //! Effects that reach outside the terminal: the engine, files, the history, the external editor. What takes time runs
 //! beside the loop and comes back as an input.
 
+use super::Start;
 use crate::app::{Effect, Input, Prompt, pictures};
 use crate::clipboard::{self, Copied};
 use crate::completion::index::{Ignores, Index};
@@ -27,15 +28,18 @@ pub(super) struct Outside {
     sender: mpsc::Sender<Input>,
     index: Option<Index>,
     shell: Shell,
+    pub(super) boot: Boot,
+    pub(super) doctor: fn(&Env) -> String,
     /// Bytes for the terminal that took a while to make.
     sequences: mpsc::Sender<Vec<u8>>,
 }
 
 impl Outside {
     /// With the bytes for the terminal that its work ends in.
-    pub(super) fn new(boot: &Boot, shell: Shell) -> (Self, mpsc::Receiver<Vec<u8>>) {
+    pub(super) fn new(start: &Start, shell: Shell) -> (Self, mpsc::Receiver<Vec<u8>>) {
         let (sender, inputs) = mpsc::channel(16);
         let (sequences, bytes) = mpsc::channel(4);
+        let boot = start.boot.clone();
         let outside = Self {
             env: boot.env.clone(),
             cwd: boot.cwd.clone(),
@@ -45,9 +49,36 @@ impl Outside {
             sender,
             index: None,
             shell,
+            boot,
+            doctor: start.doctor,
             sequences,
         };
         (outside, bytes)
+    }
+
+    pub(super) fn sender(&self) -> mpsc::Sender<Input> {
+        self.sender.clone()
+    }
+
+    /// The person's editor on a file that stays where it is.
+    pub(super) async fn edit_file(&self, path: &std::path::Path) -> Result<(), String> {
+        let (editor, cwd, path) = (self.editor(), self.cwd.clone(), path.to_path_buf());
+        let worked = tokio::task::spawn_blocking(move || {
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            sys::tty::run_foreground(&editor, &path, &cwd)
+        });
+        match worked.await {
+            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(false)) => Err("The editor reported a failure.".into()),
+            Ok(Err(error)) => Err(format!("The editor could not be started: {error}. Set EDITOR")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn editor(&self) -> String {
+        ["VISUAL", "EDITOR"].iter().find_map(|name| self.env.non_empty(name)).unwrap_or("vi").to_owned()
     }
 
     /// From now on commands are sent; returns those that came before.
@@ -141,6 +172,7 @@ impl Outside {
             }
             // The loop's own.
             Effect::ExternalEditor(_)
+            | Effect::Errand(_)
             | Effect::View(_)
             | Effect::SignIn(_)
             | Effect::Suspend
@@ -190,7 +222,7 @@ impl Outside {
 
     /// Has `text` edited in the person's editor; the text as it was when that fails. The terminal must be free.
     pub(super) async fn edit(&self, text: String) -> String {
-        let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| self.env.non_empty(name)).unwrap_or("vi").to_owned();
+        let editor = self.editor();
         let cwd = self.cwd.clone();
         let before = text.clone();
         let edited = tokio::task::spawn_blocking(move || -> std::io::Result<String> {

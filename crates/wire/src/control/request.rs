@@ -39,6 +39,8 @@ pub enum HostRequest {
     SetColor,
     SetHasSubscribers,
     ListPermissionRules,
+    /// Rules, modes and directories the person changed in a screen.
+    UpdatePermissions(UpdatePermissions),
     GetHooksListing,
     /// Ours: what the user's status line prints now.
     StatusLine(StatusLine),
@@ -119,6 +121,7 @@ impl HostRequest {
             "set_color" => Self::SetColor,
             "set_has_subscribers" => Self::SetHasSubscribers,
             "list_permission_rules" => Self::ListPermissionRules,
+            "update_permissions" => Self::UpdatePermissions(part(subtype, text)?),
             "get_hooks_listing" => Self::GetHooksListing,
             _ => return Self::read_mcp(subtype, text),
         })
@@ -182,6 +185,11 @@ pub struct SetThinking {
     pub max_thinking_tokens: Change<u32>,
     #[serde(default)]
     pub thinking_display: Change<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct UpdatePermissions {
+    pub updates: Vec<super::PermissionUpdate>,
 }
 
 #[derive(Debug, Deserialize)]

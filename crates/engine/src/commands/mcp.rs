@@ -1,0 +1,122 @@
+//! `/mcp`: the servers of the session, and what a person may want of them. Switching one off holds for the folder, also
+//! in later sessions.
+
+use super::Said;
+use crate::session::Session;
+use mcp::{Standing, Status, View};
+use std::fmt::Write;
+use tokio_util::sync::CancellationToken;
+
+const USAGE: &str = "Usage: /mcp [reconnect <server> | enable <server> | disable <server>]";
+
+pub(super) async fn run(session: &mut Session, arguments: &str, token: &CancellationToken) -> Option<Said> {
+    let (verb, name) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+    let name = name.trim();
+    let servers = std::sync::Arc::clone(session.io.mcp.servers());
+    servers.begin_rest();
+    let standing = match verb {
+        "" | "status" | "list" => {
+            // Those that are just being connected get a moment, so that what is shown holds.
+            let settled = servers.host.settle(std::time::Duration::from_secs(2), |_| true);
+            wait(session, settled, token).await?;
+            session.refresh_tools();
+            return Some(Said::shown(listed(&session.io.mcp.servers().views())));
+        }
+        "reconnect" => None,
+        "enable" => Some(Standing::Enabled),
+        "disable" => Some(Standing::Disabled),
+        _ => return Some(Said::refused(USAGE)),
+    };
+    let Some(view) = servers.host.view(name) else {
+        return Some(Said::refused(unknown(name, &servers.views())));
+    };
+    let change = async {
+        match standing {
+            None => servers.host.reconnect(&view.name).await,
+            Some(standing) => servers.host.set_standing(&view.name, standing).await,
+        }
+    };
+    let changed = wait(session, change, token).await?;
+    let kept = match standing {
+        Some(standing) => keep(session, &view, standing).await,
+        None => None,
+    };
+    session.refresh_tools();
+    let text = match (changed, servers.host.view(name)) {
+        (Ok(()), Some(view)) => row(&view),
+        (Ok(()), None) => String::new(),
+        (Err(error), _) => error.to_string(),
+    };
+    let text = kept.map_or(text.clone(), |why| format!("{text}\n{why}"));
+    Some(Said::shown(text.trim_start().to_owned()))
+}
+
+/// `None` when the process is being stopped or the user does not want to wait.
+async fn wait<T>(session: &mut Session, work: impl Future<Output = T>, token: &CancellationToken) -> Option<T> {
+    tokio::select! {
+        done = session.control.during(work) => done,
+        () = token.cancelled() => None,
+    }
+}
+
+/// Remembers the choice for this folder; why it is not remembered. What a host or the command line declares is theirs.
+async fn keep(session: &Session, view: &View, standing: Standing) -> Option<String> {
+    use wire::mcp::Scope;
+    if matches!(view.scope, Scope::Flag | Scope::Host | Scope::Agent) {
+        return None;
+    }
+    let (env, folder, name) = (session.io.env.clone(), session.io.directories.project.clone(), view.name.clone());
+    let choice = match standing {
+        Standing::Enabled => config::mcp::Switch::On,
+        Standing::Disabled => config::mcp::Switch::Off,
+    };
+    let written = tokio::task::spawn_blocking(move || config::mcp::switch(&env, &folder, &name, choice)).await;
+    match written {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(format!("The choice holds for this session only: {error}")),
+        Err(error) => Some(format!("The choice holds for this session only: {error}")),
+    }
+}
+
+fn listed(views: &[View]) -> String {
+    if views.is_empty() {
+        return "No MCP servers are configured. `gimlet mcp add` declares one.".into();
+    }
+    let mut text = String::from("MCP servers:");
+    for view in views {
+        write!(text, "\n{}", row(view)).ok();
+    }
+    write!(text, "\n\n{USAGE}").ok();
+    text
+}
+
+fn row(view: &View) -> String {
+    let state = match &view.status {
+        Status::Connected => {
+            let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+            let mut parts = vec!["connected".to_owned(), count(view.tools.len(), "tool")];
+            if !view.prompts.is_empty() {
+                parts.push(count(view.prompts.len(), "prompt"));
+            }
+            if view.has_resources {
+                parts.push("resources".into());
+            }
+            let problem = view.problem.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            format!("{}{problem}", parts.join(", "))
+        }
+        Status::Pending => "connecting".into(),
+        Status::Failed(why) => format!("failed: {why}"),
+        Status::NeedsAuth => format!("needs authentication; run `gimlet mcp login {}`", view.name),
+        Status::Disabled => "disabled".into(),
+    };
+    format!("  {} [{}] {state}", view.name, view.scope.name())
+}
+
+fn unknown(name: &str, views: &[View]) -> String {
+    let names: Vec<&str> = views.iter().map(|view| view.name.as_str()).collect();
+    match (name, names.is_empty()) {
+        (_, true) => "No MCP servers are configured. `gimlet mcp add` declares one.".into(),
+        ("", false) => format!("Which server? {}. {USAGE}", names.join(", ")),
+        (name, false) => format!("There is no MCP server {name:?}; there are: {}.", names.join(", ")),
+    }
+}

@@ -1,0 +1,104 @@
+//! Paths a host may offer while somebody types, and repositories it says it works with.
+
+use super::dispatch::Said;
+use super::{Control, Front};
+use ignore::WalkBuilder;
+use permission::Policy;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Most suggestions are useless.
+const MOST: usize = 20;
+/// Larger trees are looked through up to here: the answer must come while somebody types.
+const ENTRIES: usize = 100_000;
+
+impl Control {
+    pub(super) fn suggest_files(&self, front: &Front, query: String) -> Said {
+        let (root, policy) = (front.reach.cwd.clone(), self.board.policy.clone());
+        Said::later(move || Ok(json!({"suggestions": suggestions(&root, &query, policy.as_deref())})))
+    }
+
+    /// Only what already lies inside the session's directories: no request of this kind opens up anything.
+    pub(super) fn register_root(&mut self, directory: &str) -> Said {
+        let Some(front) = &self.front else { return Said::refused("There is no host here") };
+        let wanted = sys::real::path(&front.reach.cwd.join(directory));
+        if !wanted.is_dir() {
+            return Said::refused(format!("{} is not a directory", wanted.display()));
+        }
+        let mut roots = std::iter::once(&front.reach.cwd).chain(&self.board.directories);
+        let is_below = |root: &PathBuf| {
+            let root = sys::real::path(root);
+            wanted != root && wanted.starts_with(root)
+        };
+        if !roots.any(is_below) {
+            return Said::refused(format!("{} is not below a directory of this session", wanted.display()));
+        }
+        self.wishes.repositories.push(wanted);
+        Said::Now(json!({}))
+    }
+}
+
+/// The paths that fit best, ignore files respected, without what rules hide.
+fn suggestions(root: &Path, query: &str, policy: Option<&Policy>) -> Vec<Value> {
+    let query = query.trim_start_matches("./").to_lowercase();
+    let mut found: Vec<(u8, usize, String, bool)> = Vec::new();
+    let walk = WalkBuilder::new(root)
+        .hidden(false)
+        .require_git(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build();
+    for entry in walk.take(ENTRIES).flatten().filter(|entry| entry.depth() > 0) {
+        let Some(path) = entry.path().strip_prefix(root).ok().and_then(Path::to_str) else { continue };
+        let Some(rank) = rank(path, &query) else { continue };
+        if policy.is_some_and(|policy| policy.hides(entry.path(), entry.path())) {
+            continue;
+        }
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        found.push((rank, path.len(), path.to_owned(), is_directory));
+    }
+    found.sort();
+    found.truncate(MOST);
+    let row = |(_, _, path, is_directory)| json!({"path": path, "isDirectory": is_directory});
+    found.into_iter().map(row).collect()
+}
+
+/// The lower the better; `None` when it does not fit.
+fn rank(path: &str, query: &str) -> Option<u8> {
+    let path = path.to_lowercase();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    if path.starts_with(query) {
+        return Some(0);
+    }
+    if name.starts_with(query) {
+        return Some(1);
+    }
+    if name.contains(query) {
+        return Some(2);
+    }
+    path.contains(query).then_some(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_before_paths_and_ignored_files_are_left_out() {
+        let temp = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("src/main.rs", ""),
+            ("main/other.txt", ""),
+            ("src/domain.rs", ""),
+            ("out/main.o", ""),
+            (".gitignore", "out\n"),
+        ] {
+            let path = temp.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let found = suggestions(temp.path(), "Main", None);
+        let paths: Vec<&str> = found.iter().map(|row| row["path"].as_str().unwrap()).collect();
+        assert_eq!(paths, ["main", "main/other.txt", "src/main.rs", "src/domain.rs"]);
+        assert_eq!(found[0]["isDirectory"], true);
+    }
+}

@@ -1,0 +1,184 @@
+//! What screens of a terminal show and change outside a conversation: the table of settings with where each value comes
+//! from, changes to one file of settings, and uncommitted work. Reads on demand and keeps nothing. A change is checked as
+//! `gimlet config` checks it. Blocking, apart from `uncommitted`.
+
+use crate::options::Boot;
+use crate::worktree::Git;
+use config::edit::{Edit, Privacy, edit};
+use config::{Loaded, Project, places, validate};
+use serde_json::Value;
+use sys::Env;
+use wire::settings::{Key, Settings, Shape, Source};
+
+/// The files a person may change, by the names people know.
+pub const FILES: [(&str, &str); 3] = [
+    ("userSettings", "all your projects"),
+    ("localSettings", "this project, only you"),
+    ("projectSettings", "this project, shared"),
+];
+
+/// One row of the settings screen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// `sandbox.enabled`
+    pub key: String,
+    pub about: &'static str,
+    pub value: Option<Value>,
+    /// Which file decided it.
+    pub source: Option<&'static str>,
+    pub form: Form,
+    /// Where it may be set.
+    pub files: Vec<&'static str>,
+}
+
+/// How a value is entered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    Switch,
+    OneOf(&'static [&'static str]),
+    Text,
+    Number,
+    /// Lists and objects: their file is edited.
+    File,
+}
+
+/// Every key, those that are set first.
+pub fn settings(boot: &Boot) -> Result<Vec<Setting>, String> {
+    let loaded = load(boot)?;
+    let mut all = Vec::new();
+    for key in Settings::KEYS.iter().filter(|key| !key.deprecated) {
+        match key.shape {
+            Shape::Object(inner) => {
+                for member in inner {
+                    all.push(row(&loaded, key, Some(member)));
+                }
+            }
+            _ => all.push(row(&loaded, key, None)),
+        }
+    }
+    all.sort_by_key(|row| row.value.is_none());
+    Ok(all)
+}
+
+fn load(boot: &Boot) -> Result<Loaded, String> {
+    let selection = crate::open::selection(&boot.options);
+    Project::open(&boot.cwd, &boot.env, &selection).map_err(|error| error.to_string())
+}
+
+fn row(loaded: &Loaded, key: &'static Key, member: Option<&'static Key>) -> Setting {
+    let leaf = member.unwrap_or(key);
+    let path: Vec<&str> = std::iter::once(key.name).chain(member.map(|member| member.name)).collect();
+    let at = |map: &serde_json::Map<String, Value>| {
+        let first = map.get(path[0])?;
+        path[1..].iter().try_fold(first, |value, name| value.get(*name)).cloned()
+    };
+    let source = loaded.layers.iter().find(|layer| at(&layer.effective).is_some()).map(|layer| layer.source.as_str());
+    let accepts = |source: Source| validate::accepts(key, source) && validate::accepts(leaf, source);
+    let files = [Source::User, Source::Local, Source::Project];
+    Setting {
+        key: path.join("."),
+        about: leaf.doc,
+        value: at(&loaded.merged),
+        source,
+        form: match leaf.shape {
+            Shape::Bool => Form::Switch,
+            Shape::OneOf(choices) => Form::OneOf(choices),
+            Shape::Text => Form::Text,
+            Shape::Integer { .. } | Shape::Number { .. } => Form::Number,
+            Shape::List(_) | Shape::Map(_) | Shape::Object(_) | Shape::Any => Form::File,
+        },
+        files: files.into_iter().filter(|source| accepts(*source)).map(Source::as_str).collect(),
+    }
+}
+
+fn source_of(file: &str) -> Result<Source, String> {
+    let known = [Source::User, Source::Local, Source::Project];
+    known.into_iter().find(|source| source.as_str() == file).ok_or_else(|| format!("{file} is not a settings file"))
+}
+
+/// The file of that name.
+pub fn file(boot: &Boot, file: &str) -> Result<std::path::PathBuf, String> {
+    places::file_of(source_of(file)?, &boot.cwd, &boot.env).ok_or_else(|| "there is no home directory; set HOME".into())
+}
+
+/// Sets a key in a file, or takes it out; says which file changed.
+pub fn change(boot: &Boot, file_name: &str, key: &str, value: Option<Value>) -> Result<String, String> {
+    let path: Vec<&str> = key.split('.').collect();
+    let top = Settings::KEYS.iter().find(|known| known.name == path[0]);
+    let Some(top) = top else { return Err(format!("{key} is not a settings key")) };
+    let leaf = match (top.shape, path.get(1)) {
+        (Shape::Object(inner), Some(name)) => inner.iter().find(|known| known.name == *name),
+        _ => Some(top).filter(|_| path.len() == 1),
+    };
+    let Some(leaf) = leaf else { return Err(format!("{key} is not a settings key")) };
+    let source = source_of(file_name)?;
+    let edit_is = match value {
+        Some(value) => {
+            if let Some(problem) = validate::problem(leaf, &value) {
+                return Err(problem);
+            }
+            if !validate::accepts(top, source) || !validate::accepts(leaf, source) {
+                return Err(format!("{key} has no effect in that file"));
+            }
+            Edit::Set(value)
+        }
+        None => Edit::Remove,
+    };
+    let target = file(boot, file_name)?;
+    let is_new = !target.exists();
+    let privacy = if source == Source::Project { Privacy::Shared } else { Privacy::Private };
+    edit(&target, &path, &edit_is, privacy, &boot.env).map_err(|error| error.to_string())?;
+    if source == Source::Local && is_new {
+        places::exclude_local_files(&target, &boot.env).ok();
+    }
+    Ok(target.display().to_string())
+}
+
+/// Removes the stored key; whether there was one.
+pub fn sign_out(env: &Env) -> Result<bool, String> {
+    config::vault::forget(env).map_err(|error| error.to_string())
+}
+
+/// Themes of the configuration directory: their names and texts.
+pub fn themes(env: &Env) -> Vec<(String, String)> {
+    let Some(home) = config::state::config_home(env) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(home.join("themes")) else { return Vec::new() };
+    let mut found: Vec<(String, String)> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let name = path.file_stem()?.to_str()?.to_owned();
+            let is_theme = path.extension().is_some_and(|extension| extension == "json");
+            Some((name, std::fs::read_to_string(path).ok()?)).filter(|_| is_theme)
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The file of the person's own keys.
+pub fn key_file(env: &Env) -> Option<std::path::PathBuf> {
+    config::state::config_home(env).map(|home| home.join("keybindings.json"))
+}
+
+/// What is not committed yet, as git shows it, with the names of files that are new. No external diff or text
+/// conversion takes part.
+pub async fn uncommitted(boot: &Boot) -> Result<String, String> {
+    let git = Git { dir: &boot.cwd, env: &boot.env };
+    let plain = ["--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
+    let against = if git.commit_of("HEAD").await.is_ok() { "HEAD" } else { "--cached" };
+    let args: Vec<&str> = ["diff"].into_iter().chain(plain).chain([against]).collect();
+    let mut text = git.run(&args).await?;
+    let new = git.run(&["ls-files", "--others", "--exclude-standard"]).await?;
+    if !new.is_empty() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str("New files:\n");
+        for name in new.lines() {
+            text.push_str("  ");
+            text.push_str(name);
+            text.push('\n');
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,299 @@
+//! Remote servers that fail: how often they are tried, how long is waited, what is never tried again, and the limits of a
+//! call. A scripted server on loopback; pauses are the settings' own, only shorter.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use futures_util::future::BoxFuture;
+use mcp::{
+    CallError, Declared, Elicitation, Elicited, Headers, Host, Occasion, Owner, Pauses, Settings, Standing, Status,
+};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use sys::Env;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use wire::mcp::{Remote, Scope, ServerConfig};
+
+/// Nobody to ask, nothing to sign in with.
+struct Alone;
+
+impl Owner for Alone {
+    fn roots(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn elicit(&self, _: Elicitation) -> BoxFuture<'_, Elicited> {
+        Box::pin(async { Elicited::DECLINED })
+    }
+
+    fn elicitation_completed(&self, _: &str, _: &str) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn forward(&self, _: &str, _: Box<RawValue>) -> BoxFuture<'_, Result<Box<RawValue>, String>> {
+        Box::pin(async { Err("there is no host".into()) })
+    }
+
+    fn headers(&self, _: &str, _: &Remote, occasion: Occasion) -> BoxFuture<'_, Result<Option<Headers>, String>> {
+        Box::pin(async move { Ok((occasion == Occasion::Connect).then(Vec::new)) })
+    }
+}
+
+/// What the server does with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mood {
+    Answer,
+    Status(u16),
+    /// Takes the request and says nothing.
+    Silent,
+    /// Begins to answer and says nothing more.
+    Stalled,
+    /// Tells of its progress, then answers.
+    Slow,
+}
+
+#[derive(Default)]
+struct Script {
+    /// For the next handshakes, then `later`.
+    handshakes: Vec<Mood>,
+    later: Option<Mood>,
+    calls: Option<Mood>,
+    /// When each handshake came.
+    seen: Vec<Instant>,
+}
+
+#[derive(Clone, Default)]
+struct Server(Arc<Mutex<Script>>);
+
+impl Server {
+    fn set(&self, change: impl FnOnce(&mut Script)) {
+        change(&mut self.0.lock().unwrap());
+    }
+
+    fn handshakes(&self) -> usize {
+        self.0.lock().unwrap().seen.len()
+    }
+
+    fn gaps(&self) -> Vec<Duration> {
+        self.0.lock().unwrap().seen.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+
+    fn mood(&self, method: &str) -> Mood {
+        let mut script = self.0.lock().unwrap();
+        match method {
+            "initialize" => {
+                script.seen.push(Instant::now());
+                let next = (!script.handshakes.is_empty()).then(|| script.handshakes.remove(0));
+                next.or(script.later).unwrap_or(Mood::Answer)
+            }
+            "tools/call" => script.calls.unwrap_or(Mood::Answer),
+            _ => Mood::Answer,
+        }
+    }
+
+    async fn listen(&self) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = self.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let server = server.clone();
+                tokio::spawn(async move { server.serve(stream).await });
+            }
+        });
+        format!("http://{address}/mcp")
+    }
+
+    async fn serve(&self, stream: TcpStream) -> Option<()> {
+        let mut stream = BufReader::new(stream);
+        loop {
+            let (verb, body) = request(&mut stream).await?;
+            if verb != "POST" {
+                respond(&mut stream, 405, "").await?;
+                continue;
+            }
+            let message: Value = serde_json::from_slice(&body).ok()?;
+            let method = message["method"].as_str().unwrap_or_default().to_owned();
+            match self.mood(&method) {
+                Mood::Answer if message.get("id").is_none() => respond(&mut stream, 202, "").await?,
+                Mood::Answer => respond(&mut stream, 200, &answer(&method, &message)).await?,
+                Mood::Status(status) => respond(&mut stream, status, "").await?,
+                Mood::Silent => std::future::pending().await,
+                Mood::Stalled => {
+                    begin_events(&mut stream).await?;
+                    std::future::pending::<()>().await;
+                }
+                Mood::Slow => slow(&mut stream, &method, &message).await?,
+            }
+        }
+    }
+}
+
+async fn request(stream: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.ok().filter(|n| *n > 0)?;
+    let verb = line.split(' ').next()?.to_owned();
+    let mut length = 0;
+    loop {
+        line.clear();
+        stream.read_line(&mut line).await.ok().filter(|n| *n > 0)?;
+        let lower = line.trim().to_ascii_lowercase();
+        if lower.is_empty() {
+            break;
+        }
+        if let Some(value) = lower.strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    Some((verb, body))
+}
+
+fn answer(method: &str, message: &Value) -> String {
+    let result = match method {
+        "initialize" => json!({"protocolVersion": message["params"]["protocolVersion"],
+            "capabilities": {"tools": {}}, "serverInfo": {"name": "scripted", "version": "1"}}),
+        "tools/list" => json!({"tools": [{"name": "look", "inputSchema": {"type": "object"}}]}),
+        _ => json!({"content": [{"type": "text", "text": "seen"}]}),
+    };
+    json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string()
+}
+
+async fn respond(stream: &mut BufReader<TcpStream>, status: u16, body: &str) -> Option<()> {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
+    stream.write_all(format!("{head}{body}").as_bytes()).await.ok()
+}
+
+async fn begin_events(stream: &mut BufReader<TcpStream>) -> Option<()> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.ok()
+}
+
+/// Eight steps of 60 ms each, then the answer and the end.
+async fn slow(stream: &mut BufReader<TcpStream>, method: &str, message: &Value) -> Option<()> {
+    begin_events(stream).await?;
+    for step in 0..8 {
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let params = json!({"progressToken": message["params"]["_meta"]["progressToken"], "progress": step});
+        let note = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+        stream.write_all(format!("data: {note}\n\n").as_bytes()).await.ok()?;
+    }
+    stream.write_all(format!("data: {}\n\n", answer(method, message)).as_bytes()).await.ok()?;
+    stream.shutdown().await.ok()
+}
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+async fn host_with(server: &Server, change: impl FnOnce(&mut Settings)) -> Host {
+    let mut settings = Settings::from_env(&Env::default(), Env::default(), PathBuf::from("/"));
+    settings.pauses = Pauses { first: PAUSE, lost: PAUSE };
+    change(&mut settings);
+    let host = Host::new(settings, Arc::new(Alone));
+    let config = ServerConfig::parse("s", &json!({"type": "http", "url": server.listen().await})).unwrap();
+    host.add(Declared { name: "s".into(), scope: Scope::User, config }, Standing::Enabled);
+    host.settle(Duration::from_secs(20), |_| true).await;
+    host
+}
+
+async fn host(server: &Server) -> Host {
+    host_with(server, |_| {}).await
+}
+
+fn status(host: &Host) -> Status {
+    host.view("s").unwrap().status
+}
+
+async fn call(host: &Host) -> Result<String, CallError> {
+    let done = host.call("s", "look", Map::new(), &CancellationToken::new()).await?;
+    match done.content.into_iter().next() {
+        Some(mcp::Part::Text(text)) => Ok(text),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Each pause is at least twice the one before.
+fn assert_doubling(gaps: &[Duration]) {
+    for (at, gap) in gaps.iter().enumerate() {
+        assert!(*gap >= PAUSE * (1 << at), "{gaps:?}");
+    }
+}
+
+// [TST-211]
+#[tokio::test]
+async fn the_first_connection_is_tried_four_times() {
+    let server = Server::default();
+    server.set(|script| script.handshakes = vec![Mood::Status(503); 3]);
+    let connected = host(&server).await;
+    assert_eq!((status(&connected), server.handshakes()), (Status::Connected, 4));
+    assert_doubling(&server.gaps());
+    let server = Server::default();
+    server.set(|script| script.later = Some(Mood::Status(502)));
+    let failed = host(&server).await;
+    assert_eq!(status(&failed), Status::Failed("HTTP 502".into()));
+    assert_eq!(server.handshakes(), 4);
+}
+
+// [TST-211]
+#[tokio::test]
+async fn what_is_refused_for_good_is_not_tried_again() {
+    for (code, expected) in [(401, "needs-auth"), (403, "failed"), (404, "failed"), (400, "failed")] {
+        let server = Server::default();
+        server.set(|script| script.later = Some(Mood::Status(code)));
+        let host = host(&server).await;
+        assert_eq!((status(&host).as_str(), server.handshakes()), (expected, 1), "{code}: {:?}", status(&host));
+    }
+}
+
+// [TST-211]
+#[tokio::test]
+async fn a_lost_connection_is_made_again_up_to_five_times() {
+    let server = Server::default();
+    let host = host(&server).await;
+    assert_eq!(call(&host).await.unwrap(), "seen");
+    server.set(|script| {
+        script.seen.clear();
+        script.calls = Some(Mood::Status(503));
+        script.later = Some(Mood::Status(503));
+    });
+    assert!(matches!(call(&host).await, Err(CallError::Failed { .. })));
+    host.settle(Duration::from_secs(20), |_| true).await;
+    assert_eq!((status(&host), server.handshakes()), (Status::Failed("HTTP 503".into()), 5));
+    assert_doubling(&server.gaps());
+    // Somebody asks for it, and now it is there again.
+    server.set(|script| *script = Script::default());
+    host.reconnect("s").await.unwrap();
+    assert_eq!(call(&host).await.unwrap(), "seen");
+    server.set(|script| {
+        script.calls = Some(Mood::Status(503));
+        script.handshakes = vec![Mood::Status(503); 2];
+    });
+    assert!(call(&host).await.is_err());
+    server.set(|script| script.calls = None);
+    host.settle(Duration::from_secs(20), |_| true).await;
+    assert_eq!(status(&host), Status::Connected);
+    assert_eq!(call(&host).await.unwrap(), "seen");
+}
+
+// [TST-210]
+#[tokio::test]
+async fn each_limit_of_a_call_holds_by_itself() {
+    let short = Duration::from_millis(150);
+    let server = Server::default();
+    server.set(|script| script.calls = Some(Mood::Silent));
+    let first_byte = host_with(&server, |settings| settings.calls.first_byte = short).await;
+    let said = call(&first_byte).await.unwrap_err().to_string();
+    assert!(said.contains("timed out after 150ms"), "{said}");
+    server.set(|script| script.calls = Some(Mood::Stalled));
+    let idle = host_with(&server, |settings| settings.calls.idle_remote = Some(short)).await;
+    assert_eq!(call(&idle).await.unwrap_err(), CallError::TimedOut { server: "s".into(), after: short });
+    // Whoever tells of progress is not idle.
+    server.set(|script| script.calls = Some(Mood::Slow));
+    assert_eq!(call(&idle).await.unwrap(), "seen");
+    let total = host_with(&server, |settings| settings.calls.total = short).await;
+    assert!(matches!(call(&total).await.unwrap_err(), CallError::TimedOut { .. }));
+}

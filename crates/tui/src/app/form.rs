@@ -1,0 +1,312 @@
+//! What an MCP server asks of the person: a form of a few fields, one after the other, or an address to open. The server is
+//! named, its address is shown whole, nothing is sent unless the person sends it, and nothing is opened by itself.
+
+use super::dialog::{Place, Sheet};
+use crate::editor::Editor;
+use crate::keys::{Code, Key};
+use crate::style::{Line, Style};
+use crate::text;
+use crate::theme::Token;
+use serde_json::{Map, Value, json};
+
+/// How a field is filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Number,
+    Whole,
+    OneOf(Vec<Value>),
+}
+
+#[derive(Clone, Debug)]
+struct Field {
+    name: String,
+    title: String,
+    about: String,
+    kind: Kind,
+    required: bool,
+    default: Value,
+}
+
+#[derive(Debug)]
+pub struct Form {
+    server: String,
+    message: String,
+    url: Option<String>,
+    fields: Vec<Field>,
+    /// After the last field comes the last look.
+    at: usize,
+    values: Map<String, Value>,
+    editor: Editor,
+    chosen: usize,
+    /// What is wrong with what was typed.
+    problem: Option<&'static str>,
+}
+
+/// What a key led to: the `response` object once there is one.
+pub type Answer = Option<Value>;
+
+impl Form {
+    /// Reads an `elicitation` request.
+    pub fn read(request: &Value) -> Self {
+        let text = |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default();
+        let schema = request.get("requested_schema").unwrap_or(&Value::Null);
+        let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let field = |(name, schema): (&String, &Value)| Field::read(name, schema, required.contains(&json!(name)));
+        let mut form = Self {
+            server: text("mcp_server_name").to_owned(),
+            message: text("message").to_owned(),
+            url: request.get("url").and_then(Value::as_str).map(str::to_owned),
+            fields: properties.into_iter().flatten().map(field).collect(),
+            at: 0,
+            values: Map::new(),
+            editor: Editor::new(),
+            chosen: 0,
+            problem: None,
+        };
+        form.enter_field();
+        form
+    }
+
+    fn enter_field(&mut self) {
+        self.chosen = 0;
+        self.problem = None;
+        let Some(field) = self.fields.get(self.at) else { return };
+        let now = self.values.get(&field.name).unwrap_or(&field.default);
+        match &field.kind {
+            Kind::OneOf(values) => self.chosen = values.iter().position(|value| value == now).unwrap_or(0),
+            Kind::Text | Kind::Number | Kind::Whole => self.editor.set(shown(now)),
+        }
+    }
+
+    pub fn paste(&mut self, pasted: &str) {
+        self.editor.insert(pasted);
+    }
+
+    pub fn key(&mut self, key: Key) -> Answer {
+        if key.code == Code::Escape {
+            return Some(json!({"action": "cancel"}));
+        }
+        let Some(field) = self.fields.get(self.at) else { return self.last_key(key) };
+        let count = match &field.kind {
+            Kind::OneOf(values) => values.len(),
+            Kind::Text | Kind::Number | Kind::Whole => 0,
+        };
+        match key.code {
+            Code::Tab if key.mods.shift => self.step_back(),
+            Code::Enter | Code::Tab => self.take(),
+            Code::Up if count > 0 => self.chosen = self.chosen.checked_sub(1).unwrap_or(count - 1),
+            Code::Down if count > 0 => self.chosen = (self.chosen + 1) % count,
+            _ if count > 0 => {
+                let digit = key.text().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
+                if let Some(digit) = digit.filter(|digit| (1..=count).contains(digit)) {
+                    self.chosen = digit - 1;
+                    self.take();
+                }
+            }
+            _ => {
+                super::keys::edit(&mut self.editor, key);
+            }
+        }
+        None
+    }
+
+    fn step_back(&mut self) {
+        self.at = self.at.saturating_sub(1);
+        self.enter_field();
+    }
+
+    /// Takes the field as it stands and goes on, if it fits.
+    fn take(&mut self) {
+        let Some(field) = self.fields.get(self.at) else { return };
+        let typed = self.editor.expanded();
+        let typed = typed.trim();
+        let value = match &field.kind {
+            Kind::OneOf(values) => values.get(self.chosen).cloned(),
+            _ if typed.is_empty() => None,
+            Kind::Text => Some(json!(typed)),
+            Kind::Number => typed.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from),
+            Kind::Whole => typed.parse::<i64>().ok().map(Value::from),
+        };
+        match value {
+            Some(value) => drop(self.values.insert(field.name.clone(), value)),
+            None if !typed.is_empty() => return self.problem = Some("that is not a number"),
+            None if field.required => return self.problem = Some("it is needed"),
+            None => drop(self.values.remove(&field.name)),
+        }
+        self.at += 1;
+        self.enter_field();
+    }
+
+    fn last_key(&mut self, key: Key) -> Answer {
+        let accept = || json!({"action": "accept", "content": self.values});
+        match key.code {
+            Code::Tab if key.mods.shift => self.step_back(),
+            Code::Up | Code::Down => self.chosen = 1 - self.chosen.min(1),
+            Code::Char('1') => return Some(accept()),
+            Code::Enter if self.chosen == 0 => return Some(accept()),
+            Code::Char('2') | Code::Enter => return Some(json!({"action": "decline"})),
+            _ => {}
+        }
+        None
+    }
+
+    pub fn rows(&self, place: &Place<'_>) -> (Vec<Line>, Option<(usize, usize)>) {
+        let theme = place.theme;
+        let (accent, faint) = (theme.fg(Token::Permission), theme.fg(Token::Inactive));
+        let title = format!("The MCP server {} asks you", text::clean(&self.server));
+        let head = Line::styled(title, accent.bold()).wrapped(place.columns, 2);
+        let message = crate::style::lines_of(text::clean(&self.message).trim_end(), Style::PLAIN);
+        let mut middle: Vec<Line> = message.iter().flat_map(|line| line.wrapped(place.columns, 0)).collect();
+        if let Some(url) = &self.url {
+            middle.extend(Line::styled(text::clean(url), theme.fg(Token::Suggestion)).wrapped(place.columns, 0));
+            middle.extend(Line::styled(host_words(url), faint).wrapped(place.columns, 0));
+        }
+        let answered = self.fields.iter().take(self.at);
+        let given = answered.filter_map(|field| Some((field, self.values.get(&field.name)?)));
+        let info =
+            given.map(|(field, value)| Line::styled(format!("  {}: {}", field.title, shown(value)), faint)).collect();
+        let mut caret = None;
+        let mut choices = Vec::new();
+        let mut hint = "enter to go on · shift+tab to go back · esc to cancel".to_owned();
+        match self.fields.get(self.at) {
+            None => {
+                let labels = if self.url.is_some() { ["I have opened it", "Decline"] } else { ["Send it", "Decline"] };
+                choices
+                    .extend(labels.iter().enumerate().map(|(index, label)| option(index, label, self.chosen, accent)));
+                hint = "enter to choose · esc to cancel".into();
+            }
+            Some(field) => {
+                let needed = if field.required { "" } else { " (may be left out)" };
+                let about = format!("{}{needed}  {}", field.title, field.about);
+                choices.extend(Line::styled(about, faint).wrapped(place.columns, 2));
+                match &field.kind {
+                    Kind::OneOf(values) => {
+                        let rows = values.iter().enumerate();
+                        choices.extend(rows.map(|(index, value)| option(index, &shown(value), self.chosen, accent)));
+                    }
+                    Kind::Text | Kind::Number | Kind::Whole => {
+                        let column = 2 + text::width(&self.editor.text()[..self.editor.cursor()]);
+                        caret = Some((choices.len(), column.min(place.columns.saturating_sub(1))));
+                        choices.push(Line::styled("> ", accent).and(self.editor.text(), Style::PLAIN));
+                    }
+                }
+                choices
+                    .extend(self.problem.map(|problem| Line::styled(format!("  {problem}"), theme.fg(Token::Error))));
+            }
+        }
+        let chosen = caret.map_or(self.chosen, |(row, _)| row);
+        Sheet { head, middle, info, choices, chosen, hint }.rows(place, 0, caret)
+    }
+}
+
+fn option(index: usize, label: &str, chosen: usize, accent: Style) -> Line {
+    let here = index == chosen;
+    let style = if here { accent } else { Style::PLAIN };
+    Line::styled(format!("{} {}. {}", if here { "❯" } else { " " }, index + 1, text::clean(label)), style)
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text::clean(text),
+        other => other.to_string(),
+    }
+}
+
+/// Where an address really leads.
+fn host_words(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    format!("It leads to {}. Open it yourself if you trust it.", text::clean(host))
+}
+
+impl Field {
+    fn read(name: &str, schema: &Value, required: bool) -> Self {
+        let text =
+            |key: &str| text::clean(schema.get(key).and_then(Value::as_str).unwrap_or_default()).replace('\n', " ");
+        let listed = schema.get("enum").and_then(Value::as_array).cloned();
+        let kind = match (listed, schema.get("type").and_then(Value::as_str)) {
+            (Some(values), _) => Kind::OneOf(values),
+            (None, Some("boolean")) => Kind::OneOf(vec![true.into(), false.into()]),
+            (None, Some("number")) => Kind::Number,
+            (None, Some("integer")) => Kind::Whole,
+            (None, _) => Kind::Text,
+        };
+        let title = Some(text("title")).filter(|title| !title.is_empty()).unwrap_or_else(|| text::clean(name));
+        let default = schema.get("default").cloned().unwrap_or(Value::Null);
+        Self { name: name.to_owned(), title, about: text("description"), kind, required, default }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::session::Session;
+    use crate::theme::Theme;
+
+    fn texts(form: &Form, columns: usize, rows: usize) -> Vec<String> {
+        let (session, theme) = (Session::default(), Theme::default());
+        let place = Place { session: &session, theme: &theme, columns, rows, waiting: 0 };
+        form.rows(&place).0.iter().map(Line::text).collect()
+    }
+
+    fn write(form: &mut Form, text: &str) {
+        for c in text.chars() {
+            form.key(Key::char(c));
+        }
+    }
+
+    const ENTER: Key = Key { code: Code::Enter, mods: crate::keys::Mods::NONE };
+
+    fn form() -> Form {
+        Form::read(&json!({"mcp_server_name": "files", "message": "Who are you?", "mode": "form",
+            "requested_schema": {"type": "object", "required": ["name", "age"], "properties": {
+                "name": {"type": "string", "title": "Name"}, "age": {"type": "integer"},
+                "kind": {"enum": ["a", "b"], "default": "b"}, "note": {"type": "string"}}}}))
+    }
+
+    #[test]
+    fn fields_are_filled_in_one_after_the_other_and_checked() {
+        // [TST-213]
+        let mut form = form();
+        assert!(texts(&form, 60, 20).contains(&"The MCP server files asks you".to_owned()));
+        form.key(ENTER);
+        assert!(texts(&form, 60, 20).contains(&"  it is needed".to_owned()));
+        write(&mut form, "Ada");
+        form.key(ENTER);
+        write(&mut form, "old");
+        form.key(ENTER);
+        assert!(texts(&form, 60, 20).contains(&"  that is not a number".to_owned()));
+        form.editor.set("36");
+        form.key(ENTER);
+        assert!(texts(&form, 60, 20).contains(&"❯ 2. b".to_owned()), "{:?}", texts(&form, 60, 20));
+        form.key(ENTER);
+        form.key(ENTER);
+        let answer = form.key(Key::char('1')).unwrap();
+        assert_eq!(answer, json!({"action": "accept", "content": {"name": "Ada", "age": 36, "kind": "b"}}));
+    }
+
+    #[test]
+    fn nothing_is_sent_by_accident() {
+        // [TST-213]
+        assert_eq!(form().key(Key::plain(Code::Escape)), Some(json!({"action": "cancel"})));
+        let mut empty = Form::read(&json!({"mcp_server_name": "s", "message": "ok?"}));
+        assert_eq!(empty.key(Key::char('2')), Some(json!({"action": "decline"})));
+    }
+
+    #[test]
+    fn an_address_is_shown_whole_with_where_it_leads() {
+        // [SC-H06]
+        let url = "https://bank.example@evil.example/login?next=bank.example";
+        let form = Form::read(&json!({"mcp_server_name": "s", "message": "Sign in", "url": url}));
+        let rows = texts(&form, 80, 20);
+        assert!(rows.contains(&url.to_owned()), "{rows:?}");
+        assert!(rows.iter().any(|row| row.starts_with("It leads to evil.example.")), "{rows:?}");
+        for (columns, rows) in [(20, 5), (40, 10)] {
+            assert!(texts(&form, columns, rows).len() <= rows);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The permission rules in force, with where they come from; adding and removing. A change is sent to the engine, which
+//! puts it in force for the next call of the turn that runs and saves it where it was meant to be.
+
+use super::{Awaited, Panel, Subject};
+use crate::app::App;
+use crate::app::select::{Item, Typing};
+use crate::app::spinner::faint;
+use crate::style::Line;
+use crate::theme::{Theme, Token};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Rule {
+    behavior: String,
+    source: String,
+    rule: String,
+    #[serde(default)]
+    editability: String,
+}
+
+/// A rule that is being made.
+#[derive(Clone, Debug, Default)]
+pub struct NewRule {
+    behaviour: &'static str,
+    text: String,
+}
+
+const BEHAVIOURS: [(&str, &str); 3] =
+    [("allow", "runs without a question"), ("ask", "always asks"), ("deny", "never runs")];
+const PLACES: [(&str, &str); 4] = [
+    ("session", "this session"),
+    ("localSettings", "this project, only you"),
+    ("projectSettings", "this project, shared"),
+    ("userSettings", "all your projects"),
+];
+
+pub(super) fn examples(theme: &Theme) -> Vec<Line> {
+    let text = "  Bash(npm run test *) · Edit(src/**) · Read(~/.ssh/**) · WebFetch(domain:example.com) · mcp__server";
+    vec![faint(text, theme)]
+}
+
+/// As people know the places.
+pub(in crate::app) fn place_name(source: &str) -> &str {
+    match source {
+        "session" => "this session",
+        "localSettings" => "local",
+        "projectSettings" => "project",
+        "userSettings" => "user",
+        "policySettings" => "administrator",
+        "cliArg" | "flagSettings" => "command line",
+        other => other,
+    }
+}
+
+impl App {
+    pub(in crate::app) fn open_rules(&mut self) {
+        self.open_panel(Panel::waiting("Permissions", Subject::Rules(Vec::new())));
+        self.request(&json!({"subtype": "list_permission_rules"}), Awaited::Rules);
+    }
+
+    pub(super) fn rules_arrived(&mut self, body: &Value) {
+        let state = body.get("state").unwrap_or(&Value::Null);
+        let mut rules = state.get("rules").and_then(|rules| Vec::<Rule>::deserialize(rules).ok()).unwrap_or_default();
+        rules.sort_by_key(|rule| BEHAVIOURS.iter().rev().position(|(name, _)| *name == rule.behavior));
+        let directories = state.get("workspaceDirectories").and_then(Value::as_array).map_or(0, Vec::len);
+        let mut title = format!("Permissions · mode {} · {} rules", self.session.mode.as_str(), rules.len());
+        if directories > 0 {
+            title = format!("{title} · {directories} more directories");
+        }
+        if state.get("managedOnly").and_then(Value::as_bool) == Some(true) {
+            title.push_str(" · only the administrator's count");
+        }
+        let panel = rule_list(title, rules);
+        self.fill_list(|subject| matches!(subject, Subject::Rules(_)), panel);
+    }
+
+    pub(super) fn rule_chosen(&mut self, item: usize) {
+        let Some(Subject::Rules(rules)) = self.panels.last().map(|panel| &panel.subject) else { return };
+        if item == 0 {
+            let items = BEHAVIOURS.iter().map(|(name, about)| Item::new(*name, *about)).collect();
+            return self.open_panel(Panel::list("A new rule", items, Typing::Digits, Subject::RuleBehaviour));
+        }
+        let Some(rule) = rules.get(item - 1).cloned() else { return };
+        if rule.editability == "readOnly" {
+            let from = place_name(&rule.source);
+            return self
+                .note(&format!("{} comes from the {from} and cannot be changed here.", rule.rule), Token::Warning);
+        }
+        let title = format!("Remove {} {} ({})?", rule.behavior, rule.rule, place_name(&rule.source));
+        let items = vec![Item::new("No, keep it", ""), Item::new("Yes, remove it", "")];
+        self.open_panel(Panel::list(title, items, Typing::Digits, Subject::RuleRemoval(rule)));
+    }
+
+    pub(super) fn rule_removed(&mut self, item: usize) {
+        let Some(Panel { subject: Subject::RuleRemoval(rule), .. }) = self.panels.pop() else { return };
+        if item == 0 {
+            return;
+        }
+        self.update_rules("removeRules", &rule.behavior, &rule.rule, &rule.source);
+        self.in_rules(|rules| {
+            rules.retain(|known| {
+                !(known.rule == rule.rule && known.behavior == rule.behavior && known.source == rule.source)
+            });
+        });
+    }
+
+    pub(super) fn rule_behaviour(&mut self, item: usize) {
+        let Some((behaviour, _)) = BEHAVIOURS.get(item) else { return };
+        self.panels.pop();
+        let new = NewRule { behaviour, text: String::new() };
+        let panel = Panel::entry(format!("A new rule: {behaviour}"), "rule", "", Subject::RuleText(new));
+        self.open_panel(panel);
+    }
+
+    pub(super) fn rule_written(&mut self, text: String) {
+        let Some(Panel { subject: Subject::RuleText(new), .. }) = self.panels.pop() else { return };
+        let title = format!("Where shall {} {text} hold?", new.behaviour);
+        let items = PLACES.iter().map(|(_, about)| Item::new(*about, "")).collect();
+        self.open_panel(Panel::list(title, items, Typing::Digits, Subject::RulePlace(NewRule { text, ..new })));
+    }
+
+    pub(super) fn rule_place(&mut self, item: usize) {
+        let Some(Panel { subject: Subject::RulePlace(new), .. }) = self.panels.pop() else { return };
+        let Some((place, _)) = PLACES.get(item) else { return };
+        self.update_rules("addRules", new.behaviour, &new.text, place);
+        let rule = Rule {
+            behavior: new.behaviour.to_owned(),
+            source: (*place).to_owned(),
+            rule: new.text,
+            editability: "editable".into(),
+        };
+        self.in_rules(|rules| rules.insert(0, rule));
+    }
+
+    fn update_rules(&mut self, kind: &str, behaviour: &str, rule: &str, destination: &str) {
+        let (tool, content) = split(rule);
+        let update = json!({
+            "type": kind, "behavior": behaviour, "destination": destination,
+            "rules": [{"toolName": tool, "ruleContent": content}],
+        });
+        let done = if kind == "addRules" { "added" } else { "removed" };
+        let words = format!("{behaviour} {rule}: {done} ({}).", place_name(destination));
+        self.request(&json!({"subtype": "update_permissions", "updates": [update]}), Awaited::Done(words));
+    }
+
+    /// The list follows at once.
+    fn in_rules(&mut self, change: impl FnOnce(&mut Vec<Rule>)) {
+        let Some(panel) = self.panels.last_mut() else { return };
+        let Subject::Rules(rules) = &mut panel.subject else { return };
+        change(rules);
+        let filled = rule_list(panel.title.clone(), std::mem::take(rules));
+        self.fill_list(|subject| matches!(subject, Subject::Rules(_)), filled);
+    }
+}
+
+fn rule_list(title: String, rules: Vec<Rule>) -> Panel {
+    let row = |rule: &Rule| Item::new(format!("{:<5} {}", rule.behavior, rule.rule), place_name(&rule.source));
+    let items = std::iter::once(Item::new("Add a rule…", "")).chain(rules.iter().map(row)).collect();
+    Panel::list(title, items, Typing::Filters, Subject::Rules(rules)).keys("enter to add or remove · esc to close")
+}
+
+/// `Bash(git *)` as the protocol has it.
+pub(in crate::app) fn split(rule: &str) -> (&str, Option<&str>) {
+    match rule.split_once('(').and_then(|(tool, rest)| Some((tool, rest.strip_suffix(')')?))) {
+        Some((tool, content)) => (tool, Some(content)),
+        None => (rule, None),
+    }
+}

@@ -1,0 +1,89 @@
+//! What runs in the background: seen, looked into, stopped.
+
+use super::{Awaited, Panel, Subject, pages};
+use crate::app::App;
+use crate::app::select::{Item, Typing};
+use crate::keys::Key;
+use serde_json::{Value, json};
+
+const ACTIONS: [&str; 2] = ["See its output", "Stop it"];
+
+impl App {
+    pub(in crate::app) fn open_tasks(&mut self) {
+        let panel = self.task_list();
+        self.open_panel(panel);
+    }
+
+    fn task_list(&self) -> Panel {
+        let tasks = &self.session.background;
+        if tasks.is_empty() {
+            let text =
+                "Nothing runs in the background.\nctrl+b moves what runs there; the model can start things there too.";
+            return Panel::page("Background tasks", pages::plain(text), Subject::Tasks(Vec::new()));
+        }
+        let row = |task: &crate::app::session::Background| {
+            Item::new(
+                task.description.clone(),
+                format!("{} {}", if task.is_agent { "agent" } else { "shell" }, task.id),
+            )
+        };
+        let ids = tasks.iter().map(|task| task.id.clone()).collect();
+        Panel::list("Background tasks", tasks.iter().map(row).collect(), Typing::Digits, Subject::Tasks(ids))
+            .keys("enter to look · x to stop · esc to close")
+    }
+
+    /// The list follows what runs.
+    pub(in crate::app) fn tasks_changed(&mut self) {
+        if self.panels.iter().any(|panel| matches!(panel.subject, Subject::Tasks(_))) {
+            let panel = self.task_list();
+            self.fill_list(|subject| matches!(subject, Subject::Tasks(_)), panel);
+        }
+    }
+
+    fn task_at(&self, item: usize) -> Option<String> {
+        match self.panels.last().map(|panel| &panel.subject) {
+            Some(Subject::Tasks(ids)) => ids.get(item).cloned(),
+            Some(_) | None => None,
+        }
+    }
+
+    pub(super) fn task_chosen(&mut self, item: usize) {
+        let Some(id) = self.task_at(item) else { return };
+        let title = self.session.background.iter().find(|task| task.id == id).map(|task| task.description.clone());
+        let items = ACTIONS.iter().map(|action| Item::new(*action, "")).collect();
+        self.open_panel(Panel::list(title.unwrap_or_default(), items, Typing::Digits, Subject::Task(id)));
+    }
+
+    pub(super) fn tasks_key(&mut self, key: Key) {
+        let chosen = match self.panels.last().map(|panel| &panel.body) {
+            Some(super::Body::List(list)) => list.chosen(),
+            Some(_) | None => None,
+        };
+        if key == Key::char('x')
+            && let Some(id) = chosen.and_then(|item| self.task_at(item))
+        {
+            self.stop_task(&id);
+        }
+    }
+
+    pub(super) fn task_does(&mut self, item: usize) {
+        let Some(Panel { subject: Subject::Task(id), .. }) = self.panels.pop() else { return };
+        if item == 0 {
+            self.open_panel(Panel::waiting(format!("Output of {id}"), Subject::Task(id.clone())));
+            self.request(&json!({"subtype": "get_task_output", "task_id": id}), Awaited::TaskOutput);
+        } else {
+            self.stop_task(&id);
+        }
+    }
+
+    fn stop_task(&mut self, id: &str) {
+        let request = json!({"subtype": "stop_task", "task_id": id});
+        self.request(&request, Awaited::Done(format!("{id} was stopped.")));
+    }
+
+    pub(super) fn task_output_arrived(&mut self, body: &Value) {
+        let output = ["output", "content", "text", "stdout"].into_iter().find_map(|name| body.get(name)?.as_str());
+        let text = output.filter(|text| !text.trim().is_empty()).unwrap_or("(no output yet)").to_owned();
+        self.fill(|subject| matches!(subject, Subject::Task(_)), pages::plain(&text));
+    }
+}

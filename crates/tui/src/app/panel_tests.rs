@@ -1,0 +1,291 @@
+use crate::app::session::Session;
+use crate::app::{App, Effect, Input, Preferences};
+use crate::keys::{Code, Key};
+use crate::style::Line;
+use crate::surface::Size;
+use crate::theme::Base;
+use engine::screens::{Form, Setting};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use super::{Brought, Errand};
+
+fn app(columns: usize, rows: usize) -> App {
+    let session = Session { cwd: "/project".into(), ..Session::default() };
+    let mut app = App::new(Preferences::default(), Size { columns, rows }, session);
+    app.now = Duration::from_secs(10);
+    app
+}
+
+fn type_line(app: &mut App, text: &str) -> Vec<Effect> {
+    let mut effects: Vec<Effect> = text.chars().flat_map(|c| app.update(Input::Key(Key::char(c)))).collect();
+    effects.extend(app.update(Input::Key(Key::plain(Code::Enter))));
+    effects
+}
+
+fn press(app: &mut App, keys: &[Key]) -> Vec<Effect> {
+    keys.iter().flat_map(|key| app.update(Input::Key(*key))).collect()
+}
+
+fn shown(app: &App) -> String {
+    app.view().lines.iter().map(Line::text).collect::<Vec<_>>().join("\n")
+}
+
+/// Answers the request of this subtype among the effects.
+fn answer(app: &mut App, effects: &[Effect], subtype: &str, body: &Value) -> Vec<Effect> {
+    let id = effects.iter().find_map(|effect| match effect {
+        Effect::Control { id, request } if request.contains(subtype) => Some(id.clone()),
+        _ => None,
+    });
+    let id = id.unwrap_or_else(|| panic!("no {subtype} in {effects:?}"));
+    let line = json!({"type": "control_response",
+                      "response": {"subtype": "success", "request_id": id, "response": body}});
+    app.update(Input::Event(engine::Event::Control(line.to_string())))
+}
+
+fn requests(effects: &[Effect]) -> Vec<Value> {
+    let read = |effect: &Effect| match effect {
+        Effect::Control { request, .. } => serde_json::from_str(request).ok(),
+        _ => None,
+    };
+    effects.iter().filter_map(read).collect()
+}
+
+fn errands(effects: Vec<Effect>) -> Vec<Errand> {
+    effects
+        .into_iter()
+        .filter_map(|effect| if let Effect::Errand(errand) = effect { Some(errand) } else { None })
+        .collect()
+}
+
+const ENTER: Key = Key { code: Code::Enter, mods: crate::keys::Mods::NONE };
+const DOWN: Key = Key { code: Code::Down, mods: crate::keys::Mods::NONE };
+const ESCAPE: Key = Key { code: Code::Escape, mods: crate::keys::Mods::NONE };
+
+fn models() -> Value {
+    json!({"models": [
+        {"value": "default", "displayName": "Default (Opus)", "description": "configured", "resolvedModel": "opus-1",
+         "supportedEffortLevels": ["low", "high"]},
+        {"value": "haiku", "displayName": "Haiku", "description": "fast", "resolvedModel": "haiku-1"}]})
+}
+
+#[test]
+fn a_model_is_kept_or_only_for_now() {
+    let mut app = app(80, 24);
+    let effects = press(&mut app, &[Key::alt('p')]);
+    answer(&mut app, &effects, "list_models", &models());
+    assert!(shown(&app).contains("2. Haiku"), "{}", shown(&app));
+    let effects = press(&mut app, &[Key::char('2')]);
+    assert_eq!(requests(&effects)[0], json!({"subtype": "set_model", "model": "haiku"}));
+    let kept = Errand::Change { file: "userSettings", key: "model".into(), value: Some("haiku".into()) };
+    assert_eq!(errands(effects), [kept]);
+    assert!(!app.has_panel());
+
+    let effects = type_line(&mut app, "/model");
+    answer(&mut app, &effects, "list_models", &models());
+    let effects = press(&mut app, &[Key::plain(Code::Up), Key::plain(Code::Right), Key::char('s')]);
+    assert_eq!(requests(&effects)[0]["model"], Value::Null);
+    assert_eq!(requests(&effects)[1]["settings"]["effortLevel"], "high");
+    assert!(errands(effects).is_empty());
+}
+
+#[test]
+fn an_id_that_is_not_listed_can_be_typed() {
+    let mut app = app(80, 24);
+    let effects = press(&mut app, &[Key::alt('p')]);
+    answer(&mut app, &effects, "list_models", &models());
+    press(&mut app, &[Key::char('3')]);
+    let effects = type_line(&mut app, "my-model");
+    assert_eq!(requests(&effects)[0]["model"], "my-model");
+}
+
+#[test]
+fn a_rule_is_added_and_removed_while_a_turn_runs() {
+    // [CLI-214]
+    let mut app = app(100, 24);
+    type_line(&mut app, "work");
+    assert!(app.is_busy());
+    let effects = type_line(&mut app, "/permissions");
+    let rules = json!({"state": {"rules": [
+        {"behavior": "allow", "source": "localSettings", "rule": "Bash(ls)", "editability": "editable"},
+        {"behavior": "deny", "source": "policySettings", "rule": "WebFetch", "editability": "readOnly"}]}});
+    answer(&mut app, &effects, "list_permission_rules", &rules);
+    let screen = shown(&app);
+    assert!(screen.contains("deny  WebFetch") && screen.contains("administrator"), "{screen}");
+    press(&mut app, &[ENTER, Key::char('3')]);
+    type_line(&mut app, "Bash(rm *)");
+    let effects = press(&mut app, &[Key::char('1')]);
+    let update = &requests(&effects)[0]["updates"][0];
+    assert_eq!(update["type"], "addRules");
+    assert_eq!(update["rules"][0], json!({"toolName": "Bash", "ruleContent": "rm *"}));
+    assert_eq!((&update["behavior"], &update["destination"]), (&json!("deny"), &json!("session")));
+    assert!(shown(&app).contains("deny  Bash(rm *)"));
+    // The one that may be removed, and the one that may not.
+    let effects: Vec<Effect> = "Bash(ls".chars().flat_map(|c| app.update(Input::Key(Key::char(c)))).collect();
+    assert!(effects.is_empty());
+    let effects = press(&mut app, &[ENTER, Key::char('2')]);
+    assert_eq!(requests(&effects)[0]["updates"][0]["type"], "removeRules");
+    assert!(!shown(&app).contains("Bash(ls)"));
+    press(&mut app, &[ESCAPE, ESCAPE]);
+    assert!(!app.has_panel());
+}
+
+#[test]
+fn themes_are_seen_while_they_are_pointed_at_and_left_as_they_were() {
+    // [TST-248]
+    let mut app = app(80, 24);
+    let before = app.preferences.theme.base();
+    let asked = type_line(&mut app, "/theme");
+    assert!(errands(asked).contains(&Errand::Themes));
+    app.update(Input::Brought(Brought::Themes(vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())])));
+    press(&mut app, &[DOWN]);
+    assert_ne!(app.preferences.theme.base(), before);
+    press(&mut app, &[ESCAPE]);
+    assert_eq!(app.preferences.theme.base(), before);
+    type_line(&mut app, "/theme");
+    app.update(Input::Brought(Brought::Themes(vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())])));
+    let effects = press(&mut app, &[Key::char('8')]);
+    assert_eq!(app.preferences.theme.base(), Base::LightAnsi);
+    let kept = Errand::Change { file: "userSettings", key: "theme".into(), value: Some("custom:mine".into()) };
+    assert_eq!(errands(effects), [kept]);
+}
+
+fn settings() -> Vec<Setting> {
+    let files = vec!["userSettings", "localSettings", "projectSettings"];
+    let row = |key: &str, form| Setting {
+        key: key.into(),
+        about: "about it",
+        value: None,
+        source: None,
+        form,
+        files: files.clone(),
+    };
+    vec![
+        row("editorMode", Form::OneOf(&["normal", "vim"])),
+        row("language", Form::Text),
+        row("sandbox.enabled", Form::Switch),
+        row("hooks", Form::File),
+    ]
+}
+
+#[test]
+fn a_setting_is_found_changed_and_placed() {
+    let mut app = app(80, 24);
+    type_line(&mut app, "/config");
+    app.update(Input::Brought(Brought::Settings(Ok(settings()))));
+    for c in "edm".chars() {
+        app.update(Input::Key(Key::char(c)));
+    }
+    press(&mut app, &[ENTER]);
+    assert!(shown(&app).contains("2. vim"), "{}", shown(&app));
+    press(&mut app, &[Key::char('2')]);
+    assert!(shown(&app).contains("Set editorMode to vim in"));
+    let effects = press(&mut app, &[Key::char('2')]);
+    let change = Errand::Change { file: "localSettings", key: "editorMode".into(), value: Some("vim".into()) };
+    assert_eq!(errands(effects), [change]);
+    let changed = Brought::Changed { key: "editorMode".into(), value: Some("vim".into()), outcome: Ok("f".into()) };
+    let effects = app.update(Input::Brought(changed));
+    assert!(app.preferences.vim);
+    assert_eq!(errands(effects), [Errand::Settings]);
+    press(&mut app, &[ESCAPE, ESCAPE]);
+    let effects = type_line(&mut app, "/config language=de verbose=true");
+    assert_eq!(errands(effects).len(), 2);
+}
+
+#[test]
+fn servers_are_listed_and_switched() {
+    let mut app = app(80, 24);
+    let effects = type_line(&mut app, "/mcp");
+    let servers =
+        json!({"mcpServers": [{"name": "files", "status": "failed", "error": "no such program", "scope": "local"}]});
+    answer(&mut app, &effects, "mcp_status", &servers);
+    assert!(shown(&app).contains("failed · local · no such program"), "{}", shown(&app));
+    let effects = press(&mut app, &[ENTER, Key::char('2')]);
+    assert_eq!(requests(&effects)[0], json!({"subtype": "mcp_reconnect", "serverName": "files"}));
+    let effects = answer(&mut app, &effects, "mcp_reconnect", &json!({}));
+    assert_eq!(requests(&effects)[0]["subtype"], "mcp_status");
+    let effects = type_line(&mut app, "");
+    assert!(requests(&effects).is_empty());
+    press(&mut app, &[ESCAPE, ESCAPE]);
+    let effects = type_line(&mut app, "/mcp disable files");
+    assert_eq!(requests(&effects)[0]["enabled"], false);
+}
+
+#[test]
+fn every_screen_fits_a_tiny_terminal_and_closes() {
+    // [TST-247]
+    for (columns, rows) in [(20, 5), (40, 12), (120, 40)] {
+        for command in [
+            "/model",
+            "/permissions",
+            "/theme",
+            "/config",
+            "/mcp",
+            "/hooks",
+            "/agents",
+            "/tasks",
+            "/memory",
+            "/context",
+            "/usage",
+            "/status",
+            "/doctor",
+            "/help",
+            "/diff",
+            "/keybindings",
+            "/effort",
+            "/output-style",
+        ] {
+            let mut app = app(columns, rows);
+            let effects = type_line(&mut app, command);
+            let bodies = json!({"models": models()["models"], "state": {"rules": []}, "mcpServers": [], "hooks": [],
+                "categories": [{"name": "Messages", "tokens": 10, "kind": "used"}], "maxTokens": 100, "session": {}});
+            for effect in &effects {
+                if let Effect::Control { id, .. } = effect {
+                    let line = json!({"type": "control_response",
+                        "response": {"subtype": "success", "request_id": id, "response": bodies}});
+                    app.update(Input::Event(engine::Event::Control(line.to_string())));
+                }
+            }
+            for errand in errands(effects) {
+                let brought = match errand {
+                    Errand::Settings => Brought::Settings(Ok(settings())),
+                    Errand::Themes => Brought::Themes(Vec::new()),
+                    Errand::Doctor => Brought::Doctor("fine\n".repeat(90)),
+                    Errand::Diff => Brought::Diff(Ok("diff --git a b\n@@ -1 +1 @@\n-a\n+b\n".repeat(90))),
+                    other => panic!("{other:?}"),
+                };
+                app.update(Input::Brought(brought));
+            }
+            assert!(app.has_panel(), "{command}");
+            for _ in 0..4 {
+                let frame = app.view();
+                assert!(frame.lines.len() <= rows, "{command} at {columns}x{rows}");
+                assert!(frame.caret.is_none_or(|caret| caret.row < rows && caret.column < columns), "{command}");
+                press(&mut app, &[DOWN, Key::plain(Code::PageDown)]);
+            }
+            press(&mut app, &[ESCAPE, ESCAPE]);
+            assert!(!app.has_panel(), "{command}");
+        }
+    }
+}
+
+#[test]
+fn background_work_is_stopped_from_its_list() {
+    let mut app = app(80, 24);
+    let task = wire::sdk::BackgroundTask {
+        task_id: "b1".into(),
+        task_type: "local_bash",
+        description: "npm run dev".into(),
+        subagent_type: None,
+        parent_task_id: None,
+    };
+    let background = crate::app::session::Background::of(task);
+    app.session.background = vec![background];
+    type_line(&mut app, "/bashes");
+    assert!(shown(&app).contains("1. npm run dev"), "{}", shown(&app));
+    let effects = press(&mut app, &[Key::char('x')]);
+    assert_eq!(requests(&effects)[0], json!({"subtype": "stop_task", "task_id": "b1"}));
+    app.session.background.clear();
+    app.tasks_changed();
+    assert!(shown(&app).contains("Nothing runs"));
+}

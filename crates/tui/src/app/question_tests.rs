@@ -1,0 +1,124 @@
+use super::*;
+use crate::app::session::Session;
+use crate::theme::Theme;
+
+fn input() -> Value {
+    json!({"questions": [
+        {"question": "Which one?", "header": "One", "options": [{"label": "A", "description": "first", "preview": "+--+\n|A |\n+--+"}, {"label": "B"}]},
+        {"question": "Which ones?", "header": "Many", "multiSelect": true, "options": [{"label": "C"}, {"label": "D"}, {"label": "E"}]},
+        {"question": "Why?", "header": "Why", "options": [{"label": "F"}, {"label": "G"}]},
+    ]})
+}
+
+fn questions(input: &Value) -> Questions {
+    Questions::read("AskUserQuestion", input, Duration::ZERO).unwrap()
+}
+
+fn press(questions: &mut Questions, keys: &[Key]) -> Progress {
+    keys.iter().fold(Progress::Goes, |_, key| questions.key(*key, Duration::ZERO))
+}
+
+fn write(questions: &mut Questions, text: &str) -> Progress {
+    let typed: Vec<Key> = text.chars().map(Key::char).collect();
+    press(questions, &typed)
+}
+
+fn texts(questions: &Questions, columns: usize, rows: usize) -> Vec<String> {
+    let (session, theme) = (Session::default(), Theme::default());
+    let place = Place { session: &session, theme: &theme, columns, rows, waiting: 0 };
+    questions.rows(&place).0.iter().map(Line::text).collect()
+}
+
+const ENTER: Key = Key { code: Code::Enter, mods: crate::keys::Mods::NONE };
+const DOWN: Key = Key { code: Code::Down, mods: crate::keys::Mods::NONE };
+
+#[test]
+fn one_several_or_a_text_of_ones_own() {
+    // [TST-241]
+    let mut questions = questions(&input());
+    assert_eq!(press(&mut questions, &[DOWN, ENTER]), Progress::Goes);
+    assert_eq!(press(&mut questions, &[Key::char(' '), DOWN, DOWN, Key::char(' '), ENTER]), Progress::Goes);
+    press(&mut questions, &[Key::char('3')]);
+    write(&mut questions, "because");
+    let Progress::Done(fields) = press(&mut questions, &[ENTER]) else { panic!() };
+    assert_eq!(fields["answers"], json!({"Which one?": "B", "Which ones?": "C, E", "Why?": "because"}));
+}
+
+#[test]
+fn escape_refuses_and_other_tools_have_no_questions() {
+    let mut asked = questions(&input());
+    assert_eq!(press(&mut asked, &[Key::plain(Code::Escape)]), Progress::Refused);
+    assert!(Questions::read("Bash", &input(), Duration::ZERO).is_none());
+    assert!(Questions::read("AskUserQuestion", &json!({"questions": []}), Duration::ZERO).is_none());
+}
+
+#[test]
+fn tabs_show_what_is_answered_and_a_last_look_what_is_missing() {
+    // [TST-241]
+    let mut asked = questions(&input());
+    press(&mut asked, &[Key::char('1'), Key::plain(Code::Right)]);
+    let rows = texts(&asked, 60, 24);
+    assert_eq!(rows[1], "☒ One   ☐ Many   ☐ Why   Send", "{rows:?}");
+    // The last one alone does not send while one is open.
+    assert_eq!(press(&mut asked, &[Key::char('2')]), Progress::Goes);
+    let rows = texts(&asked, 60, 24);
+    assert!(rows.contains(&"    (left open)".to_owned()) && rows.contains(&"❯ 1. Send them".to_owned()), "{rows:?}");
+    let Progress::Done(fields) = press(&mut asked, &[ENTER]) else { panic!() };
+    assert_eq!(fields["answers"], json!({"Which one?": "A", "Why?": "G"}));
+}
+
+#[test]
+fn previews_are_shown_and_notes_go_along() {
+    // [TST-241]
+    let mut asked = questions(&input());
+    let rows = texts(&asked, 60, 24);
+    assert!(rows.contains(&"  │ |A |".to_owned()), "{rows:?}");
+    press(&mut asked, &[Key::char('n')]);
+    write(&mut asked, "not sure");
+    // Escape leaves the note alone and the question open.
+    assert_eq!(press(&mut asked, &[Key::plain(Code::Escape)]), Progress::Goes);
+    press(&mut asked, &[Key::char('n')]);
+    write(&mut asked, "maybe");
+    press(&mut asked, &[ENTER, Key::char('1'), Key::char('1'), ENTER]);
+    let Progress::Done(fields) = press(&mut asked, &[Key::char('1')]) else { panic!() };
+    assert_eq!(fields["annotations"]["Which one?"], json!({"notes": "maybe", "preview": "+--+\n|A |\n+--+"}));
+}
+
+#[test]
+fn a_single_question_with_several_answers_needs_no_last_look() {
+    let input = json!({"questions": [{"question": "Which?", "multiSelect": true, "options": [{"label": "A"}, {"label": "B"}]}]});
+    let mut asked = questions(&input);
+    press(&mut asked, &[Key::char('1'), Key::char('2'), Key::char('3')]);
+    write(&mut asked, "C too");
+    press(&mut asked, &[ENTER]);
+    let Progress::Done(fields) = press(&mut asked, &[ENTER]) else { panic!() };
+    assert_eq!(fields["answers"]["Which?"], "A, B, C too");
+}
+
+#[test]
+fn who_is_away_sends_what_was_chosen() {
+    // [TST-241]
+    let mut asked = questions(&input());
+    asked.key(Key::char('2'), Duration::from_secs(7));
+    assert_eq!(asked.touched_at(), Duration::from_secs(7));
+    let Progress::Done(fields) = asked.give_up(Duration::from_mins(1)) else { panic!() };
+    assert_eq!(fields["answers"], json!({"Which one?": "B"}));
+    assert_eq!(fields["afkTimeoutMs"], 60_000);
+}
+
+#[test]
+fn questions_fit_every_size() {
+    // [TST-247]
+    let mut asked = questions(&input());
+    for (columns, rows) in [(20, 5), (40, 10), (80, 24)] {
+        for step in
+            [Key::char('1'), Key::char('2'), Key::plain(Code::Right), Key::plain(Code::Right), Key::plain(Code::Left)]
+        {
+            let shown = texts(&asked, columns, rows);
+            assert!(shown.len() <= rows, "{columns}x{rows}: {shown:?}");
+            assert!(shown.iter().any(|row| row.starts_with('❯')), "{columns}x{rows}: {shown:?}");
+            press(&mut asked, &[step]);
+        }
+        asked = questions(&input());
+    }
+}

@@ -1,0 +1,293 @@
+//! A list to choose from: a filter that is typed, rows that scroll, digits, and what a key meant. It draws itself into the
+//! rows it is given, however few, and always shows the chosen row. What a choice does is not its business.
+
+use crate::completion::fuzzy;
+use crate::keys::bindings::{Action, Bindings, Context, Match};
+use crate::keys::{Code, Key};
+use crate::style::{Line, Style};
+use crate::text;
+use crate::theme::{Theme, Token};
+
+/// One row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    pub label: String,
+    /// Fainter, behind the label.
+    pub detail: String,
+    /// What holds now.
+    pub current: bool,
+}
+
+impl Item {
+    pub fn new(label: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { label: label.into(), detail: detail.into(), current: false }
+    }
+
+    #[must_use]
+    pub fn current(mut self, current: bool) -> Self {
+        self.current = current;
+        self
+    }
+}
+
+/// How letters and digits are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typing {
+    /// Letters narrow the list.
+    Filters,
+    /// Digits choose; letters are for whoever owns the list.
+    Digits,
+}
+
+/// What a key led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pressed {
+    /// Taken: another row, another filter.
+    Moved,
+    /// This item, by its place in the whole list.
+    Chose(usize),
+    Cancelled,
+    /// Not ours.
+    Unused,
+}
+
+#[derive(Clone, Debug)]
+pub struct Select {
+    items: Vec<Item>,
+    /// Items that match, best first.
+    shown: Vec<usize>,
+    at: usize,
+    filter: String,
+    typing: Typing,
+}
+
+impl Select {
+    pub fn new(items: Vec<Item>, typing: Typing) -> Self {
+        let shown = (0..items.len()).collect();
+        let at = items.iter().position(|item| item.current).unwrap_or(0);
+        Self { items, shown, at, filter: String::new(), typing }
+    }
+
+    /// Other items in the same list: the place is kept as far as it can be.
+    pub fn replace(&mut self, items: Vec<Item>) {
+        let at = self.at;
+        self.items = items;
+        self.narrow();
+        self.at = at.min(self.shown.len().saturating_sub(1));
+    }
+
+    /// The chosen item, by its place in the whole list.
+    pub fn chosen(&self) -> Option<usize> {
+        self.shown.get(self.at).copied()
+    }
+
+    pub fn choose(&mut self, item: usize) {
+        if let Some(at) = self.shown.iter().position(|shown| *shown == item) {
+            self.at = at;
+        }
+    }
+
+    pub fn filter(&self) -> &str {
+        &self.filter
+    }
+
+    pub fn is_filtered(&self) -> bool {
+        self.typing == Typing::Filters
+    }
+
+    pub fn key(&mut self, key: Key, bindings: &Bindings) -> Pressed {
+        if let Some(c) = key.text()
+            && let Some(pressed) = self.letter(c)
+        {
+            return pressed;
+        }
+        match (key.code, key.mods.is_none()) {
+            (Code::Backspace, true) if self.filter.pop().is_some() => {
+                self.narrow();
+                return Pressed::Moved;
+            }
+            (Code::PageUp, true) => return self.go(self.at.saturating_sub(10)),
+            (Code::PageDown, true) => return self.go(self.at + 10),
+            (Code::Home, true) => return self.go(0),
+            (Code::End, true) => return self.go(usize::MAX),
+            _ => {}
+        }
+        match bindings.find(&[Context::Select], &[key]) {
+            Match::Action(Action::SelectNext) => self.go(if self.at + 1 < self.shown.len() { self.at + 1 } else { 0 }),
+            Match::Action(Action::SelectPrevious) => self.go(self.at.checked_sub(1).unwrap_or(usize::MAX)),
+            Match::Action(Action::SelectAccept) => self.chosen().map_or(Pressed::Moved, Pressed::Chose),
+            Match::Action(Action::SelectCancel) if !self.filter.is_empty() => {
+                self.filter.clear();
+                self.narrow();
+                Pressed::Moved
+            }
+            Match::Action(Action::SelectCancel) => Pressed::Cancelled,
+            Match::Action(_) | Match::Prefix | Match::None => Pressed::Unused,
+        }
+    }
+
+    fn letter(&mut self, c: char) -> Option<Pressed> {
+        match (self.typing, c.to_digit(10)) {
+            (Typing::Filters, _) => {
+                self.filter.push(c);
+                self.narrow();
+                Some(Pressed::Moved)
+            }
+            (Typing::Digits, Some(digit)) => {
+                let item = (digit as usize).checked_sub(1).filter(|at| *at < self.items.len())?;
+                self.choose(item);
+                Some(Pressed::Chose(item))
+            }
+            (Typing::Digits, None) => None,
+        }
+    }
+
+    pub fn paste(&mut self, text: &str) {
+        if self.typing == Typing::Filters {
+            self.filter.push_str(text::clean(text).lines().next().unwrap_or_default());
+            self.narrow();
+        }
+    }
+
+    fn go(&mut self, at: usize) -> Pressed {
+        self.at = at.min(self.shown.len().saturating_sub(1));
+        Pressed::Moved
+    }
+
+    fn narrow(&mut self) {
+        let mut scored: Vec<(i32, usize)> = self
+            .items
+            .iter()
+            .enumerate()
+            .filter_map(|(index, item)| {
+                let label = fuzzy::score(&self.filter, &item.label).map(|score| score + 20);
+                Some((label.or_else(|| contains(&item.detail, &self.filter).then_some(0))?, index))
+            })
+            .collect();
+        scored.sort_by_key(|(score, index)| (-score, *index));
+        self.shown = scored.into_iter().map(|(_, index)| index).collect();
+        self.at = 0;
+    }
+
+    /// At most `room` rows of at most `columns`, and where the cursor is while a filter can be typed.
+    pub fn rows(&self, theme: &Theme, columns: usize, room: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+        let faint = theme.fg(Token::Inactive);
+        let mut rows = Vec::new();
+        let mut caret = None;
+        if self.typing == Typing::Filters && room > 1 {
+            let lead = "  search: ";
+            let line = Line::styled(lead, faint).and(self.filter.clone(), Style::PLAIN);
+            caret = Some((0, (text::width(lead) + text::width(&self.filter)).min(columns.saturating_sub(1))));
+            let count = format!("  {} of {}", self.shown.len(), self.items.len());
+            rows.push(line.and(count, faint).truncated(columns));
+        }
+        let room = room.saturating_sub(rows.len()).max(1);
+        if self.shown.is_empty() {
+            rows.push(Line::styled("  (nothing)", faint));
+            return (rows, caret);
+        }
+        let start = self.at.saturating_sub(room / 2).min(self.shown.len().saturating_sub(room));
+        let window = &self.shown[start..(start + room).min(self.shown.len())];
+        let widest = window.iter().map(|item| text::width(&self.items[*item].label)).max().unwrap_or(0);
+        let widest = widest.min((columns / 2).max(12));
+        for (offset, item) in window.iter().enumerate() {
+            rows.push(self.row(start + offset, *item, widest, theme).truncated(columns));
+        }
+        (rows, caret)
+    }
+
+    fn row(&self, at: usize, index: usize, widest: usize, theme: &Theme) -> Line {
+        let item = &self.items[index];
+        let here = at == self.at;
+        let style = if here { theme.fg(Token::Suggestion) } else { Style::PLAIN };
+        let pointer = if here { "❯ " } else { "  " };
+        let number = match self.typing {
+            Typing::Digits if self.items.len() <= 9 => format!("{}. ", index + 1),
+            Typing::Digits | Typing::Filters => String::new(),
+        };
+        let label = text::clean(&item.label).replace('\n', " ");
+        let tick = if item.current { " ✔" } else { "" };
+        if item.detail.is_empty() {
+            return Line::styled(format!("{pointer}{number}{label}"), style).and(tick, theme.fg(Token::Success));
+        }
+        let label = text::truncate(&label, widest);
+        // The tick has its place in every row, so that details stand below each other.
+        let gap = widest.saturating_sub(text::width(&label)) + if item.current { 2 } else { 4 };
+        let mut line = Line::styled(format!("{pointer}{number}{label}"), style).and(tick, theme.fg(Token::Success));
+        let detail = text::clean(&item.detail).replace('\n', " ");
+        line.push(format!("{}{detail}", " ".repeat(gap)), theme.fg(Token::Inactive));
+        line
+    }
+}
+
+fn contains(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(&part.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(typing: Typing) -> Select {
+        let items = ["alpha", "beta", "gamma", "delta"].map(|name| Item::new(name, format!("about {name}")));
+        Select::new(items.to_vec(), typing)
+    }
+
+    fn press(list: &mut Select, key: Key) -> Pressed {
+        list.key(key, &Bindings::default())
+    }
+
+    fn texts(list: &Select, room: usize) -> Vec<String> {
+        list.rows(&Theme::default(), 40, room).0.iter().map(Line::text).collect()
+    }
+
+    #[test]
+    fn typing_narrows_and_escape_widens_before_it_cancels() {
+        let mut list = list(Typing::Filters);
+        press(&mut list, Key::char('g'));
+        press(&mut list, Key::char('m'));
+        assert_eq!(press(&mut list, Key::plain(Code::Enter)), Pressed::Chose(2));
+        assert_eq!(press(&mut list, Key::plain(Code::Escape)), Pressed::Moved);
+        assert_eq!(list.filter(), "");
+        assert_eq!(press(&mut list, Key::plain(Code::Escape)), Pressed::Cancelled);
+        for c in "zzz".chars() {
+            press(&mut list, Key::char(c));
+        }
+        assert_eq!((list.chosen(), press(&mut list, Key::plain(Code::Enter))), (None, Pressed::Moved));
+        assert_eq!(texts(&list, 5)[1], "  (nothing)");
+    }
+
+    #[test]
+    fn digits_choose_and_letters_are_left_to_the_owner() {
+        let mut list = list(Typing::Digits);
+        assert_eq!(press(&mut list, Key::char('3')), Pressed::Chose(2));
+        assert_eq!(press(&mut list, Key::char('9')), Pressed::Unused);
+        assert_eq!(press(&mut list, Key::char('s')), Pressed::Unused);
+        assert_eq!(press(&mut list, Key::char('j')), Pressed::Moved);
+        assert_eq!(list.chosen(), Some(3));
+        press(&mut list, Key::plain(Code::Down));
+        assert_eq!(list.chosen(), Some(0));
+    }
+
+    #[test]
+    fn the_chosen_row_is_seen_in_any_room() {
+        // [TST-247]
+        let mut list = list(Typing::Digits);
+        for room in 1..6 {
+            for item in 0..4 {
+                list.choose(item);
+                let rows = texts(&list, room);
+                assert!(rows.len() <= room);
+                assert_eq!(rows.iter().filter(|row| row.starts_with('❯')).count(), 1, "{rows:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_holds_is_ticked_and_chosen_first() {
+        let items = vec![Item::new("a", ""), Item::new("b", "now").current(true)];
+        let list = Select::new(items, Typing::Digits);
+        assert_eq!(list.chosen(), Some(1));
+        assert_eq!(texts(&list, 4), ["  1. a", "❯ 2. b ✔  now"]);
+    }
+}
