@@ -93,6 +93,11 @@ fn callbacks_of_an_event_run_together() {
     assert!(!sandbox.project().join("made").exists());
     answer(&mut running, &second, &json!({}));
     answer(&mut running, &first, &json!({}));
+    // Without a screen a message is told once, when it is whole. [EXT-113]
+    let display = running.wait_for("control_request");
+    assert_eq!(display["request"]["input"]["hook_event_name"], "MessageDisplay");
+    assert_eq!(display["request"]["input"]["final"], true);
+    answer(&mut running, &display, &json!({}));
     end(running);
     assert!(sandbox.project().join("made").exists());
     let seen: Value = serde_json::from_str(&sandbox.read("seen.json")).unwrap();

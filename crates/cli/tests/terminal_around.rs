@@ -254,3 +254,64 @@ fn hooks_say_what_they_do_and_may_notify() {
     let done = sandbox.gimlet(&["-p", "go"]).run().expect_clean();
     assert_eq!(done.stdout, "Done.\n");
 }
+
+#[test]
+fn context_figures_agree_wherever_they_are_shown() {
+    // [TST-198] [EXT-248]
+    let server = ModelServer::script([Reply::text("An answer of some length, so that there is something to count.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let told = sandbox.root().join("told.jsonl");
+    sandbox.write_config("settings.json", status_line(&format!("cat >> '{}'", told.display())));
+    let args = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+    let mut running = sandbox.gimlet(&args).stdin_open().spawn();
+    running.send_user("hello");
+    running.wait_for("result");
+    let mut ask = |id: &str, request: Value| {
+        running.send_json(&json!({"type": "control_request", "request_id": id, "request": request}));
+        running.wait_for("control_response")["response"]["response"].clone()
+    };
+    let usage = ask("a", json!({"subtype": "get_context_usage"}));
+    ask("b", json!({"subtype": "x_status_line", "columns": 80, "rows": 24}));
+    running.send_user("/context");
+    let shown = running.wait_for("assistant")["context_usage"].clone();
+    running.close_stdin();
+    running.finish().expect_clean();
+    let input: Value = serde_json::from_str(&lines_of(&told, 1)[0]).unwrap();
+    let counts = [
+        usage["totalTokens"].as_f64().unwrap(),
+        input["context_window"]["estimate"]["tokens"].as_f64().unwrap(),
+        shown["total_tokens"].as_f64().unwrap(),
+    ];
+    let (least, most) = counts.iter().fold((f64::MAX, 0.0_f64), |(a, b), n| (a.min(*n), b.max(*n)));
+    assert!(least > 0.0 && (most - least) / most <= 0.02, "{counts:?}");
+}
+
+#[test]
+fn the_status_line_counts_lines_and_knows_the_name() {
+    // [EXT-246]
+    let server = ModelServer::script([
+        Reply::tool("Write", json!({"file_path": "a.txt", "content": "one\ntwo\n"})),
+        Reply::tool("Edit", json!({"file_path": "a.txt", "old_string": "two", "new_string": "2\n3"})),
+        Reply::text("Written."),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let told = sandbox.root().join("told.jsonl");
+    sandbox.write_config("settings.json", status_line(&format!("cat >> '{}'", told.display())));
+    let mut terminal =
+        sandbox.gimlet(&["--permission-mode", "acceptEdits", "--name", "my work", "write it"]).terminal(80, 24);
+    terminal.wait_for("● Written.");
+    terminal.wait_gone("esc to interrupt");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let lines = lines_of(&told, 1);
+        let last: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
+        if last["cost"]["total_lines_added"] == 4 {
+            assert_eq!(last["cost"]["total_lines_removed"], 1);
+            assert_eq!(last["session_name"], "my work");
+            break;
+        }
+        assert!(Instant::now() < deadline, "{last}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    terminal.send("\x04");
+}

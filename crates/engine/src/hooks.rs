@@ -45,6 +45,8 @@ const CONTEXT_LIMIT: usize = 10_000;
 const PREVIEW: usize = 2_000;
 /// How long observers may take after the end of the session.
 const OBSERVERS_GRACE: Duration = Duration::from_millis(1500);
+/// How long a text waits for the hooks that may have it shown otherwise.
+const DISPLAY_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a question stays open before somebody is notified.
 const QUESTION_PATIENCE: Duration = Duration::from_secs(6);
 /// Shown of a broken hook's output.
@@ -210,6 +212,11 @@ impl<'a> Scope<'a> {
 }
 
 impl Hooking {
+    /// The definition the main thread runs as.
+    pub(crate) fn runs_as(&self) -> Option<String> {
+        self.own.runs_as.clone()
+    }
+
     pub(crate) fn new(parts: Parts) -> Self {
         let callers = Arc::new(parts.callers);
         let spent = Spent::default();
@@ -514,7 +521,8 @@ impl Io {
             r#final: true,
             delta: text.to_owned(),
         };
-        self.raise(&event, Scope::new(token)).await.display
+        let scope = Scope { limit: Some(DISPLAY_PATIENCE), ..Scope::new(token) };
+        self.raise(&event, scope).await.display
     }
 
     pub(crate) fn watches_display(&self) -> bool {

@@ -2,7 +2,11 @@
 //! of the whole session, its agents included.
 
 use model::catalog::{self, Catalog, Served};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use sys::Env;
@@ -15,6 +19,8 @@ pub(crate) struct Ledger {
     served: Served,
     /// Shared with every agent of the session.
     accounts: Arc<Mutex<BTreeMap<String, ModelUsage>>>,
+    /// Lines that edits added and removed; shared as well.
+    lines: Arc<(AtomicU64, AtomicU64)>,
     /// The models that answered this conversation.
     used: BTreeSet<String>,
     turn: Usage,
@@ -32,6 +38,7 @@ impl Ledger {
             env,
             served,
             accounts: Arc::default(),
+            lines: Arc::default(),
             used: BTreeSet::new(),
             turn: Usage::default(),
             last: Usage::default(),
@@ -44,12 +51,14 @@ impl Ledger {
     /// For an agent: its own turns, the same totals.
     pub(crate) fn for_agent(&self) -> Self {
         let empty = Self::new(Arc::clone(&self.catalog), self.env.clone(), self.served);
-        Self { accounts: Arc::clone(&self.accounts), ..empty }
+        Self { accounts: Arc::clone(&self.accounts), lines: Arc::clone(&self.lines), ..empty }
     }
 
     /// Another conversation begins: totals start at zero, for its agents too.
     pub(crate) fn begin_session(&mut self) {
         self.accounts().clear();
+        self.lines.0.store(0, Relaxed);
+        self.lines.1.store(0, Relaxed);
         self.used.clear();
         self.last = Usage::default();
         self.start_turn();
@@ -98,6 +107,34 @@ impl Ledger {
             ..ModelUsage::default()
         });
         row.add(usage, cost.unwrap_or(0.0));
+    }
+
+    /// What an edit added and removed, from its structured result.
+    pub(crate) fn count_lines(&self, structured: &RawValue) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        #[derive(Default)]
+        struct Changed {
+            #[serde(rename = "type")]
+            kind: String,
+            structured_patch: Vec<Hunk>,
+            content: String,
+        }
+        #[derive(Deserialize)]
+        struct Hunk {
+            lines: Vec<String>,
+        }
+        let Ok(changed) = serde_json::from_str::<Changed>(structured.get()) else { return };
+        let lines = || changed.structured_patch.iter().flat_map(|hunk| &hunk.lines);
+        let of = |mark: char| lines().filter(|line| line.starts_with(mark)).count() as u64;
+        let created = if changed.kind == "create" { changed.content.lines().count() as u64 } else { 0 };
+        self.lines.0.fetch_add(of('+') + created, Relaxed);
+        self.lines.1.fetch_add(of('-'), Relaxed);
+    }
+
+    /// Lines added and removed.
+    pub(crate) fn lines(&self) -> (u64, u64) {
+        (self.lines.0.load(Relaxed), self.lines.1.load(Relaxed))
     }
 
     pub(crate) fn cost(&self) -> f64 {

@@ -161,5 +161,10 @@ impl Session {
         board.last_usage = (last.input_tokens + last.output_tokens > 0).then(|| last.clone());
         board.prompt_id = self.io.scribe.prompt_id().map(str::to_owned);
         board.thinks = self.context.thinks();
+        board.agent = self.io.hooks.runs_as();
+        board.worktree = self.io.stay.as_ref().map(|stay| stay.record());
+        if let Some(name) = &self.start.name {
+            board.name = Some(name.clone());
+        }
     }
 }

@@ -136,6 +136,19 @@ fn ctrl_c_clears_then_exits_on_the_second_press() {
 }
 
 #[test]
+fn ctrl_c_stops_a_turn_and_keeps_the_draft_and_can_leave_one_that_does_not_end() {
+    // [TST-201] [TST-232]
+    let mut app = app();
+    write(&mut app, "go");
+    enter(&mut app);
+    write(&mut app, "draft");
+    assert_eq!(press(&mut app, &[Key::ctrl('c')]), [Effect::Interrupt]);
+    assert_eq!(app.editor.text(), "draft");
+    assert!(press(&mut app, &[Key::ctrl('c'), Key::ctrl('c')]).is_empty());
+    assert_eq!(press(&mut app, &[Key::ctrl('c')]), [Effect::Exit]);
+}
+
+#[test]
 fn every_way_to_a_new_line() {
     // [TST-234]
     for keys in [

@@ -20,6 +20,9 @@ pub(super) async fn deliver(
     report.output_rejected |= outcome.is_error && used.name == structured::NAME;
     let content = bound(clean(outcome.content), used, io);
     let structured = outcome.structured.unwrap_or_else(|| failure(&content));
+    if !outcome.is_error && matches!(wire::names::canonical(&used.name), "Edit" | "MultiEdit" | "Write") {
+        io.ledger.count_lines(&structured);
+    }
     let Ok(block) = tool_result(&used.id, &content, outcome.is_error) else {
         tracing::error!(tool = used.name, "a tool result could not be serialised");
         return Ok(());

@@ -5,6 +5,7 @@ use permission::Policy;
 use std::path::PathBuf;
 use std::sync::Arc;
 use wire::control::{AgentInfo, SlashCommand};
+use wire::entry::WorktreeSession;
 use wire::settings::RuleText;
 use wire::usage::Usage;
 
@@ -29,6 +30,9 @@ pub(crate) struct Board {
     /// The name a person gave to the session.
     pub name: Option<String>,
     pub prompt_id: Option<String>,
+    /// The definition the main thread runs as.
+    pub agent: Option<String>,
+    pub worktree: Option<WorktreeSession>,
     pub thinks: bool,
     /// Spent waiting for the model, in all turns that are over.
     pub api_ms: u64,

@@ -75,7 +75,7 @@ impl Control {
         Said::Now(json!({
             "session": {
                 "total_cost_usd": ledger.cost(), "total_api_duration_ms": self.board.api_ms, "total_duration_ms": whole,
-                "total_lines_added": 0, "total_lines_removed": 0, "model_usage": ledger.models(),
+                "total_lines_added": ledger.lines().0, "total_lines_removed": ledger.lines().1, "model_usage": ledger.models(),
             },
             "subscription_type": null, "rate_limits_available": false, "rate_limits": null, "behaviors": null,
         }))

@@ -108,8 +108,8 @@ impl Control {
                 "total_cost_usd": reach.ledger.cost(),
                 "total_duration_ms": u64::try_from(reach.since.elapsed().as_millis()).unwrap_or(u64::MAX),
                 "total_api_duration_ms": board.api_ms,
-                "total_lines_added": 0,
-                "total_lines_removed": 0,
+                "total_lines_added": reach.ledger.lines().0,
+                "total_lines_removed": reach.ledger.lines().1,
             }),
         );
         put("context_window", self.window());
@@ -120,6 +120,18 @@ impl Control {
             put("effort", json!({"level": level}));
         }
         put("thinking", json!({"enabled": board.thinks}));
+        if let Some(agent) = &board.agent {
+            put("agent", json!({"name": agent}));
+        }
+        if let Some(stay) = &board.worktree {
+            let mut worktree = json!({
+                "name": stay.worktree_name, "path": stay.worktree_path, "original_cwd": stay.original_cwd,
+            });
+            if let Some(branch) = &stay.worktree_branch {
+                worktree["branch"] = json!(branch);
+            }
+            put("worktree", worktree);
+        }
         if let Some(mode) = &asked.vim {
             put("vim", json!({"mode": mode}));
         }

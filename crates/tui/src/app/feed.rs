@@ -615,7 +615,6 @@ impl App {
         if response.get("request_id").and_then(Value::as_str) == self.greeting.as_deref() {
             self.greeting = None;
             self.is_ready = true;
-            self.status.settings_may_differ(self.now);
             self.ask_settings();
         }
         let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();

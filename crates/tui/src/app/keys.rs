@@ -290,7 +290,8 @@ impl App {
         if self.overlay.take().is_some() {
             return;
         }
-        if self.is_busy() && self.editor.is_empty() {
+        // Once it is stopping the key means what it means at rest: nobody is kept in a turn that does not end.
+        if self.turn.as_ref().is_some_and(|turn| turn.waits != Waits::Interrupting) {
             return self.interrupt();
         }
         if !self.editor.is_empty() {

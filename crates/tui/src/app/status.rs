@@ -43,6 +43,11 @@ impl Status {
         }
     }
 
+    /// There is a command: what it prints is wanted at once.
+    pub fn asks_now(&mut self, now: Duration) {
+        self.due = Some(now);
+    }
+
     /// As `changed`; the settings may also be others.
     pub fn settings_may_differ(&mut self, now: Duration) {
         self.due = Some(now + DEBOUNCE);

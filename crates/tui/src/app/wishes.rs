@@ -56,6 +56,9 @@ impl App {
         if let Some(reduced) = flag("prefersReducedMotion") {
             self.preferences.motion = if reduced { Motion::Reduced } else { Motion::Full };
         }
+        if settings.get("statusLine").is_some() {
+            self.status.asks_now(self.now);
+        }
         if let Some(verbs) = settings.get("spinnerVerbs") {
             self.wishes.read_verbs(verbs);
         }
