@@ -330,7 +330,8 @@ fn a_continued_conversation_is_shown_again() {
         Reply::text("Second answer."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    sandbox.gimlet(&["-p", "first question", "--allowedTools", "Bash"]).run().expect_clean();
+    let asked = sandbox.gimlet(&["-p", "first question", "--allowedTools", "Bash"]);
+    asked.env("CLAUDE_CODE_ENTRYPOINT", "cli").run().expect_clean();
     let mut terminal = sandbox.gimlet(&["-c", "second question"]).terminal(80, 24);
     let screen = terminal.wait_for("● Second answer.");
     let parts =

@@ -17,12 +17,21 @@ pub(crate) struct Clients {
     proxies: OnceLock<Result<Arc<Proxies>, String>>,
     plain: OnceLock<Client>,
     secure: OnceCell<Client>,
+    /// As `secure`, for connections that are to be upgraded.
+    upgrading: OnceCell<Client>,
     guard: Option<Guarded>,
 }
 
 impl Clients {
     pub(crate) fn new(env: Env) -> Self {
-        Self { env, proxies: OnceLock::new(), plain: OnceLock::new(), secure: OnceCell::new(), guard: None }
+        Self {
+            env,
+            proxies: OnceLock::new(),
+            plain: OnceLock::new(),
+            secure: OnceCell::new(),
+            upgrading: OnceCell::new(),
+            guard: None,
+        }
     }
 
     /// The same, with name resolution of its own.
@@ -40,7 +49,9 @@ impl Clients {
         if needs_tls(url) || proxies.proxy_for(url).is_some_and(needs_tls) {
             return self
                 .secure
-                .get_or_try_init(|| secure(self.env.clone(), Arc::clone(proxies), self.guard.clone()))
+                .get_or_try_init(|| {
+                    secure(self.env.clone(), Arc::clone(proxies), self.guard.clone(), &[b"h2", b"http/1.1"])
+                })
                 .await;
         }
         if let Some(client) = self.plain.get() {
@@ -48,6 +59,16 @@ impl Clients {
         }
         let client = build(tls::none()?, Arc::clone(proxies), self.guard.clone())?;
         Ok(self.plain.get_or_init(|| client))
+    }
+
+    /// Only HTTP/1.1 can be upgraded; plain HTTP is nothing else.
+    pub(crate) async fn upgrading(&self, url: &Url) -> Result<&Client, HttpError> {
+        if url.scheme() != "https" {
+            return self.client_for(url).await;
+        }
+        let proxies = self.proxies()?;
+        let make = || secure(self.env.clone(), Arc::clone(proxies), self.guard.clone(), &[b"http/1.1"]);
+        self.upgrading.get_or_try_init(make).await
     }
 
     fn proxies(&self) -> Result<&Arc<Proxies>, HttpError> {
@@ -61,8 +82,13 @@ impl Clients {
     }
 }
 
-async fn secure(env: Env, proxies: Arc<Proxies>, guard: Option<Guarded>) -> Result<Client, HttpError> {
-    let built = tokio::task::spawn_blocking(move || build(tls::from_env(&env)?, proxies, guard)).await;
+async fn secure(
+    env: Env,
+    proxies: Arc<Proxies>,
+    guard: Option<Guarded>,
+    protocols: &'static [&'static [u8]],
+) -> Result<Client, HttpError> {
+    let built = tokio::task::spawn_blocking(move || build(tls::from_env(&env, protocols)?, proxies, guard)).await;
     built.unwrap_or_else(|error| Err(HttpError::Invalid(format!("TLS cannot be set up: {error}"))))
 }
 

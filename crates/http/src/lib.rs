@@ -8,6 +8,7 @@ mod error;
 pub mod filter;
 mod proxy;
 mod tls;
+pub mod ws;
 
 pub use error::HttpError;
 
@@ -38,6 +39,14 @@ pub struct Request {
     pub timeout: Duration,
 }
 
+/// What a request is to lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Answer,
+    /// Another protocol on the same connection.
+    Upgrade,
+}
+
 /// Cheap to clone; the client is built on first use. Redirects are never followed: a 3xx is a response like any other.
 /// Dropping a request's future, or a response, closes its connection (HTTP/2: its stream).
 #[derive(Clone, Debug)]
@@ -61,11 +70,18 @@ impl Http {
     }
 
     pub async fn send(&self, request: Request) -> Result<Response, HttpError> {
+        self.exchange(request, Purpose::Answer).await
+    }
+
+    async fn exchange(&self, request: Request, purpose: Purpose) -> Result<Response, HttpError> {
         let url = parse(&request.url)?;
         let origin = origin(&url);
         let timeout = request.timeout;
         let exchange = async {
-            let client = self.clients.client_for(&url).await?;
+            let client = match purpose {
+                Purpose::Answer => self.clients.client_for(&url).await?,
+                Purpose::Upgrade => self.clients.upgrading(&url).await?,
+            };
             let method = match request.method {
                 Method::Get => reqwest::Method::GET,
                 Method::Head => reqwest::Method::HEAD,
@@ -119,6 +135,11 @@ impl Response {
 
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.inner.headers().iter().filter_map(|(k, v)| Some((k.as_str(), v.to_str().ok()?)))
+    }
+
+    /// The connection itself, after the server agreed to another protocol (101).
+    pub(crate) async fn upgrade(self) -> Result<reqwest::Upgraded, HttpError> {
+        self.inner.upgrade().await.map_err(|source| error::classify(&source, &self.origin))
     }
 
     /// The next piece of the body, `None` at its end.

@@ -23,8 +23,8 @@ pub(crate) fn none() -> Result<ClientConfig, HttpError> {
     Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
-/// Reads the certificate stores: milliseconds, so not on the main thread.
-pub(crate) fn from_env(env: &Env) -> Result<ClientConfig, HttpError> {
+/// For the protocols that may be spoken. Reads the certificate stores: milliseconds, so not on the main thread.
+pub(crate) fn from_env(env: &Env, protocols: &[&[u8]]) -> Result<ClientConfig, HttpError> {
     let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| invalid(&error))?.with_root_certificates(roots(env));
     let mut config = match identity(env)? {
@@ -33,7 +33,7 @@ pub(crate) fn from_env(env: &Env) -> Result<ClientConfig, HttpError> {
             .map_err(|error| HttpError::Invalid(format!("{CERTIFICATE} and {KEY} cannot be used together: {error}")))?,
         None => builder.with_no_client_auth(),
     };
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(config)
 }
 
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn a_client_certificate_that_cannot_be_used_is_named() {
-        let error = from_env(&env(&[("CLAUDE_CODE_CLIENT_CERT", "/nonexistent/c.pem")])).unwrap_err().to_string();
+        let error = from_env(&env(&[("CLAUDE_CODE_CLIENT_CERT", "/nonexistent/c.pem")]), &[]).unwrap_err().to_string();
         assert!(error.contains("CLAUDE_CODE_CLIENT_CERT"), "{error}");
-        let error = from_env(&env(&[("CLAUDE_CODE_CLIENT_KEY", "/nonexistent/k.pem")])).unwrap_err().to_string();
+        let error = from_env(&env(&[("CLAUDE_CODE_CLIENT_KEY", "/nonexistent/k.pem")]), &[]).unwrap_err().to_string();
         assert!(error.contains("CLAUDE_CODE_CLIENT_KEY"), "{error}");
     }
 }

@@ -192,7 +192,10 @@ async fn open(server: &Server, shared: &Shared, words: &Words) -> Result<Connect
             let sse = transport::sse::open(remote(address)).await.map_err(|error| classify(&error))?;
             greet(sse, server, shared, None).await
         }
-        Transport::Ws(_) => Err(Failure::Permanent("WebSocket servers are not supported; use http".into())),
+        Transport::Ws(address) => {
+            let socket = transport::ws::open(remote(address)).await.map_err(|error| classify(&error))?;
+            greet(socket, server, shared, None).await
+        }
         Transport::Sdk { .. } => {
             let manifest = shared.take_manifest(&server.name);
             let (bridge, inbound) = transport::bridge::open(&server.name, Arc::clone(&shared.owner), manifest);

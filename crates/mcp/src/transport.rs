@@ -5,6 +5,7 @@ pub(crate) mod remote;
 pub(crate) mod sse;
 pub(crate) mod stdio;
 pub(crate) mod streamable;
+pub(crate) mod ws;
 
 /// The longest single message that is read.
 pub(crate) const MAX_MESSAGE: usize = 16 << 20;

@@ -297,3 +297,107 @@ async fn each_limit_of_a_call_holds_by_itself() {
     let total = host_with(&server, |settings| settings.calls.total = short).await;
     assert!(matches!(call(&total).await.unwrap_err(), CallError::TimedOut { .. }));
 }
+
+/// A server that speaks WebSocket: `drops` connections end after the first call.
+async fn listen_ws(drops: usize) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("ws://{}/mcp", listener.local_addr().unwrap());
+    let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&heads);
+    tokio::spawn(async move {
+        let mut number = 0;
+        while let Ok((stream, _)) = listener.accept().await {
+            number += 1;
+            tokio::spawn(serve_ws(stream, Arc::clone(&seen), number <= drops));
+        }
+    });
+    (address, heads)
+}
+
+async fn serve_ws(stream: TcpStream, heads: Arc<Mutex<Vec<String>>>, drops: bool) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        stream.read_line(&mut head).await.ok().filter(|n| *n > 0)?;
+    }
+    let lower = head.to_ascii_lowercase();
+    let at = lower.find("sec-websocket-key: ")? + "sec-websocket-key: ".len();
+    let key = head[at..].split("\r\n").next()?;
+    heads.lock().unwrap().push(lower.clone());
+    let answer = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: {}\r\n\r\n",
+        accepted(key)
+    );
+    stream.write_all(answer.as_bytes()).await.ok()?;
+    stream.write_all(&[0x89, 2, b'h', b'i']).await.ok()?;
+    loop {
+        let (opcode, payload) = frame(&mut stream).await?;
+        if opcode != 1 {
+            heads.lock().unwrap().push(format!("frame {opcode} {}", String::from_utf8_lossy(&payload)));
+            continue;
+        }
+        let message: Value = serde_json::from_slice(&payload).ok()?;
+        let method = message["method"].as_str()?.to_owned();
+        if message.get("id").is_none() {
+            continue;
+        }
+        let text = self::answer(&method, &message).into_bytes();
+        // In two parts, the second with a long length.
+        stream.write_all(&[0x01, 1, text[0]]).await.ok()?;
+        let rest = &text[1..];
+        stream.write_all(&[0x80, 126]).await.ok()?;
+        stream.write_all(&u16::try_from(rest.len()).ok()?.to_be_bytes()).await.ok()?;
+        stream.write_all(rest).await.ok()?;
+        if drops && method == "tools/call" {
+            return stream.write_all(&[0x88, 0]).await.ok();
+        }
+    }
+}
+
+fn accepted(key: &str) -> String {
+    use base64::Engine;
+    let text = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+    let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
+    base64::engine::general_purpose::STANDARD.encode(hash)
+}
+
+async fn frame(stream: &mut BufReader<TcpStream>) -> Option<(u8, Vec<u8>)> {
+    let mut head = [0; 2];
+    stream.read_exact(&mut head).await.ok()?;
+    assert_eq!(head[1] & 0x80, 0x80, "a client masks");
+    let length = match head[1] & 0x7F {
+        126 => usize::from(stream.read_u16().await.ok()?),
+        short => usize::from(short),
+    };
+    let mut mask = [0; 4];
+    stream.read_exact(&mut mask).await.ok()?;
+    let mut payload = vec![0; length];
+    stream.read_exact(&mut payload).await.ok()?;
+    payload.iter_mut().zip(mask.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
+    Some((head[0] & 0x0F, payload))
+}
+
+// [TST-204] [TST-211]
+#[tokio::test]
+async fn a_server_behind_a_websocket_is_used_and_reconnected() {
+    let (url, seen) = listen_ws(1).await;
+    let mut settings = Settings::from_env(&Env::default(), Env::default(), PathBuf::from("/"));
+    settings.pauses = Pauses { first: PAUSE, lost: PAUSE };
+    let host = Host::new(settings, Arc::new(Alone));
+    let declared = json!({"type": "ws", "url": url, "headers": {"Authorization": "Bearer t0ken"}});
+    let config = ServerConfig::parse("s", &declared).unwrap();
+    host.add(Declared { name: "s".into(), scope: Scope::User, config }, Standing::Enabled);
+    host.settle(Duration::from_secs(20), |_| true).await;
+    assert_eq!(status(&host), Status::Connected);
+    let version = host.version();
+    assert_eq!(call(&host).await.unwrap(), "seen");
+    // The server hangs up after the first call.
+    host.changed(version).await;
+    host.settle(Duration::from_secs(20), |_| true).await;
+    assert_eq!(call(&host).await.unwrap(), "seen");
+    let seen = seen.lock().unwrap();
+    let heads: Vec<&String> = seen.iter().filter(|line| line.starts_with("get ")).collect();
+    assert_eq!(heads.len(), 2);
+    assert!(heads.iter().all(|head| head.contains("authorization: bearer t0ken")), "{heads:?}");
+    assert!(seen.iter().any(|line| line == "frame 10 hi"), "the ping is answered: {seen:?}");
+}

@@ -35,6 +35,15 @@ pub(crate) struct Ask {
     pub(crate) url: String,
     pub(crate) headers: Headers,
     pub(crate) body: Option<Bytes>,
+    pub(crate) manner: Manner,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Manner {
+    #[default]
+    Plain,
+    /// The connection is to speak another protocol afterwards.
+    Upgrade,
 }
 
 impl Remote {
@@ -103,7 +112,10 @@ impl Remote {
             body: ask.body.clone().into_iter().collect(),
             timeout: self.first_byte,
         };
-        self.http.send(request).await
+        match ask.manner {
+            Manner::Plain => self.http.send(request).await,
+            Manner::Upgrade => self.http.send_upgrading(request).await,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The HTTP transport of 2024: one stream that first names the address messages are posted to, then carries the answers.
 
-use super::remote::{Ask, Remote, events, is_kind};
+use super::remote::{Ask, Manner, Remote, events, is_kind};
 use super::{MAX_MESSAGE, Undelivered};
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt};
@@ -21,7 +21,8 @@ pub(crate) struct LegacySse {
 /// Opens the stream and waits for the address.
 pub(crate) async fn open(remote: Remote) -> Result<LegacySse, Undelivered> {
     let headers = vec![("accept".into(), "text/event-stream".into())];
-    let ask = Ask { method: Method::Get, url: remote.address.url.clone(), headers, body: None };
+    let url = remote.address.url.clone();
+    let ask = Ask { method: Method::Get, url, headers, body: None, manner: Manner::Plain };
     let response = remote.send(&ask).await.map_err(|error| Undelivered::Refused(error.to_string()))?;
     match response.status() {
         200..=299 if is_kind(&response, "text/event-stream") => {}
@@ -59,7 +60,8 @@ impl Transport<RoleClient> for LegacySse {
         let body = serde_json::to_vec(&item);
         async move {
             let headers = vec![("content-type".into(), "application/json".into())];
-            let ask = Ask { method: Method::Post, url: endpoint.to_string(), headers, body: Some(Bytes::from(body?)) };
+            let (url, body) = (endpoint.to_string(), Some(Bytes::from(body?)));
+            let ask = Ask { method: Method::Post, url, headers, body, manner: Manner::Plain };
             let response = remote.send(&ask).await.map_err(|error| Undelivered::Refused(error.to_string()))?;
             match response.status() {
                 200..=299 => Ok(()),

@@ -1,7 +1,7 @@
 //! The streamable HTTP transport of the library, over our own client: proxies, certificates and limits are those of every
 //! other request.
 
-use super::remote::{Ask, Remote, Unreached, events, is_kind};
+use super::remote::{Ask, Manner, Remote, Unreached, events, is_kind};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use http::{Method, Response};
@@ -46,7 +46,7 @@ fn ask(method: Method, uri: &str, session: Option<&str>, custom: &Custom) -> Ask
     for (name, value) in sorted(custom) {
         headers.push((name, value));
     }
-    Ask { method, url: uri.to_owned(), headers, body: None }
+    Ask { method, url: uri.to_owned(), headers, body: None, manner: Manner::Plain }
 }
 
 fn sorted(custom: &Custom) -> Vec<(String, String)> {

@@ -383,6 +383,9 @@ impl App {
             }
             return;
         }
+        if message.is_replay {
+            self.resumed(&message.session_id);
+        }
         let blocks = match content {
             Content::Text(text) if message.is_replay => return self.earlier_prompt(&text),
             Content::Text(text) => return self.injected(&text),

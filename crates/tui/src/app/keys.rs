@@ -21,6 +21,10 @@ const HINT: Duration = Duration::from_secs(4);
 
 impl App {
     pub(super) fn key(&mut self, key: Key) {
+        // What is seen gets the keys.
+        if self.overlay.is_none() && (self.gate_key(key) || self.picker_key(key)) {
+            return;
+        }
         if self.dialogs.front().is_some() && self.overlay.is_none() {
             return self.dialog_key(key);
         }
@@ -216,7 +220,11 @@ impl App {
         if self.dialog_paste(text) {
             return;
         }
-        if !self.panel_paste(text) && !self.onboarding_paste(text) && !self.drop_pictures(text) {
+        if !self.picker_paste(text)
+            && !self.panel_paste(text)
+            && !self.onboarding_paste(text)
+            && !self.drop_pictures(text)
+        {
             self.paste_text(text);
         }
     }
@@ -299,7 +307,7 @@ impl App {
             return;
         }
         if self.is_second(Armed::Interrupt, EXIT_WINDOW) {
-            self.effects.push(Effect::Exit);
+            self.leave();
         } else {
             self.hint("Press ctrl+c again to exit", EXIT_WINDOW);
         }
@@ -325,7 +333,7 @@ impl App {
             return self.typed(Editor::delete);
         }
         if self.is_second(Armed::Exit, EXIT_WINDOW) {
-            self.effects.push(Effect::Exit);
+            self.leave();
         } else {
             self.hint("Press ctrl+d again to exit", EXIT_WINDOW);
         }
@@ -349,7 +357,7 @@ impl App {
         if self.waits_for_picture() {
             return;
         }
-        if let Some(menu) = &self.menu {
+        if let Some(menu) = self.menu.as_ref().filter(|menu| menu.is_meant()) {
             let complete = menu.current().is_some_and(|item| item.text == self.editor.text());
             if !complete {
                 let runs = menu.kind == Kind::Command;
@@ -487,7 +495,7 @@ impl App {
 }
 
 /// Editing keys. `false` when the key means nothing to an editor.
-pub(super) fn edit(editor: &mut Editor, key: Key) -> bool {
+pub(crate) fn edit(editor: &mut Editor, key: Key) -> bool {
     let Mods { ctrl, alt, .. } = key.mods;
     let word = ctrl || alt;
     match key.code {

@@ -36,6 +36,11 @@ impl Queue {
         self.waiting.push_back(Waiting { submission, uuid: None });
     }
 
+    /// Before everything that waits.
+    pub fn hold_first(&mut self, submission: Submission) {
+        self.waiting.push_front(Waiting { submission, uuid: None });
+    }
+
     fn is_with_engine(&self) -> bool {
         self.waiting.iter().any(|waiting| waiting.uuid.is_some())
     }

@@ -5,6 +5,7 @@
 use crate::style::{Line, Style};
 use crate::text;
 use crate::theme::{Theme, Token};
+use engine::query::Speaker;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -88,6 +89,29 @@ impl Transcript {
 
     pub fn note(&mut self, text: &str) {
         self.add(Kind::Note, text);
+    }
+
+    /// Adds what was said before the first prompt that is here. What does not fit is left out, oldest first.
+    pub fn put_before(&mut self, said: &[(Speaker, String)]) {
+        let first = self.entries.iter().find(|entry| entry.kind == Kind::Prompt).map(|entry| entry.text.clone());
+        let known = |(speaker, text): &(Speaker, String)| {
+            *speaker == Speaker::User && first.as_deref() == Some(text::clean(text).as_str())
+        };
+        let end = said.iter().rposition(known).unwrap_or(0);
+        let later = std::mem::take(self);
+        for (speaker, text) in &said[..end] {
+            let kind = match speaker {
+                Speaker::User => Kind::Prompt,
+                Speaker::Assistant => Kind::Reply,
+                Speaker::Call => Kind::Call,
+                Speaker::Result => Kind::Result,
+                Speaker::Summary => Kind::Note,
+            };
+            self.add(kind, text);
+        }
+        for entry in later.entries {
+            self.add_stamped(entry.kind, &entry.text, entry.stamp, entry.agent.as_deref());
+        }
     }
 
     /// The latest answer is the first.

@@ -102,6 +102,13 @@ impl App {
 
     /// The prompt or a question, and what stands below it.
     pub(super) fn bottom(&self) -> (Vec<Line>, Option<Caret>) {
+        if let Some(gate) = &self.gate {
+            let background = self.session.background.len();
+            return gate.rows(background, &self.preferences.theme, self.size.columns);
+        }
+        if let Some(picker) = &self.picker {
+            return picker.rows(&self.preferences.theme, self.size);
+        }
         if let Some(dialog) = self.dialogs.front() {
             let (rows, caret) = dialog.rows(&super::dialog::Place {
                 session: &self.session,
