@@ -358,7 +358,7 @@ impl App {
         if self.waits_for_picture() {
             return;
         }
-        if let Some(menu) = &self.menu {
+        if let Some(menu) = self.menu.as_ref().filter(|menu| menu.is_meant()) {
             let complete = menu.current().is_some_and(|item| item.text == self.editor.text());
             if !complete {
                 let runs = menu.kind == Kind::Command;

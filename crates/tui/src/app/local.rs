@@ -233,6 +233,16 @@ mod tests {
         }
     }
 
+    /// What the engine leaves to terminals is answered here, one way or the other.
+    #[test]
+    fn nothing_is_left_to_a_terminal_that_is_not_there() {
+        // [CLI-213]
+        let left = "btw color copy diff exit quit focus keybindings scroll-speed terminal-setup theme tui voice";
+        for name in left.split(' ') {
+            assert!(ROWS.iter().chain(HIDDEN).any(|row| row.is_called(name)), "/{name}");
+        }
+    }
+
     #[test]
     fn each_name_stands_once_and_skills_go_first() {
         let command = |name: &str, builtin| SlashCommand { name: name.into(), builtin, ..SlashCommand::default() };
