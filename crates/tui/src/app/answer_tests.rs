@@ -111,7 +111,9 @@ fn a_file_that_is_overwritten_is_shown_as_what_changes() {
 fn questions_that_nobody_answers_send_what_is_chosen() {
     // [TST-241]
     let minute = Duration::from_mins(1);
-    let mut app = app(Preferences { question_timeout: Some(minute), ..Preferences::default() });
+    // Nobody is called meanwhile.
+    let patience = crate::app::alerts::Patience { question: minute * 60, idle: minute * 60 };
+    let mut app = app(Preferences { question_timeout: Some(minute), patience, ..Preferences::default() });
     let question = |text: &str| json!({"question": text, "options": [{"label": "A"}, {"label": "B"}]});
     let input = json!({"questions": [question("One?"), question("Two?")]});
     ask(&mut app, "q1", json!({"tool_name": "AskUserQuestion", "input": input}));

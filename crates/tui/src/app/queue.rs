@@ -190,7 +190,7 @@ impl App {
         };
         let mut rows: Vec<Line> = self.queue.waiting.iter().map(row).collect();
         if !rows.is_empty() {
-            let send = self.preferences.bindings.keys_of(Action::Cancel).unwrap_or_default();
+            let send = self.preferences.bindings.keys_of(Action::Cancel).unwrap_or_default().replace("escape", "esc");
             rows.push(faint(format!("  ↑ to take back · {send} to send now"), theme));
         }
         rows

@@ -295,10 +295,12 @@ impl App {
             1 => facts.push("1 background task".to_owned()),
             n => facts.push(format!("{n} background tasks")),
         }
-        if let Some(left) = self.session.context_left().filter(|left| *left < 60) {
+        // A line of the person's own shows what they want to know of these.
+        let own = self.status.is_configured;
+        if let Some(left) = self.session.context_left().filter(|left| *left < 60 && !own) {
             facts.push(format!("{left}% context left"));
         }
-        if self.session.cost_usd >= 0.005 {
+        if self.session.cost_usd >= 0.005 && !own {
             facts.push(format!("${:.2}", self.session.cost_usd));
         }
         let right = facts.join(" · ");
