@@ -115,3 +115,22 @@ fn draw_a_plan() {
     terminal.wait_for("1. Yes");
     keep("plan", &terminal);
 }
+
+#[test]
+#[ignore = "writes docs/pictures: cargo xtask pictures"]
+fn draw_the_picker() {
+    let asked = [
+        "why does the nightly build fail on arm?",
+        "add a currency to the cart",
+        "write release notes for 2.4",
+        "the total is wrong when somebody buys two of a thing",
+    ];
+    let server = ModelServer::with_handler(|_| Reply::text("Done."));
+    let sandbox = sandbox(&server);
+    for prompt in asked {
+        sandbox.gimlet(&["-p", prompt]).run().expect_clean();
+    }
+    let terminal = sandbox.gimlet(&["--resume"]).terminal(COLUMNS, 16);
+    terminal.wait_until("all of them", |screen| asked.iter().all(|prompt| screen.contains(prompt)));
+    keep("picker", &terminal);
+}
