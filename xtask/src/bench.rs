@@ -15,6 +15,7 @@ mod reply;
 mod resume;
 mod search;
 mod server;
+mod sessions;
 mod start;
 mod table;
 mod terminal;
@@ -34,7 +35,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, permission, control, terminal.";
+start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, sessions, permission, control, terminal.";
 
 struct Options {
     quick: bool,
@@ -53,7 +54,7 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 14] = [
+const GROUPS: [Group; 15] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("turns", turns::rows),
@@ -65,6 +66,7 @@ const GROUPS: [Group; 14] = [
     ("crowd", crowd::rows),
     ("agents", agents::rows),
     ("search", search::rows),
+    ("sessions", sessions::rows),
     ("permission", permission::rows),
     ("control", control::rows),
     ("terminal", terminal::rows),

@@ -77,12 +77,6 @@ pub(crate) fn job(args: Args, around: &Surroundings) -> Result<Job, Refusal> {
 /// What the terminal interface starts with. It is a host like any other: partial messages, questions over the protocol.
 pub(crate) fn interactive(args: Args, around: &Surroundings) -> Result<tui::Start, Refusal> {
     conflicts(&args, false)?;
-    if args.resume.as_deref() == Some("") {
-        return Err(Refusal::Usage(
-            "Error: choosing a session from a list is not available yet; use -c, or --resume with an id or title"
-                .into(),
-        ));
-    }
     let cwd = sys::launch::cwd(&around.env).map_err(|error| Refusal::Startup {
         message: format!("Error: the current directory is not available ({error}). Change to one that exists"),
         reason: Some("cwd_unavailable"),

@@ -18,6 +18,7 @@ mod parse;
 mod permissions;
 mod preferences;
 mod sandbox;
+mod sessions;
 mod subcommand;
 mod trust;
 mod undo;
@@ -82,6 +83,7 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Mcp => answer(mcp_command::run(rest, &Env::snapshot())),
         Subcommand::Memory => answer(memory::run(rest, &Env::snapshot())),
         Subcommand::Sandbox => answer(sandbox::run(rest, &Env::snapshot())),
+        Subcommand::Sessions => sessions::run(rest, &Env::snapshot()).unwrap_or_else(|message| fail(&message)),
         Subcommand::Hooks => answer(hooks::run(rest, &Env::snapshot())),
         Subcommand::Trust => answer(trust::run(rest, &Env::snapshot())),
         Subcommand::Undo => answer(undo::run(rest, &Env::snapshot())),

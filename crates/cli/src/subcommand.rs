@@ -19,6 +19,7 @@ pub(crate) enum Subcommand {
     Permissions,
     Agents,
     Sandbox,
+    Sessions,
     Acp,
     Help,
     /// Known to users of the reference, not part of this build.
@@ -54,6 +55,7 @@ const TABLE: &[Row] = &[
     row("permissions", Subcommand::Permissions, "permissions explain|lint|test: what would be allowed, and why"),
     row("agents", Subcommand::Agents, "agents [--json] [--all]: sessions and their agents, with state, tokens and cost"),
     row("sandbox", Subcommand::Sandbox, "sandbox run|status: run a command confined; what the sandbox can do here"),
+    row("sessions", Subcommand::Sessions, "sessions list|search|show|export|rename: earlier conversations"),
     row("acp", Subcommand::Acp, "Serve an editor through the Agent Client Protocol"),
     row("completions", Subcommand::Completions, "completions <shell>: print a completion script"),
     row("help", Subcommand::Help, ""),

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::json;
-use testkit::{Gate, ModelServer, Reply, Sandbox, Terminal};
+use testkit::{Block, Gate, ModelServer, Reply, Sandbox, Terminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
@@ -162,6 +162,21 @@ fn escape_stops_a_reply_and_keeps_what_there_is() {
 }
 
 #[test]
+fn escape_stops_a_reply_that_never_pauses() {
+    let pieces: Vec<String> = (0..20_000).map(|n| format!("word{n} ")).collect();
+    let reply = Reply::message(vec![Block::TextPieces(pieces)]).split_every(200);
+    let reply = reply.pause(std::time::Duration::from_millis(5));
+    let server = ModelServer::script([reply]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("go\r");
+    terminal.wait_for("Writing");
+    terminal.send("\x1b");
+    terminal.wait_for("Interrupted");
+    server.wait_for_aborts(1);
+}
+
+#[test]
 fn without_credentials_a_key_can_be_entered_unseen() {
     let server = ModelServer::script([Reply::text("Welcome.")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
@@ -315,7 +330,8 @@ fn a_continued_conversation_is_shown_again() {
         Reply::text("Second answer."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    sandbox.gimlet(&["-p", "first question", "--allowedTools", "Bash"]).run().expect_clean();
+    let asked = sandbox.gimlet(&["-p", "first question", "--allowedTools", "Bash"]);
+    asked.env("CLAUDE_CODE_ENTRYPOINT", "cli").run().expect_clean();
     let mut terminal = sandbox.gimlet(&["-c", "second question"]).terminal(80, 24);
     let screen = terminal.wait_for("● Second answer.");
     let parts =

@@ -123,7 +123,8 @@ fn the_status_line_follows_modes_and_gives_way() {
 #[test]
 fn a_slow_status_line_is_cancelled_by_a_newer_one_and_refreshes_by_itself() {
     // [TST-251] [EXT-247]
-    let sandbox = Sandbox::new(EXE);
+    let server = ModelServer::script([Reply::text("Answered.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
     let told = sandbox.root().join("told");
     let command = format!(
         "echo x >> '{}'; if [ $(wc -l < '{0}') = 1 ]; then sleep 600; echo late; else echo n=$(wc -l < '{0}'); fi",
@@ -134,8 +135,8 @@ fn a_slow_status_line_is_cancelled_by_a_newer_one_and_refreshes_by_itself() {
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(70, 20);
     terminal.wait_for("? for shortcuts");
     lines_of(&told, 1);
-    // The first run has not said that there is a status line: the end of a command asks anew.
-    terminal.send("/status\r");
+    // The first run has not said that there is a status line: the end of a turn asks anew.
+    terminal.send("go\r");
     terminal.wait_for("n=2");
     terminal.wait_for("n=3");
     leave(terminal);

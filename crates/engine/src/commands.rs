@@ -23,6 +23,7 @@ use crate::result;
 use crate::scribe::PromptSource;
 use crate::session::{Io, Session, plain_text};
 use crate::turn::{self, Opener, Turn};
+pub(crate) use changes::session_name;
 use config::skills::{Skill, Skills};
 use serde_json::json;
 use std::collections::HashSet;
@@ -223,7 +224,7 @@ async fn perform(session: &mut Session, typed: &Typed, turn: &Turn) -> Option<Sa
         Action::Cd => places::cd(session, arguments).await,
         Action::Context => Said::shown(context_usage::text(session, arguments)),
         Action::Effort => switch::effort(session, arguments),
-        Action::Export => changes::export(session, arguments),
+        Action::Export => changes::export(session, arguments).await,
         Action::Help => show::help(&session.io),
         Action::Hooks => show::hooks(&session.io),
         Action::Mcp => return mcp::run(session, arguments, &turn.token).await,

@@ -12,6 +12,8 @@ mod control;
 mod decide;
 mod deferred;
 mod desk;
+pub mod entry;
+pub mod export;
 pub mod facts;
 mod grants;
 mod history;

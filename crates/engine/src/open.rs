@@ -380,9 +380,10 @@ impl Opening {
 
     /// The conversation that is continued; hosts that show conversations are told its end.
     fn restored(&mut self, out: &Out, session_id: &str) -> (Option<resume::Restored>, crate::mcp::Remembered) {
+        let has_boundary = self.conversation.loaded.as_ref().is_some_and(|loaded| loaded.boundary.is_some());
         let mut restored = self.conversation.loaded.as_mut().map(resume::restore);
         if let Some(restored) = restored.as_ref().filter(|_| self.options.tell_history) {
-            replay::tell(restored, &out.stream, session_id);
+            replay::tell(restored, &out.stream, session_id, has_boundary);
         }
         let remembered = restored.as_mut().map(|r| std::mem::take(&mut r.servers)).unwrap_or_default();
         (restored, remembered)

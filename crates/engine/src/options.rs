@@ -87,6 +87,8 @@ pub struct Options {
     pub mcp_config: Vec<String>,
     /// `--strict-mcp-config`: those servers only.
     pub strict_mcp_config: bool,
+    /// A person was asked about the servers of the repository: what was not approved does not run.
+    pub approves_servers: bool,
     /// stream-json input: the process serves several turns.
     pub multi_turn: bool,
     /// `--await-initialize`: the first line must be one.
@@ -148,6 +150,7 @@ impl Default for Options {
             init_only: false,
             mcp_config: Vec::new(),
             strict_mcp_config: false,
+            approves_servers: false,
             multi_turn: false,
             await_initialize: false,
             session_mirror: false,

@@ -56,3 +56,122 @@ fn message(entry: &LoadedEntry, session_id: &str) -> Option<Message> {
         EntryKind::System | EntryKind::Attachment => None,
     }
 }
+
+pub use store::list::{Row, SessionInfo};
+pub use store::search::{Found, Hit, Needle, Speaker, Wanted, search};
+
+/// Which sessions are looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of the directory.
+    #[default]
+    Folder,
+    /// Those of the repository's working trees.
+    Worktrees,
+    Everywhere,
+}
+
+/// Sessions of a scope: files newest first, opened one by one.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    pub rows: Vec<Row>,
+    near: Option<find::Near>,
+}
+
+impl Catalogue {
+    pub fn open(env: &Env, cwd: &Path, scope: Scope) -> Self {
+        let layout = Layout::new(env);
+        let near = match scope {
+            Scope::Folder => find::Near::here(&layout, cwd),
+            Scope::Worktrees => find::Near::worktrees(&layout, cwd),
+            Scope::Everywhere => return Self { rows: list::everywhere(&layout), near: None },
+        };
+        Self { rows: near.rows(), near: Some(near) }
+    }
+
+    /// `None` for what is no session of this scope, or holds nothing to show.
+    pub fn info(&self, row: &Row) -> Option<SessionInfo> {
+        row.info().filter(|info| self.near.as_ref().is_none_or(|near| near.holds(info)))
+    }
+}
+
+/// What a session is called in a list.
+pub fn label(info: &SessionInfo) -> &str {
+    let named = [&info.title, &info.summary, &info.first_prompt, &info.last_prompt];
+    named.into_iter().flatten().next().map_or("(no prompt)", String::as_str)
+}
+
+/// The last things said in a session: who, and the words.
+pub fn preview(transcript: &Path, count: usize) -> Vec<(Speaker, String)> {
+    use store::story::Moment;
+    let pick = |moment: Moment<'_>| match moment {
+        Moment::User(text) if text.trim_start().starts_with('<') => None,
+        Moment::User(text) => Some((Speaker::User, text.to_owned())),
+        Moment::Assistant(text) => Some((Speaker::Assistant, text.to_owned())),
+        Moment::Call { tool, input } => Some((Speaker::Call, format!("{tool} {input}"))),
+        Moment::Result { text, .. } => Some((Speaker::Result, text.to_owned())),
+        Moment::Image => Some((Speaker::Result, "[image]".to_owned())),
+        Moment::Summary(_) => None,
+    };
+    store::story::last(transcript, count, pick).unwrap_or_default()
+}
+
+/// The transcript of a session, by id, title or path.
+pub fn transcript(env: &Env, cwd: &Path, target: &str) -> Result<PathBuf, String> {
+    let layout = Layout::new(env);
+    find::target(&layout, cwd, target)
+        .or_else(|error| by_prefix(&layout, target).ok_or(error))
+        .map_err(|e| e.to_string())
+}
+
+/// The beginning of an id, when it is the beginning of one only.
+fn by_prefix(layout: &Layout, target: &str) -> Option<PathBuf> {
+    if target.len() < 4 || !target.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
+        return None;
+    }
+    let mut found = list::everywhere(layout).into_iter().filter(|row| row.id.starts_with(target));
+    found.next().filter(|_| found.next().is_none()).map(|row| row.path)
+}
+
+/// Names a session; says the name as it was kept.
+pub fn rename(transcript: &Path, name: &str) -> Result<String, String> {
+    let name = crate::commands::session_name(name);
+    if name.is_empty() {
+        return Err("A name must not be empty".into());
+    }
+    list::rename(transcript, &name).map_err(|error| error.to_string())?;
+    Ok(name)
+}
+
+/// What stands at the head of an exported session.
+pub fn heading(transcript: &Path) -> crate::export::Heading {
+    let info = list::describe(transcript).unwrap_or_default();
+    crate::export::Heading {
+        session_id: transcript.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        title: Some(label(&info).to_owned()),
+        cwd: info.cwd,
+    }
+}
+
+/// How long ago that was, in a word.
+pub fn age(at_ms: u64) -> String {
+    let minutes = sys::clock::now_ms().saturating_sub(at_ms) / 60_000;
+    match minutes {
+        0 => "just now".into(),
+        1..60 => format!("{minutes}m ago"),
+        60..1_440 => format!("{}h ago", minutes / 60),
+        1_440..43_200 => format!("{}d ago", minutes / 1_440),
+        43_200..525_600 => format!("{}mo ago", minutes / 43_200),
+        _ => format!("{}y ago", minutes / 525_600),
+    }
+}
+
+/// A size in bytes, in a word.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}

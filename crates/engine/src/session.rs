@@ -54,6 +54,8 @@ pub(crate) struct Session {
 /// What the first prompt brings with it.
 #[derive(Default)]
 pub(crate) struct Start {
+    /// The mark of a session that was put away; what is said brings it back.
+    pub unarchive: Option<std::path::PathBuf>,
     /// The conversation to copy into the new file.
     pub fork_of: Option<store::Loaded>,
     /// How the session came to be, as SessionStart hooks are told.
@@ -395,6 +397,9 @@ impl Session {
         let session_id = self.io.host.session_id.clone();
         if let Some(source) = fork_of {
             self.io.scribe.fork(&source, &session_id)?;
+        }
+        if let Some(mark) = self.start.unarchive.take() {
+            std::fs::remove_file(mark).ok();
         }
         let owed = std::mem::take(&mut self.start.owed);
         self.settle_owed(owed)?;

@@ -136,6 +136,35 @@ fn last_message_at(path: &Path) -> Option<u64> {
     None
 }
 
+/// Directories whose sessions are looked at, and which of them count.
+#[derive(Clone, Debug)]
+pub struct Near {
+    dirs: Vec<PathBuf>,
+    places: Vec<String>,
+}
+
+impl Near {
+    /// The directory itself.
+    pub fn here(layout: &Layout, cwd: &Path) -> Self {
+        Self { dirs: layout.readable_dirs(cwd), places: vec![layout::resolved(cwd)] }
+    }
+
+    /// The same place in all working trees of the repository, and their roots.
+    pub fn worktrees(layout: &Layout, cwd: &Path) -> Self {
+        Self { dirs: near_dirs(layout, cwd), places: near_places(cwd) }
+    }
+
+    /// Newest file first, unread.
+    pub fn rows(&self) -> Vec<list::Row> {
+        list::newest_first(self.dirs.iter().flat_map(|dir| list::rows(dir)).collect())
+    }
+
+    /// Whether the session was started in one of the places, not just in one with a similar name.
+    pub fn holds(&self, info: &SessionInfo) -> bool {
+        self.places.iter().any(|place| is_at(info, place))
+    }
+}
+
 /// Project directories of this directory and of the same place in the repository's other worktrees.
 fn near_dirs(layout: &Layout, cwd: &Path) -> Vec<PathBuf> {
     let mut dirs = layout.readable_dirs(cwd);

@@ -161,6 +161,35 @@ lenient! {
         attachment: Option<&'a RawValue> = "attachment",
         compact_metadata: Option<&'a RawValue> = "compactMetadata",
         replacements: Option<&'a RawValue> = "replacements",
+        forked_from: Option<&'a RawValue> = "forkedFrom",
+        pr_url: Text<'a> = "prUrl",
+    }
+}
+
+lenient! {
+    /// The API message of a line, its content unread.
+    Said {
+        content: Option<&'a RawValue> = "content",
+    }
+}
+
+lenient! {
+    /// A content block or an attachment, as far as it holds words.
+    Part {
+        kind: Text<'a> = "type",
+        text: Text<'a> = "text",
+        content: Option<&'a RawValue> = "content",
+        input: Option<&'a RawValue> = "input",
+        prompt: Option<&'a RawValue> = "prompt",
+        name: Text<'a> = "name",
+        is_error: Flag = "is_error",
+    }
+}
+
+lenient! {
+    /// `forkedFrom`.
+    Origin {
+        session_id: Text<'a> = "sessionId",
     }
 }
 

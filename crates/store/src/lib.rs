@@ -12,7 +12,9 @@ pub mod layout;
 pub mod list;
 pub mod registry;
 pub mod resume;
+pub mod search;
 pub mod snapshots;
+pub mod story;
 pub mod sweep;
 pub mod transcript;
 

@@ -2,11 +2,14 @@
 //! 64 KiB, read only when it is looked at.
 
 use crate::backward::ReadAt;
+use crate::error::StoreError;
 use crate::head::{self, Head};
 use crate::layout::Layout;
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+use wire::entry::MetaEntry;
 
 const EDGE: u64 = 64 << 10;
 const PROMPT_LIMIT: usize = 200;
@@ -18,6 +21,8 @@ pub struct Row {
     pub path: PathBuf,
     /// Milliseconds since the epoch, of the file.
     pub modified_at: u64,
+    /// Of the file, in bytes.
+    pub size: u64,
 }
 
 /// What a row says when it is looked at.
@@ -39,8 +44,17 @@ pub struct SessionInfo {
     pub tag: Option<String>,
     /// `bg` for background sessions.
     pub kind: Option<String>,
-    pub(crate) is_sidechain: bool,
-    pub(crate) titles: [Option<String>; 2],
+    /// Of the file, in bytes.
+    pub size: u64,
+    /// The session this one was forked from.
+    pub forked_from: Option<String>,
+    /// Of the pull request that was last worked on.
+    pub pr_url: Option<String>,
+    /// Put away by its owner, until something is said in it again.
+    pub archived: bool,
+    pub is_sidechain: bool,
+    /// Given, and generated.
+    pub titles: [Option<String>; 2],
 }
 
 /// Sessions started in `cwd`, newest file first.
@@ -58,6 +72,11 @@ pub fn everywhere(layout: &Layout) -> Vec<Row> {
     all
 }
 
+pub(crate) fn newest_first(mut rows: Vec<Row>) -> Vec<Row> {
+    sort(&mut rows);
+    rows
+}
+
 fn sort(rows: &mut [Row]) {
     rows.sort_by(|a, b| b.modified_at.cmp(&a.modified_at).then_with(|| a.id.cmp(&b.id)));
 }
@@ -70,7 +89,8 @@ pub(crate) fn rows(dir: &Path) -> Vec<Row> {
         let id = name.to_str()?.strip_suffix(".jsonl").filter(|id| sys::id::is_uuid(id))?;
         let meta = entry.path().metadata().ok().filter(|m| m.is_file() && m.len() > 0)?;
         let modified = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-        Some(Row { id: id.to_owned(), path: entry.path(), modified_at: modified.as_millis() as u64 })
+        let (modified_at, size) = (modified.as_millis() as u64, meta.len());
+        Some(Row { id: id.to_owned(), path: entry.path(), modified_at, size })
     };
     entries.flatten().filter_map(row).collect()
 }
@@ -80,10 +100,45 @@ impl Row {
     pub fn info(&self) -> Option<SessionInfo> {
         let mut info = read(&self.path)?;
         info.id.clone_from(&self.id);
-        info.modified_at = self.modified_at;
+        (info.modified_at, info.size) = (self.modified_at, self.size);
+        info.archived = is_archived(&self.path);
         let shown = [&info.title, &info.last_prompt, &info.summary, &info.first_prompt].iter().any(|t| t.is_some());
         (shown && !info.is_sidechain).then_some(info)
     }
+}
+
+/// The mark that puts a session away, beside its transcript.
+pub fn archive_mark(transcript: &Path) -> PathBuf {
+    transcript.with_extension("").join("archived.json")
+}
+
+fn is_archived(transcript: &Path) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Mark {
+        archived: bool,
+    }
+    let text = std::fs::read(archive_mark(transcript)).ok();
+    text.and_then(|text| serde_json::from_slice::<Mark>(&text).ok()).is_some_and(|mark| mark.archived)
+}
+
+/// Names a session whether it is in use or not: one more line at the end of its file.
+pub fn rename(transcript: &Path, name: &str) -> Result<(), StoreError> {
+    let fail = |e| StoreError::write(transcript, e);
+    let session_id = transcript.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let title = MetaEntry::CustomTitle { custom_title: name.to_owned(), session_id };
+    let mut line = wire::entry::Entry::Meta(title).to_line().map_err(|e| fail(e.into()))?;
+    line.push('\n');
+    let mut file = std::fs::OpenOptions::new().append(true).open(transcript).map_err(fail)?;
+    let length = file.metadata().map_err(fail)?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        File::open(transcript).and_then(|file| file.read_at(&mut last, length - 1)).map_err(fail)?;
+    }
+    // A torn last line stays one line.
+    if last != [b'\n'] {
+        line.insert(0, '\n');
+    }
+    file.write_all(line.as_bytes()).map_err(fail)
 }
 
 /// Everything the two ends of a file say.
@@ -117,6 +172,16 @@ pub(crate) fn read(path: &Path) -> Option<SessionInfo> {
     Some(info)
 }
 
+/// What the file in `path` says about its session.
+pub fn describe(path: &Path) -> Option<SessionInfo> {
+    read(path)
+}
+
+/// What the session in `path` is called.
+pub fn title_of(path: &Path) -> Option<String> {
+    read(path)?.title
+}
+
 /// Where the session in `path` was started.
 pub(crate) fn recorded_cwd(path: &Path) -> Option<String> {
     if path.extension().is_none_or(|e| e != "jsonl") {
@@ -131,6 +196,10 @@ impl SessionInfo {
         keep(&mut self.cwd, || line.cwd.owned());
         keep(&mut self.entrypoint, || line.entrypoint.owned());
         keep(&mut self.kind, || line.session_kind.owned());
+        if let (None, Some(origin)) = (&self.forked_from, line.forked_from) {
+            let origin: Option<head::Origin<'_>> = serde_json::from_str(origin.get()).ok();
+            self.forked_from = origin.and_then(|origin| origin.session_id.owned());
+        }
         if self.created_at.is_none() {
             self.created_at = line.timestamp.as_str().and_then(sys::clock::parse_iso);
         }
@@ -155,6 +224,7 @@ impl SessionInfo {
             Some("ai-title") => replace(&mut self.titles[1], line.ai_title.owned()),
             Some("last-prompt") => replace(&mut self.last_prompt, line.last_prompt.owned()),
             Some("summary") => replace(&mut self.summary, line.summary.owned()),
+            Some("pr-link") => replace(&mut self.pr_url, line.pr_url.owned()),
             Some("tag") => replace(&mut self.tag, line.tag.owned()),
             _ => {}
         }

@@ -72,3 +72,43 @@ fn a_directory_lists_sessions_only() {
     assert_eq!(shown, [ID]);
     assert_eq!(everywhere(&layout).len(), 2);
 }
+
+#[test]
+fn a_session_is_renamed_by_a_line_and_put_away_by_a_mark() {
+    // [SDK-182]
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(format!("{ID}.jsonl"));
+    let fork = r#""forkedFrom":{"sessionId":"S0","messageUuid":"m"},"#;
+    let link = "{\"type\":\"pr-link\",\"prNumber\":7,\"prUrl\":\"https://example.test/pr/7\",\"sessionId\":\"S\"}";
+    // The last line is torn.
+    std::fs::write(&path, format!("{}{link}\n{{\"type\":\"us", user("\"hello\"", fork))).unwrap();
+    rename(&path, "the \"new\" name").unwrap();
+    let listed = || rows(dir.path()).remove(0).info().unwrap();
+    let info = listed();
+    assert_eq!(info.title.as_deref(), Some("the \"new\" name"));
+    assert_eq!((info.forked_from.as_deref(), info.pr_url.as_deref()), (Some("S0"), Some("https://example.test/pr/7")));
+    assert_eq!((info.size, info.archived), (std::fs::metadata(&path).unwrap().len(), false));
+    std::fs::create_dir(dir.path().join(ID)).unwrap();
+    std::fs::write(archive_mark(&path), r#"{"archived":true,"at":"x","by":"sdk"}"#).unwrap();
+    assert!(listed().archived);
+    std::fs::write(archive_mark(&path), r#"{"archived":false}"#).unwrap();
+    assert!(!listed().archived);
+}
+
+#[test]
+fn a_row_costs_the_two_ends_of_its_file() {
+    // [TST-151] A pass over these files would not end.
+    use std::os::unix::fs::FileExt;
+    let dir = tempfile::tempdir().unwrap();
+    let length = 1_u64 << 40;
+    for number in 0..50 {
+        let file = File::create(dir.path().join(format!("11111111-2222-4333-8444-{number:012}.jsonl"))).unwrap();
+        file.set_len(length).unwrap();
+        file.write_all_at(user("\"first\"", "").as_bytes(), 0).unwrap();
+        let last = "\n{\"type\":\"custom-title\",\"customTitle\":\"last\",\"sessionId\":\"S\"}\n";
+        file.write_all_at(last.as_bytes(), length - last.len() as u64).unwrap();
+    }
+    let infos: Vec<SessionInfo> = rows(dir.path()).iter().filter_map(Row::info).collect();
+    assert_eq!(infos.len(), 50);
+    assert!(infos.iter().all(|info| info.title.as_deref() == Some("last") && info.size == length));
+}

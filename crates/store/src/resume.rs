@@ -6,6 +6,7 @@ mod index;
 
 use crate::backward::{BackwardLines, ReadAt, Span};
 use crate::error::StoreError;
+use crate::head::Head;
 use chain::Resolved;
 use index::{Added, Index, Node, NodeKind};
 use std::collections::HashSet;
@@ -16,6 +17,8 @@ use wire::entry::{MessageHead, Replacement};
 
 /// How much of the file's start is looked at for what the tail does not say.
 const HEAD: u64 = 64 << 10;
+/// How far back the last answer is looked for.
+const WEIGHT_TAIL: usize = 1 << 20;
 /// Attempts to end the pass before they are rationed.
 const FREE_TRIES: usize = 8;
 
@@ -225,6 +228,54 @@ fn check_dropped(index: &Index, found: &Found, prompt: &str) -> Result<(), Store
 fn begins_turn(node: &Node, current: &Node) -> bool {
     let prompt = node.kind == NodeKind::User && node.calls.is_empty() && !node.is_meta && !node.is_compact_summary;
     prompt && (node.prompt_id.is_none() || node.prompt_id != current.prompt_id)
+}
+
+/// How much a conversation weighs, and when it was last used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weight {
+    /// Of the last request and its answer.
+    pub tokens: u64,
+    /// Milliseconds since the epoch.
+    pub last_at: u64,
+}
+
+/// The weight of the conversation in `path`, from its last answer; read from the end, not far.
+pub fn weight(path: &Path) -> Option<Weight> {
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Usage {
+        input_tokens: u64,
+        cache_creation_input_tokens: u64,
+        cache_read_input_tokens: u64,
+        output_tokens: u64,
+    }
+    #[derive(serde::Deserialize)]
+    struct Answer {
+        usage: Usage,
+    }
+    let file = File::open(path).ok()?;
+    let mut lines = BackwardLines::new(&file, file.metadata().ok()?.len());
+    let mut seen = 0;
+    while seen < WEIGHT_TAIL
+        && let Ok(Some((_, line))) = lines.next_line()
+    {
+        seen += line.len();
+        let Some(head) = Head::read(line).filter(|head| head.kind.as_str() == Some("assistant") && head.is_message())
+        else {
+            continue;
+        };
+        let Some(Answer { usage }) = head.message.and_then(|raw| serde_json::from_str(raw.get()).ok()) else {
+            continue;
+        };
+        let tokens = usage.input_tokens
+            + usage.cache_creation_input_tokens
+            + usage.cache_read_input_tokens
+            + usage.output_tokens;
+        if tokens > 0 {
+            return Some(Weight { tokens, last_at: head.timestamp.as_str().and_then(sys::clock::parse_iso)? });
+        }
+    }
+    None
 }
 
 /// Reads the bodies of the chosen nodes and puts everything together.

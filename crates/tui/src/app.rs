@@ -7,6 +7,7 @@ pub mod calls;
 pub mod dialog;
 pub mod feed;
 pub mod form;
+pub mod gate;
 pub mod keys;
 pub mod local;
 pub mod menu;
@@ -14,6 +15,7 @@ pub mod offer;
 pub mod onboarding;
 pub mod pager;
 pub mod panel;
+pub mod pick;
 pub mod pictures;
 pub mod question;
 pub mod queue;
@@ -36,12 +38,15 @@ use crate::keys::bindings::Bindings;
 use crate::keys::{Code, Focus, Key};
 use crate::markdown;
 use crate::notify::Channel;
+use crate::picker::{News, Picker, Request};
 use crate::reader::{Label, Via};
 use crate::style::{Line, Style};
 use crate::surface::Size;
 use crate::theme::{Theme, Token};
 use calls::Calls;
 use dialog::Dialog;
+use engine::query::SessionInfo;
+use gate::Gate;
 use menu::Menu;
 use onboarding::Onboarding;
 use panel::{Awaited, Brought, Errand, Panel};
@@ -80,6 +85,7 @@ pub enum Input {
     /// The key was stored there.
     SignedIn(String),
     NotSignedIn(String),
+    Picker(News),
     /// What came back from the external editor.
     Edited(String),
     /// What an errand for a screen brought.
@@ -112,6 +118,12 @@ pub enum Effect {
         session_id: String,
     },
     ExternalEditor(String),
+    /// Something the picker needs.
+    Picker(Request),
+    /// A conversation was chosen, or none.
+    Chosen(Option<Box<SessionInfo>>),
+    /// An answer that a start waits for.
+    Entry(gate::Answer),
     /// Something for a screen; answered by `Input::Brought`.
     Errand(Errand),
     /// Show a text in the editor; what becomes of it there does not matter.
@@ -249,6 +261,10 @@ pub struct App {
     greeting: Option<String>,
     vim: Option<Vim>,
     onboarding: Option<Onboarding>,
+    picker: Option<Picker>,
+    gate: Option<Gate>,
+    /// Part of a resumed conversation was not told.
+    has_earlier: bool,
     recall: Recall,
     search: Option<Search>,
     menu: Option<Menu>,
@@ -282,6 +298,8 @@ pub struct App {
     hint: Option<(String, Duration)>,
     /// When a key last went into the editor.
     typed_at: Duration,
+    /// The permission mode last chosen by key, for a while.
+    wished_mode: Option<(wire::mode::PermissionMode, Duration)>,
     finished: Vec<Line>,
     printed: bool,
     effects: Vec<Effect>,
@@ -302,6 +320,9 @@ impl App {
             greeting: None,
             vim,
             onboarding: None,
+            picker: None,
+            gate: None,
+            has_earlier: false,
             recall: Recall::default(),
             search: None,
             menu: None,
@@ -328,6 +349,7 @@ impl App {
             armed: None,
             hint: None,
             typed_at: Duration::ZERO,
+            wished_mode: None,
             finished: Vec::new(),
             printed: false,
             effects: Vec::new(),
@@ -362,6 +384,7 @@ impl App {
             Input::Copied(outcome) => self.copied(outcome),
             Input::SignedIn(place) => self.note(&format!("The key is stored in {place}."), Token::Success),
             Input::NotSignedIn(why) => self.note(&why, Token::Error),
+            Input::Picker(news) => self.picker_news(news),
             Input::Edited(text) => self.edited(text),
             Input::Brought(brought) => self.brought(brought),
             Input::Gone(why) => {
@@ -408,7 +431,7 @@ impl App {
         let mut title = Line::styled("gimlet ", theme.fg(Token::Accent).bold());
         title.push(version, theme.fg(Token::Inactive));
         let place = Line::styled(self.session.place.clone(), theme.fg(Token::Inactive));
-        let tips = Line::styled("? for shortcuts · / for commands · @ for files", theme.fg(Token::Inactive));
+        let tips = Line::styled("/ for commands · @ for files · ! for a shell command", theme.fg(Token::Inactive));
         if let Some(via) = self.preferences.reader {
             self.continue_cell(vec![Line::plain(via.announcement())]);
         }

@@ -11,6 +11,7 @@ pub mod images;
 pub mod keys;
 pub mod markdown;
 pub mod notify;
+pub mod picker;
 pub mod reader;
 pub mod reload;
 mod run;

@@ -86,7 +86,7 @@ impl Label {
 }
 
 /// What only the eye needs.
-const MARKS: [&str; 9] = ["●", "⎿", "∴", "❯", "∗", "> ", "☐", "☒", "✻"];
+const MARKS: [&str; 11] = ["●", "⎿", "∴", "❯", "∗", "> ", "☐", "☒", "✻", "✔", "✘"];
 
 /// The lines as they are to be read out: without marks and rules, the first one with its label.
 pub fn spoken(label: Label, lines: &[Line]) -> Vec<Line> {
@@ -106,8 +106,14 @@ pub fn plain(line: &Line) -> String {
     }
     match MARKS.iter().find_map(|mark| trimmed.strip_prefix(mark)) {
         Some(rest) => rest.trim_start().to_owned(),
+        None if is_numbered(trimmed) => trimmed.trim_end().to_owned(),
         None => text.trim_end().replace(" │ ", ", "),
     }
+}
+
+/// `2. No`: an answer to choose.
+fn is_numbered(text: &str) -> bool {
+    text.split_once(". ").is_some_and(|(number, _)| number.len() <= 2 && number.parse::<u8>().is_ok())
 }
 
 /// What is gone from a text, when it only became shorter.
@@ -146,7 +152,7 @@ mod tests {
         assert_eq!(said(Label::Claude, &["● Hello.", "", "  code"]), ["claude: Hello.", "  code"]);
         assert_eq!(said(Label::You, &["> do it", "  and that"]), ["you: do it", "  and that"]);
         assert_eq!(said(Label::Tool, &["● Bash(ls)", "  ⎿ a.txt"]), ["tool: Bash(ls)", "a.txt"]);
-        assert_eq!(said(Label::None, &["────────", "❯ 1. Yes"]), ["1. Yes"]);
+        assert_eq!(said(Label::None, &["────────", "❯ 1. Yes", "  2. No"]), ["1. Yes", "2. No"]);
         assert!(said(Label::Error, &["", "──"]).is_empty());
     }
 

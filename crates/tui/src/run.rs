@@ -2,6 +2,7 @@
 //! while nothing happens: there is a timer only while something moves. The terminal is put back on every way out.
 
 mod effects;
+mod entry;
 mod errands;
 mod screen;
 
@@ -17,7 +18,8 @@ use crate::reload::{Reload, What};
 use crate::surface::Reflow;
 use crate::theme::{self, ColourHints, Theme};
 use effects::Outside;
-use engine::{Boot, Command, Commands, Event, Events, Shell, StartError};
+use engine::{Boot, Command, Event, Events, Shell};
+use entry::{Door, Move, Opening, finished};
 use screen::Screen;
 use std::io;
 use std::path::PathBuf;
@@ -26,8 +28,8 @@ use sys::signal::{Signal, Signals, TerminalSignal, TerminalSignals};
 use sys::tty::{self, Tty};
 use tokio::sync::mpsc;
 
-/// No more frames than this.
-const FRAME: Duration = Duration::from_millis(16);
+/// Between frames of what the engine tells: smooth to the eye, and half the work of twice as many. Keys do not wait for it.
+const FRAME: Duration = Duration::from_millis(33);
 /// Engine events taken in before the picture is renewed.
 const BURST: usize = 256;
 /// How long a session may take to put itself away.
@@ -77,17 +79,16 @@ struct Interface {
     terminal_signals: TerminalSignals,
     began: Instant,
     drawn_at: Instant,
+    /// When bytes last came from the keyboard.
+    keyed_at: Instant,
     /// The picture is older than the state.
     dirty: bool,
     follows_background: bool,
     /// The session that is being opened, beside the loop: keys are taken meanwhile.
     opening: Option<Opening>,
-    /// The session is to be opened again, with what has changed.
-    reopens: bool,
+    /// The session behind the interface is to change.
+    moves: Option<Move>,
 }
-
-type Opened = Result<(Commands, Events), StartError>;
-type Opening = tokio::task::JoinHandle<Opened>;
 
 /// Why the loop ends.
 enum End {
@@ -123,14 +124,7 @@ impl Interface {
             reflow: reflow(env),
             synchronized: true,
         };
-        let session = Session {
-            cwd: start.boot.cwd.to_string_lossy().into_owned(),
-            place: short_home(&start.boot.cwd.to_string_lossy(), env),
-            mode: start.boot.options.permission_mode.unwrap_or_default(),
-            may_bypass: start.boot.options.allow_bypass,
-            needs_credentials: start.boot.options.replay.is_none(),
-            ..Session::default()
-        };
+        let session = session_of(&start.boot);
         let titles = !env.is_on("CLAUDE_CODE_DISABLE_TERMINAL_TITLE");
         let mut screen = Screen::enter(tty, profile, titles, Surroundings::of(env))?;
         let mut app = App::new(preferences, screen.size(), session);
@@ -158,10 +152,11 @@ impl Interface {
             terminal_signals,
             began: now,
             drawn_at: now,
+            keyed_at: now,
             dirty: false,
             follows_background: start.follows_background,
             opening: None,
-            reopens: false,
+            moves: None,
         })
     }
 
@@ -169,16 +164,13 @@ impl Interface {
         if let Some(prompt) = start.prompt.filter(|prompt| !prompt.trim().is_empty()) {
             self.app.submit(Submission::plain(prompt));
         }
-        self.opening = Some(open_session(start.boot.clone()));
-        let mut events = None;
+        let mut door = Door::new(start.boot);
+        self.opening = Some(door.knock());
         let mut end = None;
         while end.is_none() {
-            end = self.step(&mut events).await;
-            if std::mem::take(&mut self.reopens) {
-                // The one before has had no turn yet: nothing is lost with it.
-                self.outside.close(Command::Close).await;
-                events = None;
-                self.opening = Some(open_session(start.boot.clone()));
+            end = self.step(&mut door).await;
+            if let Some(to) = self.moves.take().filter(|_| end.is_none()) {
+                end = self.go(&mut door, to).await;
             }
         }
         let code = match end {
@@ -187,37 +179,18 @@ impl Interface {
             Some(End::NoSession) => 1,
             Some(End::Asked) | None => 0,
         };
-        self.close(events).await;
+        self.close(door.events).await;
         code
     }
 
-    /// The session stands, or there is none: then the reason stays on the screen.
-    async fn opened(&mut self, opened: Opened, events: &mut Option<Events>) -> Option<End> {
-        self.opening = None;
-        let (commands, heard) = match opened {
-            Ok(session) => session,
-            Err(error) => {
-                self.app.update(Input::Gone(error.message));
-                return Some(End::NoSession);
-            }
-        };
-        *events = Some(heard);
-        // What was asked for meanwhile comes after the greeting.
-        self.app.initialize();
-        let greeting = self.app.update(Input::Tick);
-        let held = self.outside.connect(commands);
-        let end = self.perform(greeting).await;
-        self.outside.send_all(held).await;
-        end
-    }
-
     /// Waits for one thing to happen and deals with it.
-    async fn step(&mut self, events: &mut Option<Events>) -> Option<End> {
+    async fn step(&mut self, door: &mut Door) -> Option<End> {
         if self.dirty && Instant::now() >= self.frame_at() && self.draw().is_err() {
             return Some(End::HungUp);
         }
         let wake = self.wake_at();
-        let patience = self.decoder.patience();
+        // Counted from the last byte: what comes from elsewhere meanwhile must not put it off.
+        let settles = self.decoder.patience().map(|patience| self.keyed_at + patience);
         tokio::select! {
             biased;
             signal = self.signals.next() => match signal {
@@ -226,12 +199,13 @@ impl Interface {
             },
             bytes = self.bytes.recv() => match bytes {
                 Some(bytes) if !bytes.is_empty() => {
+                    self.keyed_at = Instant::now();
                     let inputs = self.decoder.push(&bytes);
                     self.inputs(inputs).await
                 }
                 Some(_) | None => Some(End::HungUp),
             },
-            () = pause(patience), if patience.is_some() => {
+            () = until(settles), if settles.is_some() => {
                 let inputs = self.decoder.settle();
                 self.inputs(inputs).await
             }
@@ -242,8 +216,8 @@ impl Interface {
                 self.dirty = true;
                 None
             }
-            opened = finished(&mut self.opening) => self.opened(opened, events).await,
-            event = heard(events) => self.event(event, events).await,
+            arrived = finished(&mut self.opening) => self.arrived(arrived, door).await,
+            event = heard(&mut door.events) => self.event(event, &mut door.events).await,
             Some(bytes) = self.sequences.recv() => {
                 self.screen.send(&bytes);
                 None
@@ -385,12 +359,14 @@ impl Interface {
                 Effect::SignIn(key) => match self.outside.sign_in(key).await {
                     Ok(place) => {
                         self.app.update(Input::SignedIn(place));
-                        self.reopens = true;
+                        self.moves = Some(Move::Again);
                     }
                     Err(why) => {
                         self.app.update(Input::NotSignedIn(why));
                     }
                 },
+                Effect::Chosen(chosen) => self.moves = Some(chosen.map_or(Move::Stay, Move::To)),
+                Effect::Entry(answer) => self.moves = Some(Move::Answered(answer)),
                 effect => self.outside.perform(effect).await,
             }
         }
@@ -434,20 +410,6 @@ impl Interface {
     }
 }
 
-/// Reading settings and a long conversation takes its time: not on the thread that serves keys.
-fn open_session(boot: Boot) -> Opening {
-    let runtime = tokio::runtime::Handle::current();
-    tokio::task::spawn_blocking(move || runtime.block_on(engine::open(boot)))
-}
-
-/// Never, when nothing is being opened. Cancel safe.
-async fn finished(opening: &mut Option<Opening>) -> Opened {
-    match opening {
-        Some(opening) => opening.await.unwrap_or_else(|error| Err(StartError::new(error.to_string()))),
-        None => std::future::pending().await,
-    }
-}
-
 /// Never, while there is no session. Cancel safe.
 async fn heard(events: &mut Option<Events>) -> Option<Event> {
     match events {
@@ -462,9 +424,16 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-async fn pause(time: Option<Duration>) {
-    if let Some(time) = time {
-        tokio::time::sleep(time).await;
+/// What is known of a session before it stands.
+fn session_of(boot: &Boot) -> Session {
+    let cwd = boot.cwd.to_string_lossy().into_owned();
+    Session {
+        place: short_home(&cwd, &boot.env),
+        cwd,
+        mode: boot.options.permission_mode.unwrap_or_default(),
+        may_bypass: boot.options.allow_bypass,
+        needs_credentials: boot.options.replay.is_none(),
+        ..Session::default()
     }
 }
 

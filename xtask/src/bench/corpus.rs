@@ -82,7 +82,7 @@ impl Chain<'_> {
     }
 }
 
-fn uuid(number: u64) -> String {
+pub(super) fn uuid(number: u64) -> String {
     format!("0b5e55ed-0000-4000-8000-{number:012x}")
 }
 
@@ -104,7 +104,7 @@ fn result_line(number: usize, shown: &str, before: &str) -> String {
 }
 
 /// Source-like text of about this many bytes.
-fn filler(bytes: usize) -> String {
+pub(super) fn filler(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 64);
     let mut number = 0_u32;
     while text.len() < bytes {

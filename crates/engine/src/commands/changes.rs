@@ -2,11 +2,12 @@
 
 use super::{Said, Typed, begin, local_end, show};
 use crate::command::Prompt;
+use crate::export::{self, Format, Heading};
 use crate::session::Session;
 use crate::turn::{self, Opener};
 use model::Role;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use wire::block::BlockHead;
 use wire::control::{PermissionUpdate, UpdatedRule};
 use wire::entry::MetaEntry;
@@ -94,24 +95,51 @@ pub(super) async fn plan(session: &mut Session, typed: Typed, prompt: Prompt) {
     local_end(session, &typed, turn, said).await;
 }
 
-pub(super) fn export(session: &Session, file: &str) -> Said {
-    let text = as_text(session);
+/// The conversation as text on the spot, or in a file whose ending names the format.
+pub(super) async fn export(session: &Session, file: &str) -> Said {
     if file.is_empty() {
-        return Said::shown(text);
+        return Said::shown(as_text(session));
     }
     let path = session.io.workspace().absolute(file);
     let path = if path.extension().is_none() { path.with_extension("txt") } else { path };
-    match write_new(&path, &text) {
+    let written = match Format::of_file(&path) {
+        Format::Text => write_new(&path, |out| out.write_all(as_text(session).as_bytes())),
+        format => match recorded(session).await {
+            Ok((transcript, heading)) => write_new(&path, |out| {
+                export::write(&transcript, &heading, format, out)
+                    .map_err(|error| std::io::Error::other(error.to_string()))
+            }),
+            Err(why) => return Said::refused(why),
+        },
+    };
+    match written {
         Ok(()) => Said::shown(format!("The conversation is in {}.", path.display())),
         Err(error) => Said::refused(format!("{} could not be written: {error}", path.display())),
     }
 }
 
+/// The transcript with everything up to now.
+async fn recorded(session: &Session) -> Result<(PathBuf, Heading), String> {
+    const NOTHING: &str = "There is no transcript of this conversation yet; only text can be exported.";
+    let transcript = session.io.scribe.file().ok_or(NOTHING)?.to_path_buf();
+    session.io.scribe.transcript().flush().await.map_err(|error| error.to_string())?;
+    if !transcript.exists() {
+        return Err(NOTHING.into());
+    }
+    let heading = Heading {
+        session_id: session.io.host.session_id.clone(),
+        title: store::list::title_of(&transcript),
+        cwd: Some(session.io.workspace().cwd.display().to_string()),
+    };
+    Ok((transcript, heading))
+}
+
 /// Never over a file that is there.
-fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write as _;
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(text.as_bytes())
+fn write_new(path: &Path, write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> std::io::Result<()> {
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut file = std::io::BufWriter::new(file);
+    write(&mut file)?;
+    std::io::Write::flush(&mut file)
 }
 
 /// What was said, without what stands beside the conversation.

@@ -89,7 +89,7 @@ pub(crate) static ROWS: &[Row] = &[
     row("compact", &[], "[instructions]", "Summarise the conversation and go on from there", Action::Compact),
     row("context", &[], "[all]", "What fills the context window", Action::Context),
     row("effort", &[], "[level|auto|status]", "How hard the model thinks", Action::Effort),
-    row("export", &[], "[file]", "The conversation as plain text", Action::Export),
+    row("export", &[], "[file]", "The conversation as text, Markdown, HTML or JSON", Action::Export),
     row("help", &[], "", "List the commands", Action::Help),
     row("hooks", &[], "", "List the hooks in force", Action::Hooks),
     row("init", &[], "", "Write CLAUDE.md, or propose changes to it", Action::Expand(include_str!("prompts/init.md"))),

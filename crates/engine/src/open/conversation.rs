@@ -73,8 +73,9 @@ impl Conversation {
             (Some(_), true) => "fork",
             (Some(_), false) => "resume",
         };
+        let unarchive = self.path.as_deref().map(store::list::archive_mark);
         let fork_of = if self.is_fork { self.loaded } else { None };
-        Start { fork_of, source, name, new_mode, ..Start::default() }
+        Start { unarchive, fork_of, source, name, new_mode, ..Start::default() }
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn declared(
         selection,
         flags: &options.mcp_config,
         strict: options.strict_mcp_config,
-        audience: Audience::Headless,
+        audience: if options.approves_servers { Audience::Person } else { Audience::Headless },
     };
     config::mcp::effective(&request).map_err(|error| StartError::new(format!("Error: {error}")))
 }

@@ -12,6 +12,7 @@ fn app(preferences: Preferences) -> App {
     let session = Session { cwd: "/project".into(), ..Session::default() };
     let mut app = App::new(preferences, Size { columns: 80, rows: 30 }, session);
     app.now = Duration::from_secs(10);
+    app.is_ready = true;
     app
 }
 
@@ -110,19 +111,21 @@ fn a_file_that_is_overwritten_is_shown_as_what_changes() {
 fn questions_that_nobody_answers_send_what_is_chosen() {
     // [TST-241]
     let minute = Duration::from_mins(1);
-    let mut app = app(Preferences { question_timeout: Some(minute), ..Preferences::default() });
+    // Nobody is called meanwhile.
+    let patience = crate::app::alerts::Patience { question: minute * 60, idle: minute * 60 };
+    let mut app = app(Preferences { question_timeout: Some(minute), patience, ..Preferences::default() });
     let question = |text: &str| json!({"question": text, "options": [{"label": "A"}, {"label": "B"}]});
     let input = json!({"questions": [question("One?"), question("Two?")]});
     ask(&mut app, "q1", json!({"tool_name": "AskUserQuestion", "input": input}));
     press(&mut app, &[Key::char('2')]);
-    assert_eq!(app.next_change(), Some(app.now + minute));
+    assert_eq!(app.questions_expire_at(), Some(app.now + minute));
     app.now += Duration::from_millis(59_999);
-    assert!(app.update(Input::Tick).is_empty());
+    assert!(answers(&app.update(Input::Tick)).is_empty());
     app.now += Duration::from_millis(1);
     let answer = answers(&app.update(Input::Tick));
     let input = &answer[0]["response"]["updatedInput"];
     assert_eq!((&input["answers"], &input["afkTimeoutMs"]), (&json!({"One?": "B"}), &json!(60_000)));
-    assert_eq!(app.next_change(), None);
+    assert_eq!(app.questions_expire_at(), None);
 }
 
 #[test]

@@ -14,11 +14,17 @@ use std::time::Duration;
 
 const EXIT_WINDOW: Duration = Duration::from_millis(800);
 const ESCAPE_WINDOW: Duration = Duration::from_millis(800);
+/// How long a mode that was chosen is the one the next press goes on from.
+const WISH: Duration = Duration::from_secs(2);
 const KILL_WINDOW: Duration = Duration::from_secs(3);
 const HINT: Duration = Duration::from_secs(4);
 
 impl App {
     pub(super) fn key(&mut self, key: Key) {
+        // What is seen gets the keys.
+        if self.overlay.is_none() && (self.gate_key(key) || self.picker_key(key)) {
+            return;
+        }
         if self.dialogs.front().is_some() && self.overlay.is_none() {
             return self.dialog_key(key);
         }
@@ -120,10 +126,7 @@ impl App {
                 self.end_search();
                 self.enter();
             }
-            Action::HelpDismiss | Action::TranscriptExit => {
-                self.overlay = None;
-                self.transcript.fold();
-            }
+            Action::HelpDismiss | Action::TranscriptExit => self.overlay = None,
             Action::ScrollLineUp
             | Action::ScrollLineDown
             | Action::ScrollPageUp
@@ -217,7 +220,11 @@ impl App {
         if self.dialog_paste(text) {
             return;
         }
-        if !self.panel_paste(text) && !self.onboarding_paste(text) && !self.drop_pictures(text) {
+        if !self.picker_paste(text)
+            && !self.panel_paste(text)
+            && !self.onboarding_paste(text)
+            && !self.drop_pictures(text)
+        {
             self.paste_text(text);
         }
     }
@@ -300,7 +307,7 @@ impl App {
             return;
         }
         if self.is_second(Armed::Interrupt, EXIT_WINDOW) {
-            self.effects.push(Effect::Exit);
+            self.leave();
         } else {
             self.hint("Press ctrl+c again to exit", EXIT_WINDOW);
         }
@@ -326,7 +333,7 @@ impl App {
             return self.typed(Editor::delete);
         }
         if self.is_second(Armed::Exit, EXIT_WINDOW) {
-            self.effects.push(Effect::Exit);
+            self.leave();
         } else {
             self.hint("Press ctrl+d again to exit", EXIT_WINDOW);
         }
@@ -350,7 +357,7 @@ impl App {
         if self.waits_for_picture() {
             return;
         }
-        if let Some(menu) = &self.menu {
+        if let Some(menu) = self.menu.as_ref().filter(|menu| menu.is_meant()) {
             let complete = menu.current().is_some_and(|item| item.text == self.editor.text());
             if !complete {
                 let runs = menu.kind == Kind::Command;
@@ -415,9 +422,16 @@ impl App {
     }
 
     fn cycle_mode(&mut self) {
+        // The engine's answers to earlier presses may be under way or just in: the last wish counts.
+        if let Some((mode, until)) = self.wished_mode
+            && self.now < until
+        {
+            self.session.mode = mode;
+        }
         let mode = self.session.next_mode();
         // Shown at once; the engine's answer corrects it.
         self.session.mode = mode;
+        self.wished_mode = Some((mode, self.now + WISH));
         self.control(&json!({"subtype": "set_permission_mode", "mode": mode.as_str()}));
     }
 
@@ -481,7 +495,7 @@ impl App {
 }
 
 /// Editing keys. `false` when the key means nothing to an editor.
-pub(super) fn edit(editor: &mut Editor, key: Key) -> bool {
+pub(crate) fn edit(editor: &mut Editor, key: Key) -> bool {
     let Mods { ctrl, alt, .. } = key.mods;
     let word = ctrl || alt;
     match key.code {

@@ -1,10 +1,10 @@
 //! Commands that the terminal carries out itself: they open a screen at once, also while a turn runs. One table feeds the
 //! dispatch, the menu, `/help` and the documentation; every other command goes to the engine.
 
+use super::App;
 use super::panel::{Awaited, Errand, Panel, Subject};
 use super::select::{Item, Typing};
 use super::session::SlashCommand;
-use super::{App, Effect};
 use crate::theme::Token;
 use serde_json::json;
 
@@ -29,6 +29,7 @@ enum Does {
     Memory,
     Model,
     Permissions,
+    Resume,
     Status,
     Style,
     Tasks,
@@ -86,6 +87,7 @@ static ROWS: &[Row] = &[
     row("model", "[model]", "Choose the model and its effort", Does::Model, Arguments::Engine),
     also(row("permissions", "[allow|ask|deny|remove <rule>]", "Permission rules: see, add, remove", Does::Permissions, Arguments::Engine), &["allowed-tools"]),
     row("output-style", "", "Choose how answers are written", Does::Style, Arguments::Ours),
+    also(row("resume", "[words]", "Go on with another conversation", Does::Resume, Arguments::Ours), &["continue"]),
     row("status", "", "Version, model, account and settings files", Does::Status, Arguments::Ours),
     also(row("tasks", "", "What runs in the background: see, stop", Does::Tasks, Arguments::Ours), &["bashes"]),
     row("theme", "[name]", "Choose the colours", Does::Theme, Arguments::Ours),
@@ -162,7 +164,7 @@ impl App {
             Does::Diff => self.open_diff(),
             Does::Doctor => self.open_doctor(),
             Does::Effort => self.open_efforts(),
-            Does::Exit => self.effects.push(Effect::Exit),
+            Does::Exit => self.leave(),
             Does::Fast => self.fast_mode(),
             Does::Help => self.open_commands(),
             Does::Hooks => self.open_hooks(),
@@ -174,6 +176,7 @@ impl App {
             Does::Memory => self.open_memory(),
             Does::Model => self.open_models(),
             Does::Permissions => self.open_rules(),
+            Does::Resume => self.resume(arguments),
             Does::Status => self.open_status(),
             Does::Style => self.open_styles(),
             Does::Tasks => self.open_tasks(),
@@ -227,6 +230,16 @@ mod tests {
             let hint = if row.hint.is_empty() { String::new() } else { format!(" {}", row.hint.replace('|', "\\|")) };
             let line = format!("| `/{}{hint}`{} | {} |", row.name, aliases.concat(), row.help);
             assert!(page.contains(&line), "docs/commands.md lacks the line:\n{line}");
+        }
+    }
+
+    /// What the engine leaves to terminals is answered here, one way or the other.
+    #[test]
+    fn nothing_is_left_to_a_terminal_that_is_not_there() {
+        // [CLI-213]
+        let left = "btw color copy diff exit quit focus keybindings scroll-speed terminal-setup theme tui voice";
+        for name in left.split(' ') {
+            assert!(ROWS.iter().chain(HIDDEN).any(|row| row.is_called(name)), "/{name}");
         }
     }
 

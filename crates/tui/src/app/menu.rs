@@ -31,6 +31,8 @@ pub struct Menu {
     pub start: usize,
     pub items: Vec<Item>,
     pub chosen: usize,
+    /// The person went through the list.
+    moved: bool,
 }
 
 /// What is being typed at the cursor.
@@ -93,15 +95,26 @@ pub fn mention(path: &str) -> String {
 
 impl Menu {
     pub fn new(wanted: Wanted, items: Vec<Item>) -> Self {
-        Self { kind: wanted.kind, query: wanted.query, start: wanted.start, items, chosen: 0 }
+        Self { kind: wanted.kind, query: wanted.query, start: wanted.start, items, chosen: 0, moved: false }
     }
 
     pub fn next(&mut self) {
+        self.moved = true;
         self.chosen = (self.chosen + 1) % self.items.len().max(1);
     }
 
     pub fn previous(&mut self) {
+        self.moved = true;
         self.chosen = self.chosen.checked_sub(1).unwrap_or(self.items.len().saturating_sub(1));
+    }
+
+    /// Whether Enter means the chosen row, and not what was typed: letters that only occur somewhere in a name may as well
+    /// be another command, or a typing error.
+    pub fn is_meant(&self) -> bool {
+        let Some(item) = self.current() else { return false };
+        let name = item.text.trim_start_matches('/');
+        let begins = |at: &str| at.to_lowercase().starts_with(&self.query.to_lowercase());
+        self.moved || self.kind == Kind::File || begins(name) || name.split([':', '_', '-']).any(begins)
     }
 
     pub fn current(&self) -> Option<&Item> {
@@ -133,6 +146,19 @@ mod tests {
         assert_eq!(at_end("a@b"), None);
         assert_eq!(at_end("see @a b"), None);
         assert_eq!(mention("a b.txt"), "@\"a b.txt\"");
+    }
+
+    #[test]
+    fn enter_takes_what_begins_like_it_or_was_pointed_at() {
+        let menu = |query: &str, name: &str| {
+            let wanted = Wanted { kind: Kind::Command, query: query.into(), start: 0 };
+            Menu::new(wanted, vec![Item { text: format!("/{name}"), note: String::new() }])
+        };
+        assert!(menu("mod", "model").is_meant() && menu("style", "output-style").is_meant());
+        assert!(!menu("tui", "statusline").is_meant());
+        let mut pointed = menu("tui", "statusline");
+        pointed.next();
+        assert!(pointed.is_meant());
     }
 
     #[test]

@@ -12,12 +12,15 @@ use crate::theme::{Theme, Token};
 
 const CHOICES: [&str; 3] =
     ["Enter an API key (stored for you alone)", "Use an endpoint of my own", "See a recorded demo first"];
+const NOTHING: &str = "No credentials were found. How do you want to go on?";
 const ENDPOINT: &str = "Set ANTHROPIC_BASE_URL to the endpoint, and ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN if it wants one. \
                         Then start gimlet again.";
 const DEMO: &str = "Run: gimlet demo\nIt needs no key and no network. Then come back.";
 
 #[derive(Debug, Default)]
 pub struct Onboarding {
+    /// Opened by `/login`.
+    asked: bool,
     chosen: usize,
     /// The key being typed.
     key: Option<Editor>,
@@ -29,7 +32,7 @@ impl Onboarding {
         let faint = theme.fg(Token::Inactive);
         let mut rows = vec![
             Line::styled("─".repeat(columns), accent),
-            Line::styled("No credentials were found. How do you want to go on?", accent.bold()),
+            Line::styled(if self.asked { "Sign in" } else { NOTHING }, accent.bold()),
         ];
         if let Some(key) = &self.key {
             let label = "API key: ";
@@ -56,7 +59,7 @@ impl Onboarding {
 impl App {
     /// `/login`: the same choice at any time.
     pub(super) fn open_login(&mut self) {
-        self.onboarding = Some(Onboarding::default());
+        self.onboarding = Some(Onboarding { asked: true, ..Onboarding::default() });
     }
 
     /// Whether the key was meant for the choice.

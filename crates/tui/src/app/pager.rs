@@ -37,13 +37,11 @@ const HELP: [&str; 9] = [
 
 impl App {
     pub(super) fn toggle_transcript(&mut self) {
+        self.want_earlier();
         self.overlay = match self.overlay {
             Some(Overlay::Transcript(_)) => None,
             Some(_) | None => Some(Overlay::Transcript(Pager::default())),
         };
-        if self.overlay.is_none() {
-            self.transcript.fold();
-        }
     }
 
     pub(super) fn page(&self) -> usize {

@@ -400,7 +400,7 @@ impl App {
         match subject {
             Subject::Settings(rows) => item.and_then(|item| rows.get(item)).map(|row| self.setting_about(row)),
             Subject::SettingValue(chosen) => {
-                Some(vec![faint(format!("  {}", chosen.setting.about), &self.preferences.theme)])
+                Some(vec![faint(format!("  {}", chosen.setting.about.trim()), &self.preferences.theme)])
             }
             Subject::Themes(_) => Some(self.theme_sample()),
             Subject::Models(models) => Some(self.model_about(models, item)),
@@ -470,12 +470,7 @@ impl App {
     fn fill_list(&mut self, is_it: impl Fn(&Subject) -> bool, filled: Panel) {
         let Some(panel) = self.panels.iter_mut().find(|panel| is_it(&panel.subject)) else { return };
         match (&mut panel.body, filled.body) {
-            (Body::List(old), Body::List(mut new)) => {
-                if let Some(item) = old.chosen() {
-                    new.choose(item);
-                }
-                *old = new;
-            }
+            (Body::List(old), Body::List(new)) => old.renew(new),
             (old, new) => *old = new,
         }
         panel.title = filled.title;

@@ -14,6 +14,7 @@ fn app(columns: usize, rows: usize) -> App {
     let session = Session { cwd: "/project".into(), ..Session::default() };
     let mut app = App::new(Preferences::default(), Size { columns, rows }, session);
     app.now = Duration::from_secs(10);
+    app.is_ready = true;
     app
 }
 
@@ -108,7 +109,8 @@ fn a_rule_is_added_and_removed_while_a_turn_runs() {
     let effects = type_line(&mut app, "/permissions");
     let rules = json!({"state": {"rules": [
         {"behavior": "allow", "source": "localSettings", "rule": "Bash(ls)", "editability": "editable"},
-        {"behavior": "deny", "source": "policySettings", "rule": "WebFetch", "editability": "readOnly"}]}});
+        {"behavior": "deny", "source": "policySettings", "rule": "WebFetch", "editability": "readOnly"}],
+        "workspaceDirectories": [{"path": "/elsewhere", "source": "session"}]}});
     answer(&mut app, &effects, "list_permission_rules", &rules);
     let screen = shown(&app);
     assert!(screen.contains("deny  WebFetch") && screen.contains("administrator"), "{screen}");
@@ -126,6 +128,12 @@ fn a_rule_is_added_and_removed_while_a_turn_runs() {
     let effects = press(&mut app, &[ENTER, Key::char('2')]);
     assert_eq!(requests(&effects)[0]["updates"][0]["type"], "removeRules");
     assert!(!shown(&app).contains("Bash(ls)"));
+    press(&mut app, &[ESCAPE]);
+    for c in "elsewhere".chars() {
+        app.update(Input::Key(Key::char(c)));
+    }
+    let effects = press(&mut app, &[ENTER, Key::char('2')]);
+    assert_eq!(requests(&effects)[0]["updates"][0]["directories"], json!(["/elsewhere"]));
     press(&mut app, &[ESCAPE, ESCAPE]);
     assert!(!app.has_panel());
 }

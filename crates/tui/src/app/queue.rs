@@ -36,6 +36,11 @@ impl Queue {
         self.waiting.push_back(Waiting { submission, uuid: None });
     }
 
+    /// Before everything that waits.
+    pub fn hold_first(&mut self, submission: Submission) {
+        self.waiting.push_front(Waiting { submission, uuid: None });
+    }
+
     fn is_with_engine(&self) -> bool {
         self.waiting.iter().any(|waiting| waiting.uuid.is_some())
     }
@@ -185,7 +190,7 @@ impl App {
         };
         let mut rows: Vec<Line> = self.queue.waiting.iter().map(row).collect();
         if !rows.is_empty() {
-            let send = self.preferences.bindings.keys_of(Action::Cancel).unwrap_or_default();
+            let send = self.preferences.bindings.keys_of(Action::Cancel).unwrap_or_default().replace("escape", "esc");
             rows.push(faint(format!("  ↑ to take back · {send} to send now"), theme));
         }
         rows

@@ -68,10 +68,10 @@ impl Select {
         Self { items, shown, at, filter: String::new(), typing }
     }
 
-    /// Other items in the same list: the place is kept as far as it can be.
-    pub fn replace(&mut self, items: Vec<Item>) {
+    /// Other items in the same list: filter and place are kept as far as they can be.
+    pub fn renew(&mut self, other: Self) {
         let at = self.at;
-        self.items = items;
+        self.items = other.items;
         self.narrow();
         self.at = at.min(self.shown.len().saturating_sub(1));
     }

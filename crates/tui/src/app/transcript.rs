@@ -1,10 +1,12 @@
 //! Everything that was said in this session, in full, for the transcript view. Bounded: the oldest entries go first. Rows
-//! are made for one width and kept while the view is open, so that a long conversation scrolls as a short one.
+//! are counted once for a width and made only where they are seen: a long conversation scrolls as a short one and takes no more
+//! memory to look at.
 
 use crate::style::{Line, Style};
 use crate::text;
 use crate::theme::{Theme, Token};
-use std::cell::RefCell;
+use engine::query::Speaker;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -32,7 +34,8 @@ struct Entry {
     stamp: String,
     /// The call of the agent that said it.
     agent: Option<String>,
-    rows: RefCell<Option<(usize, Vec<Line>)>>,
+    /// Columns, and how many rows it has at that width.
+    height: Cell<(usize, usize)>,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +75,7 @@ impl Transcript {
         }
         self.bytes += kept.len();
         let agent = agent.map(str::to_owned);
-        self.entries.push_back(Entry { kind, text: kept, stamp, agent, rows: RefCell::default() });
+        self.entries.push_back(Entry { kind, text: kept, stamp, agent, height: Cell::default() });
         while self.bytes > LIMIT
             && let Some(gone) = self.entries.pop_front()
         {
@@ -88,6 +91,29 @@ impl Transcript {
         self.add(Kind::Note, text);
     }
 
+    /// Adds what was said before the first prompt that is here. What does not fit is left out, oldest first.
+    pub fn put_before(&mut self, said: &[(Speaker, String)]) {
+        let first = self.entries.iter().find(|entry| entry.kind == Kind::Prompt).map(|entry| entry.text.clone());
+        let known = |(speaker, text): &(Speaker, String)| {
+            *speaker == Speaker::User && first.as_deref() == Some(text::clean(text).as_str())
+        };
+        let end = said.iter().rposition(known).unwrap_or(0);
+        let later = std::mem::take(self);
+        for (speaker, text) in &said[..end] {
+            let kind = match speaker {
+                Speaker::User => Kind::Prompt,
+                Speaker::Assistant => Kind::Reply,
+                Speaker::Call => Kind::Call,
+                Speaker::Result => Kind::Result,
+                Speaker::Summary => Kind::Note,
+            };
+            self.add(kind, text);
+        }
+        for entry in later.entries {
+            self.add_stamped(entry.kind, &entry.text, entry.stamp, entry.agent.as_deref());
+        }
+    }
+
     /// The latest answer is the first.
     pub fn reply(&self, number: usize) -> Option<String> {
         let own = |entry: &&Entry| entry.kind == Kind::Reply && entry.agent.is_none();
@@ -97,13 +123,6 @@ impl Transcript {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.bytes = 0;
-    }
-
-    /// Forgets the rows: nobody looks.
-    pub fn fold(&self) {
-        for entry in &self.entries {
-            entry.rows.take();
-        }
     }
 
     /// The calls of the agents that said something, in order.
@@ -119,22 +138,21 @@ impl Transcript {
 
     /// How many rows a part has at this width.
     pub fn height(&self, part: &Part, columns: usize, theme: &Theme) -> usize {
-        let mut height = 0;
-        self.each(part, columns, theme, |_, rows| height += rows.len());
-        height
+        self.entries.iter().filter(|entry| part.shows(entry)).map(|entry| entry.height(columns, theme)).sum()
     }
 
     /// Some of the rows.
     pub fn window(&self, part: &Part, range: std::ops::Range<usize>, columns: usize, theme: &Theme) -> Vec<Line> {
         let mut shown = Vec::with_capacity(range.len());
         let mut at = 0;
-        self.each(part, columns, theme, |_, rows| {
-            let (from, to) = (range.start.max(at), range.end.min(at + rows.len()));
+        for entry in self.entries.iter().filter(|entry| part.shows(entry)) {
+            let end = at + entry.height(columns, theme);
+            let (from, to) = (range.start.max(at), range.end.min(end));
             if from < to {
-                shown.extend_from_slice(&rows[from - at..to - at]);
+                shown.extend_from_slice(&entry.render(columns, theme)[from - at..to - at]);
             }
-            at += rows.len();
-        });
+            at = end;
+        }
         shown
     }
 
@@ -172,18 +190,22 @@ impl Transcript {
 
     fn each(&self, part: &Part, columns: usize, theme: &Theme, mut visit: impl FnMut(&Entry, &[Line])) {
         for entry in self.entries.iter().filter(|entry| part.shows(entry)) {
-            let mut kept = entry.rows.borrow_mut();
-            if kept.as_ref().is_none_or(|(width, _)| *width != columns) {
-                *kept = Some((columns, entry.render(columns, theme)));
-            }
-            if let Some((_, rows)) = &*kept {
-                visit(entry, rows);
-            }
+            visit(entry, &entry.render(columns, theme));
         }
     }
 }
 
 impl Entry {
+    fn height(&self, columns: usize, theme: &Theme) -> usize {
+        let (width, rows) = self.height.get();
+        if width == columns && rows > 0 {
+            return rows;
+        }
+        let rows = self.render(columns, theme).len();
+        self.height.set((columns, rows));
+        rows
+    }
+
     fn render(&self, columns: usize, theme: &Theme) -> Vec<Line> {
         let (mark, style) = match self.kind {
             Kind::Prompt => ("> ", Style::PLAIN.bold()),

@@ -102,6 +102,13 @@ impl App {
 
     /// The prompt or a question, and what stands below it.
     pub(super) fn bottom(&self) -> (Vec<Line>, Option<Caret>) {
+        if let Some(gate) = &self.gate {
+            let background = self.session.background.len();
+            return gate.rows(background, &self.preferences.theme, self.size.columns);
+        }
+        if let Some(picker) = &self.picker {
+            return picker.rows(&self.preferences.theme, self.size);
+        }
         if let Some(dialog) = self.dialogs.front() {
             let (rows, caret) = dialog.rows(&super::dialog::Place {
                 session: &self.session,
@@ -288,10 +295,12 @@ impl App {
             1 => facts.push("1 background task".to_owned()),
             n => facts.push(format!("{n} background tasks")),
         }
-        if let Some(left) = self.session.context_left().filter(|left| *left < 60) {
+        // A line of the person's own shows what they want to know of these.
+        let own = self.status.is_configured;
+        if let Some(left) = self.session.context_left().filter(|left| *left < 60 && !own) {
             facts.push(format!("{left}% context left"));
         }
-        if self.session.cost_usd >= 0.005 {
+        if self.session.cost_usd >= 0.005 && !own {
             facts.push(format!("${:.2}", self.session.cost_usd));
         }
         let right = facts.join(" · ");

@@ -6,6 +6,7 @@ use crate::app::{Effect, Input, Prompt, pictures};
 use crate::clipboard::{self, Copied};
 use crate::completion::index::{Ignores, Index};
 use crate::notify::Surroundings;
+use crate::picker::fetch::Fetch;
 use engine::{Boot, Command, Commands, Shell};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -28,6 +29,7 @@ pub(super) struct Outside {
     sender: mpsc::Sender<Input>,
     index: Option<Index>,
     shell: Shell,
+    fetch: Fetch,
     pub(super) boot: Boot,
     pub(super) doctor: fn(&Env) -> String,
     /// Bytes for the terminal that took a while to make.
@@ -40,6 +42,7 @@ impl Outside {
         let (sender, inputs) = mpsc::channel(16);
         let (sequences, bytes) = mpsc::channel(4);
         let boot = start.boot.clone();
+        let fetch = Fetch::new(boot.env.clone(), boot.cwd.clone(), sender.clone());
         let outside = Self {
             env: boot.env.clone(),
             cwd: boot.cwd.clone(),
@@ -49,6 +52,7 @@ impl Outside {
             sender,
             index: None,
             shell,
+            fetch,
             boot,
             doctor: start.doctor,
             sequences,
@@ -85,6 +89,20 @@ impl Outside {
     pub(super) fn connect(&mut self, commands: Commands) -> Vec<Command> {
         self.commands = Some(commands);
         std::mem::take(&mut self.held)
+    }
+
+    /// Works in another directory from now on.
+    pub(super) fn relocate(&mut self, cwd: &std::path::Path) {
+        if cwd != self.cwd {
+            self.cwd = cwd.to_path_buf();
+            self.boot.cwd = cwd.to_path_buf();
+            self.index = None;
+            self.fetch = Fetch::new(self.env.clone(), self.cwd.clone(), self.sender.clone());
+        }
+    }
+
+    pub(super) fn stop_fetching(&mut self) {
+        self.fetch.stop();
     }
 
     /// The last command of a session.
@@ -170,8 +188,11 @@ impl Outside {
                 let (env, cwd) = (self.env.clone(), self.cwd.clone());
                 tokio::task::spawn_blocking(move || engine::recall::remember(&env, &cwd, &session_id, &text));
             }
+            Effect::Picker(request) => self.fetch.serve(request),
             // The loop's own.
-            Effect::ExternalEditor(_)
+            Effect::Chosen(_)
+            | Effect::Entry(_)
+            | Effect::ExternalEditor(_)
             | Effect::Errand(_)
             | Effect::View(_)
             | Effect::SignIn(_)

@@ -57,7 +57,8 @@ impl App {
         // The default stands for whatever it leads to, so a row of its own is preferred.
         let named = all.iter().any(|model| model.value != "default" && model.resolved_model == now);
         let item = |model: &Model| {
-            let holds = model.resolved_model == now && (model.value != "default" || !named);
+            let is_default = model.value == "default";
+            let holds = if now.is_empty() { is_default } else { model.resolved_model == now && !(is_default && named) };
             let detail = format!("{} · {}", model.resolved_model, model.description);
             Item::new(model.display_name.clone(), detail).current(holds)
         };

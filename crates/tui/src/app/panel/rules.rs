@@ -28,6 +28,8 @@ pub struct NewRule {
 
 const BEHAVIOURS: [(&str, &str); 3] =
     [("allow", "runs without a question"), ("ask", "always asks"), ("deny", "never runs")];
+/// A working directory besides the first one.
+const DIRECTORY: &str = "dir";
 const PLACES: [(&str, &str); 4] = [
     ("session", "this session"),
     ("localSettings", "this project, only you"),
@@ -63,11 +65,13 @@ impl App {
         let state = body.get("state").unwrap_or(&Value::Null);
         let mut rules = state.get("rules").and_then(|rules| Vec::<Rule>::deserialize(rules).ok()).unwrap_or_default();
         rules.sort_by_key(|rule| BEHAVIOURS.iter().rev().position(|(name, _)| *name == rule.behavior));
-        let directories = state.get("workspaceDirectories").and_then(Value::as_array).map_or(0, Vec::len);
-        let mut title = format!("Permissions · mode {} · {} rules", self.session.mode.as_str(), rules.len());
-        if directories > 0 {
-            title = format!("{title} · {directories} more directories");
+        // Directories stand among the rules: they grant as much.
+        for directory in state.get("workspaceDirectories").and_then(Value::as_array).into_iter().flatten() {
+            let text = |name: &str| directory.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let behavior = DIRECTORY.to_owned();
+            rules.push(Rule { behavior, source: text("source"), rule: text("path"), editability: "session".into() });
         }
+        let mut title = format!("Permissions · mode {} · {} rules", self.session.mode.as_str(), rules.len());
         if state.get("managedOnly").and_then(Value::as_bool) == Some(true) {
             title.push_str(" · only the administrator's count");
         }
@@ -135,10 +139,13 @@ impl App {
 
     fn update_rules(&mut self, kind: &str, behaviour: &str, rule: &str, destination: &str) {
         let (tool, content) = split(rule);
-        let update = json!({
-            "type": kind, "behavior": behaviour, "destination": destination,
-            "rules": [{"toolName": tool, "ruleContent": content}],
-        });
+        let update = match behaviour {
+            DIRECTORY => json!({"type": "removeDirectories", "directories": [rule], "destination": destination}),
+            _ => json!({
+                "type": kind, "behavior": behaviour, "destination": destination,
+                "rules": [{"toolName": tool, "ruleContent": content}],
+            }),
+        };
         let done = if kind == "addRules" { "added" } else { "removed" };
         let words = format!("{behaviour} {rule}: {done} ({}).", place_name(destination));
         self.request(&json!({"subtype": "update_permissions", "updates": [update]}), Awaited::Done(words));

@@ -54,7 +54,7 @@ impl App {
             let detail = match (&setting.value, setting.source) {
                 (Some(value), Some(source)) => format!("{} ({})", shown(value), rules::place_name(source)),
                 (Some(value), None) => shown(value),
-                (None, _) => setting.about.to_owned(),
+                (None, _) => setting.about.trim().to_owned(),
             };
             Item::new(setting.key.clone(), detail)
         };
@@ -73,7 +73,7 @@ impl App {
             Form::Number => "a number".into(),
             Form::File => "edited in its file".into(),
         };
-        vec![faint(format!("  {} [{form}]", setting.about), theme)]
+        vec![faint(format!("  {} [{form}]", setting.about.trim()), theme)]
     }
 
     pub(super) fn setting_chosen(&mut self, item: usize) {
@@ -98,7 +98,7 @@ impl App {
             None => Item::new("as it is by default", "take it out of the file"),
         };
         let items = values.iter().map(row).collect();
-        let title = format!("{}: {}", setting.key, setting.about);
+        let title = format!("{}: {}", setting.key, setting.about.trim());
         self.open_panel(Panel::list(title, items, Typing::Digits, Subject::Setting(Chosen { setting, values })));
     }
 

@@ -1,0 +1,310 @@
+//! `gimlet sessions`: conversations from the shell. Lists, finds, shows, exports and names them; a search writes what it has
+//! found while it goes on. Reads transcripts only, except for a name, which is one more line.
+
+use engine::export::{self, Format};
+use engine::query::{self, Catalogue, Found, Needle, Scope, SessionInfo, Speaker, Wanted};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use sys::Env;
+
+const USAGE: &str = "Usage: gimlet sessions list [--all] [--archived] [--limit N] [--json]
+       gimlet sessions search [--here] [--limit N] [--json] WORDS...
+       gimlet sessions show ID
+       gimlet sessions export ID [--format text|md|html|json] [FILE]
+       gimlet sessions rename ID NAME
+
+list     conversations of this directory, newest first; --all: of every directory
+search   conversations in which all WORDS stand in one message, in either case; \"two words\"
+         in quotes stand together; --here: only those of this directory
+show     what was said
+export   the same as a file; its ending names the format; without FILE to standard output
+ID       a session's id, the beginning of one, its title, or the path of its transcript";
+
+const FOUND: usize = 50;
+const PLACES: usize = 3;
+
+/// The exit code; an error is ready to print.
+pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<u8, String> {
+    let words: Vec<String> = rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let cwd = sys::launch::cwd(env).map_err(|e| format!("Error: the current directory is not available ({e})"))?;
+    let place = Place { env, cwd: std::fs::canonicalize(&cwd).unwrap_or(cwd) };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let (command, rest) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+    let done = match command {
+        "list" | "ls" => place.list(&Asked::read(rest)?, &mut out),
+        "search" => place.search(&Asked::read(rest)?, &mut out),
+        "show" => place.show(&Asked::read(rest)?, &mut out),
+        "export" => place.export(&Asked::read(rest)?, &mut out),
+        "rename" => place.rename(&Asked::read(rest)?, &mut out),
+        "" | "help" | "--help" | "-h" => writeln!(out, "{USAGE}").map(|()| 0).map_err(Failure::Output),
+        other => Err(Failure::Said(format!("Error: unknown command: sessions {other}\n{USAGE}"))),
+    };
+    match done.and_then(|code| out.flush().map(|()| code).map_err(Failure::Output)) {
+        Ok(code) => Ok(code),
+        // Whoever read us has seen enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(Failure::Output(error)) => Err(format!("Error: {error}")),
+        Err(Failure::Said(message)) => Err(message),
+    }
+}
+
+enum Failure {
+    Said(String),
+    Output(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self::Said(format!("Error: {message}"))
+    }
+}
+
+#[derive(Default)]
+struct Asked {
+    all: bool,
+    here: bool,
+    archived: bool,
+    json: bool,
+    limit: Option<usize>,
+    format: Option<Format>,
+    words: Vec<String>,
+}
+
+impl Asked {
+    fn read(rest: &[String]) -> Result<Self, String> {
+        let mut asked = Self::default();
+        let mut words = rest.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--all" | "-a" => asked.all = true,
+                "--here" => asked.here = true,
+                "--archived" => asked.archived = true,
+                "--json" => asked.json = true,
+                "--limit" | "-n" => asked.limit = Some(words.next().and_then(|n| n.parse().ok()).ok_or(USAGE)?),
+                "--format" | "-f" => {
+                    let name = words.next().ok_or(USAGE)?;
+                    let unknown = || format!("Error: unknown format {name}: text, md, html or json");
+                    asked.format = Some(Format::parse(name).ok_or_else(unknown)?);
+                }
+                "--" => asked.words.extend(words.by_ref().cloned()),
+                flag if flag.starts_with('-') && flag.len() > 1 => {
+                    return Err(format!("Error: unknown option {flag}\n{USAGE}"));
+                }
+                _ => asked.words.push(word.clone()),
+            }
+        }
+        Ok(asked)
+    }
+}
+
+struct Place<'a> {
+    env: &'a Env,
+    cwd: PathBuf,
+}
+
+/// A session as programs read it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    session_id: &'a str,
+    title: &'a str,
+    cwd: Option<&'a str>,
+    git_branch: Option<&'a str>,
+    updated_at: String,
+    size: u64,
+    path: &'a Path,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_from: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pr_url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hits: Vec<Shown<'a>>,
+}
+
+/// One place in a session.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    role: &'static str,
+    uuid: &'a str,
+    timestamp: Option<&'a str>,
+    text: &'a str,
+}
+
+fn listed<'a>(info: &'a SessionInfo, found: Option<&'a Found>) -> Listed<'a> {
+    let hit = |hit: &'a query::Hit| Shown {
+        role: role(hit.speaker),
+        uuid: &hit.uuid,
+        timestamp: hit.timestamp.as_deref(),
+        text: &hit.snippet,
+    };
+    Listed {
+        session_id: &info.id,
+        title: query::label(info),
+        cwd: info.cwd.as_deref(),
+        git_branch: info.branch.as_deref(),
+        updated_at: sys::clock::iso(info.modified_at),
+        size: info.size,
+        path: &info.path,
+        forked_from: info.forked_from.as_deref(),
+        pr_url: info.pr_url.as_deref(),
+        hits: found.into_iter().flat_map(|found| &found.hits).map(hit).collect(),
+    }
+}
+
+fn role(speaker: Speaker) -> &'static str {
+    match speaker {
+        Speaker::User => "user",
+        Speaker::Assistant => "assistant",
+        Speaker::Call => "call",
+        Speaker::Result => "result",
+        Speaker::Summary => "summary",
+    }
+}
+
+impl Place<'_> {
+    fn list(&self, asked: &Asked, out: &mut dyn Write) -> Result<u8, Failure> {
+        let scope = if asked.all { Scope::Everywhere } else { Scope::Folder };
+        let catalogue = Catalogue::open(self.env, &self.cwd, scope);
+        let infos = catalogue.rows.iter().filter_map(|row| catalogue.info(row));
+        let mut told = 0;
+        for info in infos.filter(|info| asked.archived || !info.archived).take(asked.limit.unwrap_or(usize::MAX)) {
+            told += 1;
+            if asked.json {
+                line(&listed(&info, None), out)?;
+            } else {
+                head(&info, asked.all, Look::Plain, out)?;
+            }
+        }
+        if told == 0 && !asked.json {
+            let hint = if asked.all { "" } else { " in this directory; --all shows those of others" };
+            headless::complain(&format!("No conversations{hint}"));
+        }
+        Ok(0)
+    }
+
+    fn search(&self, asked: &Asked, out: &mut dyn Write) -> Result<u8, Failure> {
+        // A word with blanks was quoted in the shell: it stands together.
+        let quoted = |word: &String| if word.contains(' ') { format!("\"{word}\"") } else { word.clone() };
+        let query = match asked.words.as_slice() {
+            [one] => one.clone(),
+            several => several.iter().map(quoted).collect::<Vec<_>>().join(" "),
+        };
+        let needle = Needle::new(&query).ok_or_else(|| Failure::Said(USAGE.into()))?;
+        let scope = if asked.here { Scope::Folder } else { Scope::Everywhere };
+        let catalogue = Catalogue::open(self.env, &self.cwd, scope);
+        let wanted = Wanted { needle: &needle, per_session: PLACES, cancelled: &AtomicBool::new(false) };
+        let look = if io::stdout().is_terminal() { Look::Marked } else { Look::Plain };
+        let limit = asked.limit.unwrap_or(FOUND);
+        let (mut told, mut failed) = (0, None);
+        query::search(&catalogue.rows, wanted, &mut |found| {
+            let Some(info) = catalogue.info(&found.row) else { return ControlFlow::Continue(()) };
+            told += 1;
+            // What was found is seen while the rest is looked through.
+            let written = tell(&info, &found, (asked, look), out).and_then(|()| out.flush());
+            failed = written.err();
+            if failed.is_some() || told >= limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        if told == limit && !asked.json {
+            headless::complain(&format!("The newest {limit}; --limit N shows more"));
+        }
+        Ok(u8::from(told == 0))
+    }
+
+    fn show(&self, asked: &Asked, out: &mut dyn Write) -> Result<u8, Failure> {
+        let [target] = asked.words.as_slice() else { return Err(Failure::Said(USAGE.into())) };
+        let transcript = query::transcript(self.env, &self.cwd, target)?;
+        let format = asked.format.unwrap_or(Format::Text);
+        export::write(&transcript, &query::heading(&transcript), format, out).map_err(|e| e.to_string())?;
+        Ok(0)
+    }
+
+    fn export(&self, asked: &Asked, out: &mut dyn Write) -> Result<u8, Failure> {
+        let (target, file) = match asked.words.as_slice() {
+            [target] => (target, None),
+            [target, file] => (target, Some(self.cwd.join(file))),
+            _ => return Err(Failure::Said(USAGE.into())),
+        };
+        let transcript = query::transcript(self.env, &self.cwd, target)?;
+        let heading = query::heading(&transcript);
+        let Some(file) = file else {
+            let format = asked.format.unwrap_or(Format::Markdown);
+            export::write(&transcript, &heading, format, out).map_err(|e| e.to_string())?;
+            return Ok(0);
+        };
+        let format = asked.format.unwrap_or_else(|| Format::of_file(&file));
+        let said = |error: io::Error| format!("{} could not be written: {error}", file.display());
+        let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&file).map_err(said)?;
+        let mut made = BufWriter::new(made);
+        export::write(&transcript, &heading, format, &mut made).map_err(|e| e.to_string())?;
+        made.flush().map_err(said)?;
+        writeln!(out, "{}", file.display())?;
+        Ok(0)
+    }
+
+    fn rename(&self, asked: &Asked, out: &mut dyn Write) -> Result<u8, Failure> {
+        let [target, name @ ..] = asked.words.as_slice() else { return Err(Failure::Said(USAGE.into())) };
+        let transcript = query::transcript(self.env, &self.cwd, target)?;
+        let name = query::rename(&transcript, &name.join(" "))?;
+        writeln!(out, "{name}")?;
+        Ok(0)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Plain,
+    /// For eyes: what was found stands out.
+    Marked,
+}
+
+fn line(listed: &Listed<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let text = serde_json::to_string(listed).map_err(io::Error::other)?;
+    writeln!(out, "{text}")
+}
+
+fn tell(info: &SessionInfo, found: &Found, (asked, look): (&Asked, Look), out: &mut dyn Write) -> io::Result<()> {
+    if asked.json {
+        return line(&listed(info, Some(found)), out);
+    }
+    head(info, !asked.here, look, out)?;
+    for hit in &found.hits {
+        let (before, rest) = hit.snippet.split_at(hit.place.start);
+        let (word, after) = rest.split_at(hit.place.len());
+        let (on, off) = if look == Look::Marked { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+        writeln!(out, "    {}: {}{on}{}{off}{}", role(hit.speaker), clean(before), clean(word), clean(after))?;
+    }
+    Ok(())
+}
+
+/// A row for people: id, age, size, branch, title, and where it was when that may differ.
+fn head(info: &SessionInfo, with_place: bool, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    let age = query::age(info.modified_at);
+    let (on, off) = if look == Look::Marked { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+    write!(out, "{}  {age:>8}  {:>8}  {on}{}{off}", info.id, query::size(info.size), clean(query::label(info)))?;
+    if let Some(branch) = info.branch.as_deref().filter(|branch| *branch != "HEAD") {
+        write!(out, "  [{}]", clean(branch))?;
+    }
+    if with_place && let Some(cwd) = &info.cwd {
+        write!(out, "  {}", clean(cwd))?;
+    }
+    writeln!(out)
+}
+
+/// What was written by others must not steer the terminal.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

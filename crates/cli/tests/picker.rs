@@ -1,0 +1,314 @@
+//! Choosing conversations, and what is asked before one starts: the real binary in a pseudo-terminal.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use serde_json::json;
+use std::time::Duration;
+use testkit::{ModelServer, Reply, Sandbox, Terminal};
+
+const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
+/// Longer than the guard against keys that were on their way.
+const REST: Duration = Duration::from_millis(400);
+
+/// One conversation per pair of prompt and reply, in the terminal's own way of recording them.
+fn talked(replies: &[(&str, &str)], more: &[&str]) -> (ModelServer, Sandbox) {
+    let all = replies.iter().map(|(_, reply)| *reply).chain(more.iter().copied());
+    let server = ModelServer::script(all.map(Reply::text));
+    let sandbox = Sandbox::with_server(EXE, &server);
+    for (prompt, _) in replies {
+        sandbox.gimlet(&["-p", prompt]).env("CLAUDE_CODE_ENTRYPOINT", "cli").run().expect_clean();
+    }
+    (server, sandbox)
+}
+
+fn picker(sandbox: &Sandbox, args: &[&str], (columns, rows): (u16, u16)) -> Terminal {
+    sandbox.gimlet(args).terminal(columns, rows)
+}
+
+const TALKS: [(&str, &str); 3] = [
+    ("fix the parser", "The tokenizer was wrong."),
+    ("write the docs", "Documentation stands."),
+    ("tune the cache", "It is faster now."),
+];
+
+#[test]
+fn a_conversation_is_found_by_its_words_and_goes_on() {
+    // [TST-245]
+    let (server, sandbox) = talked(&TALKS, &["And on it goes."]);
+    let mut terminal = picker(&sandbox, &["-r"], (80, 24));
+    let screen = terminal.wait_until("all three", |s| TALKS.iter().all(|(prompt, _)| s.contains(prompt)));
+    assert!(screen.contains("Resume a conversation") && screen.contains("❯ tune the cache"), "{screen}");
+    terminal.send("TOKENIZER");
+    let screen = terminal.wait_for("The tokenizer was wrong.");
+    assert!(screen.contains("❯ fix the parser") && !screen.contains("write the docs"), "{screen}");
+    terminal.send("\r");
+    let screen = terminal.wait_for("● The tokenizer was wrong.");
+    assert!(screen.contains("> fix the parser"), "{screen}");
+    terminal.send("go on\r");
+    terminal.wait_for("● And on it goes.");
+    let told = server.request(3).all_text();
+    assert!(told.contains("fix the parser") && told.contains("go on"), "{told}");
+}
+
+#[test]
+fn sessions_are_previewed_and_named() {
+    // [TST-245]
+    let (_server, sandbox) = talked(&TALKS, &[]);
+    let mut terminal = picker(&sandbox, &["--resume"], (80, 24));
+    terminal.wait_for("❯ tune the cache");
+    terminal.send(" ");
+    terminal.wait_for("● It is faster now.");
+    terminal.send("\x1b");
+    terminal.wait_gone("It is faster now.");
+    terminal.send("\x12");
+    terminal.wait_for("name:");
+    terminal.send("cache work\r");
+    terminal.wait_for("❯ cache work");
+    terminal.send("\x1b");
+    let (code, _) = terminal.finish();
+    assert_eq!(code, 0);
+    assert!(sandbox.gimlet(&["sessions", "list"]).run().stdout.contains("cache work"));
+}
+
+#[test]
+fn a_text_that_names_no_single_conversation_opens_the_picker_with_it() {
+    // [TST-182]
+    let (_server, sandbox) = talked(&TALKS, &[]);
+    let mut terminal = picker(&sandbox, &["-r", "the"], (80, 24));
+    terminal.wait_until("all three", |s| TALKS.iter().all(|(prompt, _)| s.contains(prompt)));
+    terminal.send(" docs");
+    let screen = terminal.wait_gone("tune the cache");
+    assert!(screen.contains("search: the docs") && screen.contains("❯ write the docs"), "{screen}");
+    let gone = sandbox.gimlet(&["-r", "11111111-2222-4333-8444-555555555555"]).terminal(80, 24).finish();
+    assert_eq!(gone.0, 1);
+    assert!(String::from_utf8_lossy(&gone.1).contains("No conversation found with session ID"));
+}
+
+#[test]
+fn resume_switches_the_conversation_behind_the_interface() {
+    let (server, sandbox) = talked(&TALKS[..2], &["New one.", "Back again."]);
+    let mut terminal = picker(&sandbox, &[], (80, 24));
+    terminal.wait_for("? for shortcuts");
+    terminal.send("something new\r");
+    terminal.wait_for("● New one.");
+    terminal.wait_gone("esc to interrupt");
+    terminal.send("/resume parser\r");
+    terminal.wait_for("❯ fix the parser");
+    terminal.send("\r");
+    let screen = terminal.wait_for("● The tokenizer was wrong.");
+    assert!(screen.contains("Another conversation"), "{screen}");
+    terminal.send("and?\r");
+    terminal.wait_for("● Back again.");
+    let told = server.request(3).all_text();
+    assert!(told.contains("fix the parser") && !told.contains("something new"), "{told}");
+    // Esc leaves everything as it is.
+    terminal.wait_gone("esc to interrupt");
+    terminal.send("/resume\r");
+    terminal.wait_for("(open) fix the parser");
+    terminal.send("\x1b");
+    terminal.wait_gone("Resume a conversation");
+    assert_eq!(sandbox.transcript_paths().len(), 3);
+}
+
+#[test]
+fn small_screens_are_enough() {
+    // [TST-245] [TST-247]
+    let (_server, sandbox) = talked(&TALKS, &[]);
+    for size in [(40, 12), (20, 5)] {
+        let mut terminal = picker(&sandbox, &["-r"], size);
+        terminal.wait_for("❯ tune the");
+        terminal.send("parser");
+        let screen = terminal.wait_for("❯ fix the");
+        assert!(screen.contains("search: parser"), "{screen}");
+        terminal.send("\r");
+        terminal.wait_for("wrong.");
+    }
+}
+
+#[test]
+fn nothing_of_a_folder_runs_before_it_is_trusted() {
+    // [EXT-20] SC-D05
+    let server = ModelServer::script([Reply::text("Hello."), Reply::text("Again."), Reply::text("Third.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}});
+    sandbox.write(".claude/settings.json", hook.to_string());
+    let ran = || sandbox.project().join("hooked").exists();
+    // Keys that were on their way do not answer.
+    let mut terminal = picker(&sandbox, &[], (80, 24));
+    terminal.send("1\r");
+    let screen = terminal.wait_for("Do you trust");
+    assert!(screen.contains("touch hooked") && screen.contains("❯ 2. No, go on"), "{screen}");
+    std::thread::sleep(REST);
+    terminal.send("\x1b");
+    assert_eq!(terminal.finish().0, 0);
+    assert!(!ran() && server.requests().is_empty());
+    let mut without = picker(&sandbox, &[], (80, 24));
+    without.wait_for("Do you trust");
+    std::thread::sleep(REST);
+    without.send("\r");
+    without.wait_gone("Do you trust");
+    without.send("hi\r");
+    without.wait_for("● Hello.");
+    assert!(!ran(), "the folder was not trusted");
+    let mut trusted = picker(&sandbox, &[], (80, 24));
+    trusted.wait_for("Do you trust");
+    std::thread::sleep(REST);
+    trusted.send("1");
+    trusted.wait_gone("Do you trust");
+    trusted.send("hi\r");
+    trusted.wait_for("● Again.");
+    assert!(ran(), "the folder was trusted");
+    // Not asked twice, until something changes.
+    drop(trusted);
+    picker(&sandbox, &["hello"], (80, 24)).wait_for("● Third.");
+    sandbox.write(".claude/settings.json", hook.to_string().replace("touch hooked", "touch other"));
+    picker(&sandbox, &[], (80, 24)).wait_for("has changed since you trusted it");
+}
+
+#[test]
+fn servers_of_a_project_are_approved_one_by_one() {
+    // [TST-207]
+    let server = ModelServer::script([Reply::text("Hello."), Reply::text("Hello again.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let declared = json!({"mcpServers": {
+        "alpha": {"command": "sh", "args": ["-c", "touch alpha-ran; cat"]},
+        "beta": {"command": "sh", "args": ["-c", "touch beta-ran; cat"]},
+    }});
+    sandbox.write(".mcp.json", declared.to_string());
+    let mut terminal = picker(&sandbox, &[], (80, 24));
+    terminal.wait_for("Do you trust");
+    std::thread::sleep(REST);
+    terminal.send("1");
+    let screen = terminal.wait_for("Use an MCP server");
+    assert!(screen.contains("touch alpha-ran") && screen.contains("1 more after this one"), "{screen}");
+    std::thread::sleep(REST);
+    terminal.send("4");
+    terminal.wait_for("touch beta-ran");
+    std::thread::sleep(REST);
+    terminal.send("\x1b");
+    terminal.wait_gone("Use an MCP server");
+    terminal.send("hi\r");
+    terminal.wait_for("● Hello.");
+    assert!(!sandbox.project().join("alpha-ran").exists() && !sandbox.project().join("beta-ran").exists());
+    drop(terminal);
+    // What was refused is not asked again; what was left for later is.
+    let mut again = picker(&sandbox, &[], (80, 24));
+    let screen = again.wait_for("touch beta-ran");
+    assert!(!screen.contains("alpha"), "{screen}");
+    std::thread::sleep(REST);
+    again.send("1");
+    again.wait_gone("Use an MCP server");
+    // The answer is kept before anything of the session is heard.
+    again.send("hi\r");
+    again.wait_for("● Hello again.");
+    assert!(sandbox.read(".claude/settings.local.json").contains("beta"));
+}
+
+#[test]
+fn bypassing_is_warned_of_once() {
+    let server = ModelServer::script([Reply::text("Hello.")]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.set("IS_SANDBOX", "1");
+    let flag = ["--dangerously-skip-permissions"];
+    let mut terminal = picker(&sandbox, &flag, (80, 24));
+    terminal.wait_for("Bypass all permission checks?");
+    std::thread::sleep(REST);
+    terminal.send("\r");
+    assert_eq!(terminal.finish().0, 0);
+    let mut accepted = picker(&sandbox, &flag, (80, 24));
+    accepted.wait_for("Bypass all permission checks?");
+    std::thread::sleep(REST);
+    accepted.send("1");
+    accepted.wait_for("bypass permissions on");
+    drop(accepted);
+    picker(&sandbox, &flag, (80, 24)).wait_for("bypass permissions on");
+}
+
+#[test]
+fn a_large_old_conversation_is_offered_as_a_summary() {
+    let (_server, sandbox) = talked(&TALKS[..1], &[]);
+    let path = sandbox.transcript_paths().remove(0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let old: String = text
+        .lines()
+        .map(|line| {
+            let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+            if line.get("timestamp").is_some() {
+                line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
+            }
+            if line["type"] == "assistant" {
+                line["message"]["usage"]["cache_read_input_tokens"] = json!(150_000);
+            }
+            line.to_string() + "\n"
+        })
+        .collect();
+    std::fs::write(&path, old).unwrap();
+    let mut terminal = picker(&sandbox, &["-c"], (80, 24));
+    let screen = terminal.wait_for("This conversation is large and old");
+    assert!(screen.contains("About 150k tokens"), "{screen}");
+    std::thread::sleep(REST);
+    terminal.send("2");
+    terminal.wait_for("● The tokenizer was wrong.");
+}
+
+#[test]
+fn only_the_end_of_a_long_conversation_is_printed_and_the_rest_is_a_key_away() {
+    let server = ModelServer::script((0..40).map(|n| Reply::text(format!("answer {n}"))));
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let lines: String = (0..40)
+        .map(|n| {
+            json!({"type": "user", "message": {"role": "user", "content": format!("question {n}")}}).to_string() + "\n"
+        })
+        .collect();
+    let args = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+    sandbox.gimlet(&args).env("CLAUDE_CODE_ENTRYPOINT", "cli").stdin(lines).run().expect_clean();
+    let mut terminal = picker(&sandbox, &["-c"], (80, 200));
+    let screen = terminal.wait_for("● answer 39");
+    assert!(screen.contains("… earlier: ctrl+o") && !screen.contains("question 3\n"), "{screen}");
+    terminal.send("\x0f");
+    terminal.wait_for("transcript · end");
+    terminal.send("g");
+    let screen = terminal.wait_for("● answer 0");
+    assert!(screen.contains("> question 0"), "{screen}");
+}
+
+#[test]
+fn leaving_asks_while_something_runs() {
+    let server = ModelServer::script([
+        Reply::tool("Bash", json!({"command": "sleep 300", "run_in_background": true})),
+        Reply::text("It runs."),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = picker(&sandbox, &["--allowedTools", "Bash", "--", "start it"], (80, 24));
+    terminal.wait_for("● It runs.");
+    terminal.wait_for("1 background task");
+    terminal.wait_gone("esc to interrupt");
+    terminal.send("/exit\r");
+    let screen = terminal.wait_for("Something is still running");
+    assert!(screen.contains("❯ 2. Stay"), "{screen}");
+    std::thread::sleep(REST);
+    terminal.send("\x1b");
+    terminal.wait_gone("Something is still running");
+    terminal.send("/exit\r");
+    terminal.wait_for("Something is still running");
+    std::thread::sleep(REST);
+    terminal.send("1");
+    assert_eq!(terminal.finish().0, 0);
+}
+
+#[test]
+fn a_host_that_would_get_credentials_is_agreed_to_by_itself() {
+    let sandbox = Sandbox::with_server(EXE, &ModelServer::script([Reply::text("Hello.")]));
+    sandbox.write(".claude/settings.json", r#"{"env": {"ANTHROPIC_BASE_URL": "http://elsewhere.test/v1"}}"#);
+    let mut terminal = picker(&sandbox, &[], (80, 24));
+    let screen = terminal.wait_for("Do you trust");
+    assert!(screen.contains("ANTHROPIC_BASE_URL sends requests to elsewhere.test"), "{screen}");
+    std::thread::sleep(REST);
+    terminal.send("1");
+    let screen = terminal.wait_for("credentials to elsewhere.test?");
+    assert!(screen.contains("❯ 2. No"), "{screen}");
+    std::thread::sleep(REST);
+    terminal.send("\r");
+    assert_eq!(terminal.finish().0, 0);
+    assert_eq!(sandbox.gimlet(&["trust", "--show"]).run().code(), 1, "nothing was recorded");
+}

@@ -1,0 +1,229 @@
+//! Full-text search over transcripts without an index: files newest first, cut into pieces that all cores work on, raw bytes
+//! looked through for a part of the query that every JSON spelling shares, and only lines that hold it are parsed.
+//! Results come in order, memory is bounded by pieces in flight, and a search ends soon after it is no longer wanted.
+//! What nobody wrote (ids, signatures, images, the program's own notes) is never found.
+
+mod lines;
+mod needle;
+
+use crate::list::Row;
+pub use lines::{Hit, Speaker};
+use memchr::{memchr, memrchr};
+pub use needle::Needle;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+/// What one thread works on at a time.
+const PIECE: u64 = 8 << 20;
+/// Read at once; stays in the processor's cache while it is looked through.
+const CHUNK: usize = 256 << 10;
+/// Longer lines are stepped over, as they are when a session is resumed.
+const LINE_LIMIT: usize = 64 << 20;
+const THREADS: usize = 8;
+
+/// What is wanted, and until when.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    pub needle: &'a Needle,
+    /// Places told per session.
+    pub per_session: usize,
+    /// Set from outside: stop.
+    pub cancelled: &'a AtomicBool,
+}
+
+/// A session in which something was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub row: Row,
+    /// The later pieces of the file first.
+    pub hits: Vec<Hit>,
+}
+
+/// Looks through `rows` in their order and tells each session with a hit, in that order. Blocking.
+pub fn search(rows: &[Row], wanted: Wanted<'_>, tell: &mut dyn FnMut(Found) -> ControlFlow<()>) {
+    let pieces = pieces(rows, PIECE);
+    let over = AtomicBool::new(false);
+    let next = AtomicUsize::new(0);
+    let counts: Vec<AtomicUsize> = rows.iter().map(|_| AtomicUsize::new(0)).collect();
+    let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(THREADS)).min(pieces.len().max(1));
+    let (sender, receiver) = sync_channel(threads * 64);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let shift = Shift { rows, pieces: &pieces, wanted, over: &over, next: &next, counts: &counts };
+            let sender = sender.clone();
+            scope.spawn(move || shift.work(&sender));
+        }
+        drop(sender);
+        let mut ordered = Ordered { rows, pieces: &pieces, limit: wanted.per_session, at: 0, open: Vec::new() };
+        let mut early: BTreeMap<usize, Vec<Hit>> = BTreeMap::new();
+        for (piece, hits) in &receiver {
+            early.insert(piece, hits);
+            while let Some(hits) = early.remove(&ordered.at) {
+                if let Some(found) = ordered.take(hits)
+                    && tell(found).is_break()
+                {
+                    over.store(true, Ordering::Relaxed);
+                    // Whoever is about to hand something over sees that nobody takes it.
+                    drop(receiver);
+                    return;
+                }
+            }
+        }
+    });
+}
+
+/// A part of a file. Lines belong to the piece in which they begin.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    row: usize,
+    from: u64,
+    to: u64,
+}
+
+/// The end of a file is newer than its beginning.
+fn pieces(rows: &[Row], size: u64) -> Vec<Piece> {
+    let mut pieces = Vec::with_capacity(rows.len());
+    for (row, file) in rows.iter().enumerate() {
+        let mut to = file.size;
+        while to > 0 {
+            let from = to.saturating_sub(size);
+            pieces.push(Piece { row, from, to });
+            to = from;
+        }
+    }
+    pieces
+}
+
+/// Puts the answers of the threads together again.
+struct Ordered<'a> {
+    rows: &'a [Row],
+    pieces: &'a [Piece],
+    limit: usize,
+    at: usize,
+    open: Vec<Hit>,
+}
+
+impl Ordered<'_> {
+    /// The hits of the piece at `self.at`; a session once its last piece is in.
+    fn take(&mut self, hits: Vec<Hit>) -> Option<Found> {
+        let piece = self.pieces[self.at];
+        self.at += 1;
+        self.open.extend(hits);
+        if piece.from > 0 || self.open.is_empty() {
+            return None;
+        }
+        let mut hits = std::mem::take(&mut self.open);
+        hits.truncate(self.limit);
+        Some(Found { row: self.rows[piece.row].clone(), hits })
+    }
+}
+
+/// What a thread needs.
+#[derive(Clone, Copy)]
+struct Shift<'a> {
+    rows: &'a [Row],
+    pieces: &'a [Piece],
+    wanted: Wanted<'a>,
+    over: &'a AtomicBool,
+    next: &'a AtomicUsize,
+    counts: &'a [AtomicUsize],
+}
+
+impl Shift<'_> {
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed) || self.wanted.cancelled.load(Ordering::Relaxed)
+    }
+
+    fn work(self, sender: &SyncSender<(usize, Vec<Hit>)>) {
+        let mut buffer = Vec::new();
+        // A large file is opened once per thread, not once per piece.
+        let mut open: Option<(usize, File)> = None;
+        loop {
+            let at = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(piece) = self.pieces.get(at).filter(|_| !self.is_over()) else { return };
+            let known = self.counts[piece.row].load(Ordering::Relaxed);
+            let mut hits = Vec::new();
+            if known < self.wanted.per_session {
+                if open.as_ref().is_none_or(|(row, _)| *row != piece.row) {
+                    open = File::open(&self.rows[piece.row].path).ok().map(|file| (piece.row, file));
+                }
+                if let Some((_, file)) = &open {
+                    // A file that cannot be read to its end has shown what it could.
+                    self.look_through(file, *piece, &mut buffer, &mut hits).ok();
+                }
+                self.counts[piece.row].fetch_add(hits.len(), Ordering::Relaxed);
+            }
+            if sender.send((at, hits)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn look_through(&self, file: &File, piece: Piece, buffer: &mut Vec<u8>, hits: &mut Vec<Hit>) -> io::Result<()> {
+        // With the byte before it a piece knows whether it begins with a line.
+        let mut base = piece.from.saturating_sub(1);
+        let mut skips = piece.from > 0;
+        let mut held = 0;
+        while !self.is_over() && hits.len() < self.wanted.per_session {
+            if buffer.len() < held + CHUNK {
+                buffer.resize(held + CHUNK, 0);
+            }
+            let read = file.read_at(&mut buffer[held..held + CHUNK], base + held as u64)?;
+            let filled = held + read;
+            let bytes = &buffer[..filled];
+            let (end, is_last) = whole_lines(bytes, held, (piece.to - base) as usize, read == 0);
+            let mut start = 0;
+            if skips && end > 0 {
+                start = memchr(b'\n', &bytes[..end]).map_or(end, |at| at + 1);
+                skips = false;
+            }
+            self.look_at(&bytes[start..end], hits);
+            if is_last {
+                return Ok(());
+            }
+            held = filled - end;
+            if held > LINE_LIMIT {
+                // Its end is found like the start of a piece; the line itself is gone.
+                (held, skips) = (0, true);
+                base += filled as u64;
+                continue;
+            }
+            buffer.copy_within(end..filled, 0);
+            base += end as u64;
+        }
+        Ok(())
+    }
+
+    fn look_at(&self, lines: &[u8], hits: &mut Vec<Hit>) {
+        self.wanted.needle.lines(lines, &mut |line| {
+            hits.extend(lines::hit(line, self.wanted.needle));
+            if hits.len() < self.wanted.per_session { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+    }
+}
+
+/// How far `bytes` hold lines that are complete and begin within the first `limit` bytes, and whether that is all of
+/// them. The first `held` bytes hold no line's end.
+fn whole_lines(bytes: &[u8], held: usize, limit: usize, is_end: bool) -> (usize, bool) {
+    if is_end {
+        return (bytes.len(), true);
+    }
+    if bytes.len() < limit {
+        return (memrchr(b'\n', &bytes[held..]).map_or(0, |at| held + at + 1), false);
+    }
+    // The line that holds the last byte of the piece is its last.
+    let from = held.max(limit - 1);
+    match memchr(b'\n', &bytes[from..]) {
+        Some(at) => (from + at + 1, true),
+        None => (memrchr(b'\n', &bytes[held..from]).map_or(0, |at| held + at + 1), false),
+    }
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

@@ -1,0 +1,171 @@
+//! The picker in rows, for any size: what is typed and at least one session are always there.
+
+use super::Picker;
+use super::list::{Kinship, Row};
+use crate::style::{Line, Style};
+use crate::surface::{Caret, Size};
+use crate::text;
+use crate::theme::{Theme, Token};
+use engine::query::{self, Scope, Speaker};
+
+/// From here on a session has a second row with its facts.
+const ROOMY: usize = 10;
+const NARROW: usize = 32;
+
+impl Picker {
+    pub fn rows(&self, theme: &Theme, size: Size) -> (Vec<Line>, Option<Caret>) {
+        let columns = size.columns;
+        let faint = theme.fg(Token::Inactive);
+        let mut rows = Vec::new();
+        let is_roomy = size.rows >= ROOMY;
+        if is_roomy {
+            let accent = theme.fg(Token::Suggestion);
+            rows.push(Line::styled("─".repeat(columns), accent));
+            rows.push(Line::styled("Resume a conversation ", accent.bold()).and(self.facts(), faint));
+        }
+        let (label, editor) = match &self.rename {
+            Some(name) => ("name: ", name),
+            None => ("search: ", &self.query),
+        };
+        let before = text::clean(&editor.text()[..editor.cursor()]);
+        let caret = Caret {
+            row: rows.len(),
+            column: (text::width(label) + text::width(&before)).min(columns.saturating_sub(1)),
+        };
+        rows.push(Line::styled(label, faint).and(text::clean(editor.text()), Style::PLAIN));
+        let room = size.rows.saturating_sub(rows.len() + usize::from(is_roomy) + usize::from(is_roomy)).max(1);
+        match &self.preview {
+            Some(_) => rows.extend(self.preview_rows(theme, columns, room)),
+            None => rows.extend(self.session_rows(theme, columns, room)),
+        }
+        if is_roomy {
+            let hint = match (&self.problem, &self.rename, &self.preview) {
+                (Some(problem), ..) => Line::styled(text::clean(problem), theme.fg(Token::Error)),
+                (None, Some(_), _) => Line::styled("enter to name · esc to leave it", faint),
+                (None, None, Some(_)) => Line::styled("enter to resume · ↑↓ others · esc to close", faint),
+                (None, None, None) => Line::styled(
+                    "enter resume · space preview · ctrl+r rename · ctrl+a all · ctrl+w worktrees · ctrl+b branch · esc",
+                    faint,
+                ),
+            };
+            rows.push(hint);
+        }
+        (rows.iter().map(|row| row.truncated(columns)).collect(), Some(caret))
+    }
+
+    fn facts(&self) -> String {
+        let mut facts = vec![match self.scope {
+            Scope::Folder => "this folder".to_owned(),
+            Scope::Worktrees => "all worktrees".to_owned(),
+            Scope::Everywhere => "all projects".to_owned(),
+        }];
+        facts.extend(self.list.only_branch().map(|branch| format!("branch {}", text::clean(branch))));
+        let (total, is_all) = self.list.total();
+        facts.push(match (self.query.is_empty(), is_all) {
+            (true, true) => total.to_string(),
+            (true, false) => format!("{total}…"),
+            (false, _) => format!("{} of {total}", self.list.len()),
+        });
+        if self.is_searching {
+            facts.push("searching…".into());
+        }
+        facts.join(" · ")
+    }
+
+    fn session_rows(&self, theme: &Theme, columns: usize, room: usize) -> Vec<Line> {
+        if self.list.len() == 0 {
+            let text = match (self.list.total().1, self.is_searching) {
+                (_, true) => "searching…",
+                (false, false) => "reading…",
+                (true, false) if self.query.is_empty() => "No conversations here; ctrl+a shows those of all projects",
+                (true, false) => "Nothing found",
+            };
+            return vec![Line::styled(text, theme.fg(Token::Inactive))];
+        }
+        let each = if room >= 6 { 2 } else { 1 };
+        let capacity = (room / each).max(1);
+        let start = (self.chosen + 1).saturating_sub(capacity);
+        let mut rows = Vec::with_capacity(room);
+        for at in start..(start + capacity).min(self.list.len()) {
+            let Some(row) = self.list.row(at) else { break };
+            let style = if at == self.chosen { theme.fg(Token::Suggestion) } else { Style::PLAIN };
+            let mark = if at == self.chosen { "❯ " } else { "  " };
+            rows.push(title_row(&row, mark, style, columns));
+            if each == 2 {
+                rows.push(match row.hit {
+                    Some(hit) => snippet_row(hit, theme, columns),
+                    None => Line::styled(facts_of(&row), theme.fg(Token::Inactive)),
+                });
+            }
+        }
+        rows
+    }
+
+    /// The end of the conversation, as much as there is room for.
+    fn preview_rows(&self, theme: &Theme, columns: usize, room: usize) -> Vec<Line> {
+        let faint = theme.fg(Token::Inactive);
+        let Some(row) = self.list.row(self.chosen) else { return Vec::new() };
+        let head = title_row(&row, "", Style::PLAIN.bold(), columns);
+        let Some(said) = self.preview.as_ref().and_then(|preview| preview.said.as_ref()) else {
+            return vec![head, Line::styled("reading…", faint)];
+        };
+        let mut rows = Vec::new();
+        for (speaker, words) in said {
+            let (mark, style, limit) = match speaker {
+                Speaker::User => ("> ", Style::PLAIN.bold(), 6),
+                Speaker::Assistant => ("● ", Style::PLAIN, 12),
+                Speaker::Call => ("● ", faint, 1),
+                Speaker::Result | Speaker::Summary => ("  ⎿ ", faint, 2),
+            };
+            let hang = text::width(mark);
+            let lines = text::clean(words.trim());
+            for (number, line) in lines.split('\n').take(limit).enumerate() {
+                let lead = if number == 0 { mark.to_owned() } else { " ".repeat(hang) };
+                let line: String = line.chars().take(4 * columns).collect();
+                rows.extend(Line::styled(format!("{lead}{line}"), style).wrapped(columns, hang));
+            }
+        }
+        let from = rows.len().saturating_sub(room.saturating_sub(1));
+        let mut shown = vec![head];
+        shown.extend(rows.drain(from..));
+        shown
+    }
+}
+
+/// The title with the age at the right end.
+fn title_row(row: &Row<'_>, mark: &str, style: Style, columns: usize) -> Line {
+    // On a narrow screen the title needs the room.
+    let age = if columns >= NARROW { query::age(row.info.modified_at) } else { String::new() };
+    let kin = if row.kinship == Kinship::Fork { "└ " } else { "" };
+    let current = if row.is_current { "(open) " } else { "" };
+    let title = text::clean(query::label(row.info)).replace('\n', " ");
+    let lead = format!("{mark}{kin}{current}");
+    let room = columns.saturating_sub(text::width(&lead) + text::width(&age) + 2);
+    let title = text::truncate(&title, room.max(8));
+    let gap = room.saturating_sub(text::width(&title)) + 2;
+    Line::styled(format!("{lead}{title}{}{age}", " ".repeat(gap)), style)
+}
+
+fn facts_of(row: &Row<'_>) -> String {
+    let info = row.info;
+    let branch = info.branch.as_deref().filter(|branch| *branch != "HEAD").map(text::clean);
+    let folder = info.cwd.as_deref().and_then(|cwd| cwd.rsplit('/').next()).map(text::clean);
+    let request = info.pr_url.as_deref().map(text::clean);
+    let facts: Vec<String> = branch.into_iter().chain([query::size(info.size)]).chain(folder).chain(request).collect();
+    format!("    {}", facts.join(" · "))
+}
+
+/// The words around a hit; on a narrow screen they begin later, so that the word itself is seen.
+fn snippet_row(hit: &super::list::Snippet, theme: &Theme, columns: usize) -> Line {
+    let faint = theme.fg(Token::Inactive);
+    let (before, rest) = hit.text.split_at(hit.place.start);
+    let (word, after) = rest.split_at(hit.place.len());
+    let before = text::clean(before);
+    let room = columns.saturating_sub(8 + text::width(word)) / 2;
+    let skip = before.chars().count().saturating_sub(room);
+    let lead: String = before.chars().skip(skip).collect();
+    let cut = if skip > 0 { "…" } else { "" };
+    Line::styled(format!("    {cut}{lead}"), faint)
+        .and(text::clean(word), theme.fg(Token::Suggestion).bold())
+        .and(text::clean(after), faint)
+}
