@@ -34,6 +34,12 @@ pub(crate) fn picture(root: &Path) -> Result<()> {
     std::fs::write(root.join("docs/demo.svg"), svg(&text)).context("could not write docs/demo.svg")
 }
 
+/// Draws `docs/pictures` from the interface itself.
+pub(crate) fn pictures(root: &Path) -> Result<()> {
+    let args = ["test", "-p", "gimlet-cli", "--test", "pictures", "--", "--ignored"];
+    steps::run(Command::new(cargo_program()).args(args).current_dir(root))
+}
+
 fn remove_folder(text: &str) -> Result<()> {
     let folder = text.lines().find_map(|l| l.trim_start().strip_prefix("folder")).map(str::trim).unwrap_or_default();
     if folder.contains("gimlet-demo-") {

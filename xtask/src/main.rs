@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test | deps | ids | bench | soak | sizes | record-demo | demo-svg`. Plain programs started one after another; the first failure ends the run
+//! Chores: `cargo xtask test | deps | ids | bench | soak | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
 //! with its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -25,7 +25,8 @@ const USAGE: &str = "Usage: cargo xtask <task>
   soak                  2,000 turns in one interactive session, in the release profile
   sizes                 list the longest files and functions
   record-demo           record the demo's cassette from its script
-  demo-svg              draw docs/demo.svg from the demo's output";
+  demo-svg              draw docs/demo.svg from the demo's output
+  pictures              draw docs/pictures from the interface in a terminal";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         ["soak"] => steps::soak(&root()),
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),
+        ["pictures"] => demo::pictures(&root()),
         ["demo-svg"] => demo::picture(&root()),
         _ => {
             eprintln!("{USAGE}");

@@ -32,7 +32,7 @@ pub(crate) fn test(root: &Path, with_clients: Clients) -> Result<()> {
 
 /// Many turns in one session, in a build whose memory is that of the real one.
 pub(crate) fn soak(root: &Path) -> Result<()> {
-    let args = ["test", "--release", "-p", "gimlet-cli", "--test", "soak", "--", "--ignored", "--nocapture"];
+    let args = ["test", "--release", "-p", "gimlet-cli", "--test", "soak", "--", "--nocapture"];
     stage("soak", || run(Command::new(cargo_program()).args(args).current_dir(root)))
 }
 

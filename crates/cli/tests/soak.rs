@@ -17,6 +17,9 @@ const FIRST: usize = 100;
 /// How long threads and connections may take to go when there is nothing more to do.
 const REST: Duration = Duration::from_secs(30);
 
+/// Connections that are kept for the next request come and go.
+const CONNECTIONS: usize = 2;
+
 /// What a process holds.
 #[derive(Clone, Debug)]
 struct Held {
@@ -44,7 +47,9 @@ impl Held {
     }
 
     fn is_within(&self, first: &Self) -> bool {
-        self.files.len() <= first.files.len() && self.threads <= first.threads && self.children <= first.children
+        self.files.len() <= first.files.len() + CONNECTIONS
+            && self.threads <= first.threads
+            && self.children <= first.children
     }
 }
 
@@ -90,7 +95,7 @@ fn take_turn(terminal: &mut Terminal, turn: usize) {
         35 => terminal.resize(80, 24),
         25 => {
             terminal.send("\x0f");
-            terminal.wait_for("ctrl+o or q to close");
+            terminal.wait_for("transcript · end");
             terminal.send("q");
             terminal.wait_for("accept edits on");
         }
@@ -137,12 +142,6 @@ fn assert_steady((first, last): &(Held, Held)) {
 }
 
 #[test]
-fn a_long_session_holds_no_more_than_a_short_one() {
-    assert_steady(&soak(400));
-}
-
-#[test]
-#[ignore = "takes minutes: cargo xtask soak"]
 fn two_thousand_turns_hold_no_more_than_a_hundred() {
     let held = soak(2_000);
     eprintln!("after {FIRST} turns {:?}, at the end {:?}", held.0, held.1);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::json;
-use testkit::{Gate, ModelServer, Reply, Sandbox, Terminal};
+use testkit::{Block, Gate, ModelServer, Reply, Sandbox, Terminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
@@ -159,6 +159,21 @@ fn escape_stops_a_reply_and_keeps_what_there_is() {
     terminal.wait_gone("esc to interrupt");
     gate.open_all();
     leave(terminal);
+}
+
+#[test]
+fn escape_stops_a_reply_that_never_pauses() {
+    let pieces: Vec<String> = (0..20_000).map(|n| format!("word{n} ")).collect();
+    let reply = Reply::message(vec![Block::TextPieces(pieces)]).split_every(200);
+    let reply = reply.pause(std::time::Duration::from_millis(5));
+    let server = ModelServer::script([reply]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("go\r");
+    terminal.wait_for("Writing");
+    terminal.send("\x1b");
+    terminal.wait_for("Interrupted");
+    server.wait_for_aborts(1);
 }
 
 #[test]

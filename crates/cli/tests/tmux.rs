@@ -1,4 +1,5 @@
-//! A second terminal, made by others: the same program in tmux, resized while a reply streams, read back as logical lines.
+//! A second terminal, made by others: the same program in tmux, resized while a reply streams, read back as logical lines;
+//! and the same bytes, read by tmux and by the emulator of the other tests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 #![expect(clippy::disallowed_methods, reason = "tests start programs from outside, as a user does")]
@@ -17,12 +18,17 @@ struct Tmux {
 impl Tmux {
     /// `None` where there is no tmux.
     fn start(sandbox: &Sandbox, columns: u16, rows: u16) -> Option<Self> {
+        Self::showing(sandbox, columns, rows, EXE)
+    }
+
+    /// The same with another program.
+    fn showing(sandbox: &Sandbox, columns: u16, rows: u16, program: &str) -> Option<Self> {
         let socket = sandbox.root().join("tmux.sock").to_string_lossy().into_owned();
         let run = sandbox.gimlet::<&str>(&[]).command();
         let mut command = Command::new("tmux");
         command.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.args(["-S", &socket, "-f", "/dev/null", "new-session", "-d"]);
-        command.args(["-x", &columns.to_string(), "-y", &rows.to_string(), "-c"]).arg(sandbox.project()).arg(EXE);
+        command.args(["-u", "-S", &socket, "-f", "/dev/null", "new-session", "-d"]);
+        command.args(["-x", &columns.to_string(), "-y", &rows.to_string(), "-c"]).arg(sandbox.project()).arg(program);
         command.status().ok().filter(std::process::ExitStatus::success)?;
         let tmux = Self { socket };
         tmux.run(&["set-option", "-g", "window-size", "manual"]);
@@ -31,7 +37,7 @@ impl Tmux {
     }
 
     fn run(&self, args: &[&str]) -> String {
-        let output = Command::new("tmux").args(["-S", &self.socket]).args(args).output().unwrap();
+        let output = Command::new("tmux").args(["-u", "-S", &self.socket]).args(args).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -68,10 +74,63 @@ impl Drop for Tmux {
     }
 }
 
+/// Widths that emulators are known to agree about, in every script.
+const PROSE: &str = "plain words, \u{65e5}\u{672c}\u{8a9e} in between, \u{5e9}\u{5dc}\u{5d5}\u{5dd} from the right, \
+    \u{645}\u{631}\u{62d}\u{628}\u{627} as well, caf\u{65}\u{301} and \u{1f642}";
+
+/// A reply of many forms.
+fn rich_reply() -> String {
+    let lines: Vec<String> = (0..4).map(|n| format!("{n}. {PROSE} and {PROSE}")).collect();
+    format!(
+        "## A heading\n\n{PROSE}\n\n{}\n\n| a | \u{65e5}\u{672c} | c |\n|---|---|---|\n| 1 | \u{8a9e} | 3 |\n\n\
+         ```rust\nfn main() {{ println!(\"\u{65e5}\"); }}\n```\n\nThe end.",
+        lines.join("\n")
+    )
+}
+
+/// `None` where there is no tmux.
+fn same_screen(columns: u16, rows: u16) -> Option<()> {
+    let server = ModelServer::script([Reply::text(rich_reply())]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(columns, rows);
+    terminal.wait_for("? for shortcuts");
+    terminal.send("show me\r");
+    terminal.wait_for("The end.");
+    terminal.send("\u{65e5}\u{672c} and a prompt");
+    terminal.wait_until("the prompt", |screen| screen.contains("and a prompt") && !screen.contains("esc to interrupt"));
+    let trimmed = |text: &str| text.trim_end().lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+    let (bytes, wanted) = terminal.written();
+    let wanted = wanted.join("\n");
+    sandbox.write("bytes", bytes);
+    let tmux = Tmux::showing(&sandbox, columns, rows, "stty raw -echo; cat bytes; sleep 600")?;
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let shown = tmux.run(&["capture-pane", "-p"]);
+        if trimmed(&shown) == trimmed(&wanted) {
+            return Some(());
+        }
+        assert!(Instant::now() < deadline, "one shows:\n{wanted}\n\ntmux shows:\n{shown}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_same_bytes_give_the_same_screen_at_any_width() {
+    for (columns, rows) in [(40, 24), (80, 24), (200, 50), (400, 60)] {
+        if same_screen(columns, rows).is_none() {
+            eprintln!("NOT RUN: there is no tmux");
+        }
+    }
+}
+
 #[test]
 fn every_line_stands_once_after_resizes_while_text_streams() {
     // [TST-228] [TST-247]
-    let paragraph = |n: usize| format!("paragraph {n:02} begins {} and ends\n\n", "with some words ".repeat(n % 7));
+    let paragraph = |n: usize| {
+        let words =
+            ["with some words ", "\u{65e5}\u{672c}\u{8a9e} as well ", "\u{5e9}\u{5dc}\u{5d5}\u{5dd} too "][n % 3];
+        format!("paragraph {n:02} begins {} and ends\n\n", words.repeat(n % 7))
+    };
     let pieces: Vec<String> = (0..24).map(paragraph).collect();
     let gate = Gate::new();
     let block = Block::TextPieces(pieces.clone());
@@ -86,7 +145,7 @@ fn every_line_stands_once_after_resizes_while_text_streams() {
     tmux.wait_for("esc to interrupt");
     gate.open_for(2);
     for (index, (columns, rows)) in
-        [(60, 20), (100, 30), (41, 12), (80, 24), (50, 15), (120, 24)].into_iter().enumerate()
+        [(60, 20), (100, 30), (40, 12), (400, 24), (50, 15), (120, 24)].into_iter().enumerate()
     {
         gate.open_for(4);
         tmux.wait_for(&format!("paragraph {:02} begins", index * 4 + 2));

@@ -10,6 +10,7 @@ mod captured;
 mod gate;
 mod http;
 mod message;
+mod picture;
 mod reply;
 mod sandbox;
 mod serve;

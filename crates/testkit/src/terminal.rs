@@ -101,6 +101,11 @@ impl Terminal {
         self.shared.seen.lock().unwrap().parser.screen().contents()
     }
 
+    /// The screen as SVG, in a window with this title.
+    pub fn picture(&self, title: &str) -> String {
+        crate::picture::svg(self.shared.seen.lock().unwrap().parser.screen(), title)
+    }
+
     /// Row and column of the cursor.
     pub fn cursor(&self) -> (u16, u16) {
         self.shared.seen.lock().unwrap().parser.screen().cursor_position()
@@ -109,6 +114,13 @@ impl Terminal {
     /// Everything written so far.
     pub fn bytes(&self) -> Vec<u8> {
         self.shared.seen.lock().unwrap().bytes.clone()
+    }
+
+    /// Everything written so far and the rows of the screen it makes, of one moment.
+    pub fn written(&self) -> (Vec<u8>, Vec<String>) {
+        let seen = self.shared.seen.lock().unwrap();
+        let screen = seen.parser.screen();
+        (seen.bytes.clone(), screen.rows(0, screen.size().1).collect())
     }
 
     /// Waits until the screen contains `text`; returns the screen.

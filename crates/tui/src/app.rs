@@ -298,6 +298,8 @@ pub struct App {
     hint: Option<(String, Duration)>,
     /// When a key last went into the editor.
     typed_at: Duration,
+    /// The permission mode last chosen by key, for a while.
+    wished_mode: Option<(wire::mode::PermissionMode, Duration)>,
     finished: Vec<Line>,
     printed: bool,
     effects: Vec<Effect>,
@@ -347,6 +349,7 @@ impl App {
             armed: None,
             hint: None,
             typed_at: Duration::ZERO,
+            wished_mode: None,
             finished: Vec::new(),
             printed: false,
             effects: Vec::new(),
@@ -428,7 +431,7 @@ impl App {
         let mut title = Line::styled("gimlet ", theme.fg(Token::Accent).bold());
         title.push(version, theme.fg(Token::Inactive));
         let place = Line::styled(self.session.place.clone(), theme.fg(Token::Inactive));
-        let tips = Line::styled("? for shortcuts · / for commands · @ for files", theme.fg(Token::Inactive));
+        let tips = Line::styled("/ for commands · @ for files · ! for a shell command", theme.fg(Token::Inactive));
         if let Some(via) = self.preferences.reader {
             self.continue_cell(vec![Line::plain(via.announcement())]);
         }

@@ -3,6 +3,7 @@ use crate::keys::{Code, Mods};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use wire::mode::PermissionMode;
 use wire::sdk::{Message, StreamEvent};
 
 const SIZE: Size = Size { columns: 60, rows: 20 };
@@ -310,4 +311,17 @@ fn what_is_sent_before_the_session_is_ready_is_sent_then() {
     app.begin_queued();
     let effects = app.update(Input::Tick);
     assert!(matches!(&effects[..], [Effect::Submit(prompt)] if prompt.text == "early"), "{effects:?}");
+}
+
+#[test]
+fn modes_go_on_from_the_last_wish_although_older_answers_come_in() {
+    let mut app = app();
+    let cycle = |app: &mut App| press(app, &[Key::new(Code::Tab, Mods::SHIFT)]);
+    cycle(&mut app);
+    cycle(&mut app);
+    let wished = app.session.mode;
+    assert_eq!(wished, PermissionMode::Plan);
+    app.session.mode = PermissionMode::AcceptEdits;
+    cycle(&mut app);
+    assert_eq!(app.session.mode, PermissionMode::Default);
 }

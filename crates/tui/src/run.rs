@@ -28,8 +28,8 @@ use sys::signal::{Signal, Signals, TerminalSignal, TerminalSignals};
 use sys::tty::{self, Tty};
 use tokio::sync::mpsc;
 
-/// No more frames than this.
-const FRAME: Duration = Duration::from_millis(16);
+/// Between frames of what the engine tells: smooth to the eye, and half the work of twice as many. Keys do not wait for it.
+const FRAME: Duration = Duration::from_millis(33);
 /// Engine events taken in before the picture is renewed.
 const BURST: usize = 256;
 /// How long a session may take to put itself away.
@@ -79,6 +79,8 @@ struct Interface {
     terminal_signals: TerminalSignals,
     began: Instant,
     drawn_at: Instant,
+    /// When bytes last came from the keyboard.
+    keyed_at: Instant,
     /// The picture is older than the state.
     dirty: bool,
     follows_background: bool,
@@ -150,6 +152,7 @@ impl Interface {
             terminal_signals,
             began: now,
             drawn_at: now,
+            keyed_at: now,
             dirty: false,
             follows_background: start.follows_background,
             opening: None,
@@ -186,7 +189,8 @@ impl Interface {
             return Some(End::HungUp);
         }
         let wake = self.wake_at();
-        let patience = self.decoder.patience();
+        // Counted from the last byte: what comes from elsewhere meanwhile must not put it off.
+        let settles = self.decoder.patience().map(|patience| self.keyed_at + patience);
         tokio::select! {
             biased;
             signal = self.signals.next() => match signal {
@@ -195,12 +199,13 @@ impl Interface {
             },
             bytes = self.bytes.recv() => match bytes {
                 Some(bytes) if !bytes.is_empty() => {
+                    self.keyed_at = Instant::now();
                     let inputs = self.decoder.push(&bytes);
                     self.inputs(inputs).await
                 }
                 Some(_) | None => Some(End::HungUp),
             },
-            () = pause(patience), if patience.is_some() => {
+            () = until(settles), if settles.is_some() => {
                 let inputs = self.decoder.settle();
                 self.inputs(inputs).await
             }
@@ -416,12 +421,6 @@ async fn heard(events: &mut Option<Events>) -> Option<Event> {
 async fn until(at: Option<Instant>) {
     if let Some(at) = at {
         tokio::time::sleep_until(at.into()).await;
-    }
-}
-
-async fn pause(time: Option<Duration>) {
-    if let Some(time) = time {
-        tokio::time::sleep(time).await;
     }
 }
 

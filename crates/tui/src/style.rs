@@ -277,9 +277,8 @@ pub fn encode(line: &Line, can: Abilities, fill: Fill, out: &mut Vec<u8>) {
         sgr(Style::PLAIN.on(Some(colour)), can.depth, out);
         out.extend_from_slice(b"\x1b[K\x1b[0m");
     }
-    let background = line.fill.filter(|_| fill == Fill::ToEdge);
     for span in &line.spans {
-        let style = Style { bg: span.style.bg.or(background), ..span.style };
+        let style = Style { bg: span.style.bg.or(line.fill), ..span.style };
         let link = span.link.as_deref().filter(|_| can.links);
         if let Some(link) = link {
             out.extend_from_slice(b"\x1b]8;;");

@@ -208,18 +208,19 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let draw =
-        (prop::collection::vec(0usize..90, 0..3), prop::collection::vec(0usize..70, 1..7), (0usize..7, 0usize..60))
+        (prop::collection::vec(0usize..450, 0..3), prop::collection::vec(0usize..120, 1..7), (0usize..7, 0usize..110))
             .prop_map(|(finished, live, caret)| Step::Draw { finished, live, caret });
-    let resize = (10usize..60, 4usize..20).prop_map(|(columns, rows)| Step::Resize { columns, rows });
+    let columns = prop_oneof![3 => 10usize..60, 1 => 60usize..=400];
+    let resize = (columns, 4usize..60).prop_map(|(columns, rows)| Step::Resize { columns, rows });
     prop_oneof![3 => draw, 2 => resize]
 }
 
-/// A text of `width` columns with wide and combining characters in it; no blanks.
+/// A text of `width` columns with wide, combining and right-to-left characters and emoji in it; no blanks.
 fn body(width: usize, tag: &str) -> String {
     let mut text = tag.to_owned();
     let mut n = 0;
     while text::width(&text) < width {
-        text.push_str(["a", "日", "e\u{301}", "b", "c"][n % 5]);
+        text.push_str(["a", "日", "e\u{301}", "ש", "🙂", "م", "b"][n % 7]);
         n += 1;
     }
     text.push(';');

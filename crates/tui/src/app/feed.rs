@@ -468,7 +468,9 @@ impl App {
         if let Some(usage) = self.session.model.as_ref().and_then(|model| result.model_usage.get(model)) {
             self.session.context_window = usage.context_window;
         }
-        for error in result.errors.iter().flatten().filter(|_| result.terminal_reason != Some("aborted_streaming")) {
+        // An interruption was told where it happened.
+        let was_told = matches!(result.terminal_reason, Some("aborted_streaming" | "aborted_tools"));
+        for error in result.errors.iter().flatten().filter(|_| !was_told) {
             self.note(error, Token::Error);
         }
         if let Some(mut turn) = self.turn.take() {

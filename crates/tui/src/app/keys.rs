@@ -14,6 +14,8 @@ use std::time::Duration;
 
 const EXIT_WINDOW: Duration = Duration::from_millis(800);
 const ESCAPE_WINDOW: Duration = Duration::from_millis(800);
+/// How long a mode that was chosen is the one the next press goes on from.
+const WISH: Duration = Duration::from_secs(2);
 const KILL_WINDOW: Duration = Duration::from_secs(3);
 const HINT: Duration = Duration::from_secs(4);
 
@@ -124,10 +126,7 @@ impl App {
                 self.end_search();
                 self.enter();
             }
-            Action::HelpDismiss | Action::TranscriptExit => {
-                self.overlay = None;
-                self.transcript.fold();
-            }
+            Action::HelpDismiss | Action::TranscriptExit => self.overlay = None,
             Action::ScrollLineUp
             | Action::ScrollLineDown
             | Action::ScrollPageUp
@@ -423,9 +422,16 @@ impl App {
     }
 
     fn cycle_mode(&mut self) {
+        // The engine's answers to earlier presses may be under way or just in: the last wish counts.
+        if let Some((mode, until)) = self.wished_mode
+            && self.now < until
+        {
+            self.session.mode = mode;
+        }
         let mode = self.session.next_mode();
         // Shown at once; the engine's answer corrects it.
         self.session.mode = mode;
+        self.wished_mode = Some((mode, self.now + WISH));
         self.control(&json!({"subtype": "set_permission_mode", "mode": mode.as_str()}));
     }
 

@@ -42,9 +42,6 @@ impl App {
             Some(Overlay::Transcript(_)) => None,
             Some(_) | None => Some(Overlay::Transcript(Pager::default())),
         };
-        if self.overlay.is_none() {
-            self.transcript.fold();
-        }
     }
 
     pub(super) fn page(&self) -> usize {

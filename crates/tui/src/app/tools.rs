@@ -63,6 +63,8 @@ pub fn label(tool: &str, input: &Value, session: &Session) -> Label {
         "WebFetch" => ("Fetch", field(input, "url").to_owned()),
         "WebSearch" => ("Web search", field(input, "query").to_owned()),
         "TodoWrite" => ("Update todos", String::new()),
+        "ExitPlanMode" => ("Plan", String::new()),
+        "AskUserQuestion" => ("Question", first_question(input)),
         "Skill" => ("Skill", field(input, "skill").to_owned()),
         "Agent" | "Task" => {
             let kind = field(input, "subagent_type");
@@ -74,6 +76,11 @@ pub fn label(tool: &str, input: &Value, session: &Session) -> Label {
         _ => return Label { name: other_name(tool), argument: shorten(&compact(input)) },
     };
     Label { name: name.to_owned(), argument: shorten(&argument) }
+}
+
+fn first_question(input: &Value) -> String {
+    let first = input.get("questions").and_then(|questions| questions.get(0));
+    first.map(|question| field(question, "question")).unwrap_or_default().to_owned()
 }
 
 fn mcp(tool: &str) -> Option<(&str, &str)> {

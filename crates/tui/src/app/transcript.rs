@@ -1,11 +1,12 @@
 //! Everything that was said in this session, in full, for the transcript view. Bounded: the oldest entries go first. Rows
-//! are made for one width and kept while the view is open, so that a long conversation scrolls as a short one.
+//! are counted once for a width and made only where they are seen: a long conversation scrolls as a short one and takes no more
+//! memory to look at.
 
 use crate::style::{Line, Style};
 use crate::text;
 use crate::theme::{Theme, Token};
 use engine::query::Speaker;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt::Write;
 
@@ -33,7 +34,8 @@ struct Entry {
     stamp: String,
     /// The call of the agent that said it.
     agent: Option<String>,
-    rows: RefCell<Option<(usize, Vec<Line>)>>,
+    /// Columns, and how many rows it has at that width.
+    height: Cell<(usize, usize)>,
 }
 
 #[derive(Debug, Default)]
@@ -73,7 +75,7 @@ impl Transcript {
         }
         self.bytes += kept.len();
         let agent = agent.map(str::to_owned);
-        self.entries.push_back(Entry { kind, text: kept, stamp, agent, rows: RefCell::default() });
+        self.entries.push_back(Entry { kind, text: kept, stamp, agent, height: Cell::default() });
         while self.bytes > LIMIT
             && let Some(gone) = self.entries.pop_front()
         {
@@ -123,13 +125,6 @@ impl Transcript {
         self.bytes = 0;
     }
 
-    /// Forgets the rows: nobody looks.
-    pub fn fold(&self) {
-        for entry in &self.entries {
-            entry.rows.take();
-        }
-    }
-
     /// The calls of the agents that said something, in order.
     pub fn agents(&self) -> Vec<String> {
         let mut calls: Vec<String> = Vec::new();
@@ -143,22 +138,21 @@ impl Transcript {
 
     /// How many rows a part has at this width.
     pub fn height(&self, part: &Part, columns: usize, theme: &Theme) -> usize {
-        let mut height = 0;
-        self.each(part, columns, theme, |_, rows| height += rows.len());
-        height
+        self.entries.iter().filter(|entry| part.shows(entry)).map(|entry| entry.height(columns, theme)).sum()
     }
 
     /// Some of the rows.
     pub fn window(&self, part: &Part, range: std::ops::Range<usize>, columns: usize, theme: &Theme) -> Vec<Line> {
         let mut shown = Vec::with_capacity(range.len());
         let mut at = 0;
-        self.each(part, columns, theme, |_, rows| {
-            let (from, to) = (range.start.max(at), range.end.min(at + rows.len()));
+        for entry in self.entries.iter().filter(|entry| part.shows(entry)) {
+            let end = at + entry.height(columns, theme);
+            let (from, to) = (range.start.max(at), range.end.min(end));
             if from < to {
-                shown.extend_from_slice(&rows[from - at..to - at]);
+                shown.extend_from_slice(&entry.render(columns, theme)[from - at..to - at]);
             }
-            at += rows.len();
-        });
+            at = end;
+        }
         shown
     }
 
@@ -196,18 +190,22 @@ impl Transcript {
 
     fn each(&self, part: &Part, columns: usize, theme: &Theme, mut visit: impl FnMut(&Entry, &[Line])) {
         for entry in self.entries.iter().filter(|entry| part.shows(entry)) {
-            let mut kept = entry.rows.borrow_mut();
-            if kept.as_ref().is_none_or(|(width, _)| *width != columns) {
-                *kept = Some((columns, entry.render(columns, theme)));
-            }
-            if let Some((_, rows)) = &*kept {
-                visit(entry, rows);
-            }
+            visit(entry, &entry.render(columns, theme));
         }
     }
 }
 
 impl Entry {
+    fn height(&self, columns: usize, theme: &Theme) -> usize {
+        let (width, rows) = self.height.get();
+        if width == columns && rows > 0 {
+            return rows;
+        }
+        let rows = self.render(columns, theme).len();
+        self.height.set((columns, rows));
+        rows
+    }
+
     fn render(&self, columns: usize, theme: &Theme) -> Vec<Line> {
         let (mark, style) = match self.kind {
             Kind::Prompt => ("> ", Style::PLAIN.bold()),

@@ -8,7 +8,10 @@
 use super::{Code, Focus, Input, Key, Mods};
 use std::time::Duration;
 
+/// After a lone escape, which may be the key.
 const ESCAPE_WAIT: Duration = Duration::from_millis(40);
+/// After the beginning of a sequence, which no hand types: over a slow line the rest may come late.
+const SEQUENCE_WAIT: Duration = Duration::from_millis(250);
 const PASTE_WAIT: Duration = Duration::from_secs(1);
 /// Longer sequences are garbage.
 const SEQUENCE_LIMIT: usize = 4_096;
@@ -46,10 +49,12 @@ impl Decoder {
     pub fn patience(&self) -> Option<Duration> {
         if self.paste.is_some() {
             Some(PASTE_WAIT)
-        } else if self.pending.is_empty() {
-            None
         } else {
-            Some(ESCAPE_WAIT)
+            match self.pending.len() {
+                0 => None,
+                1 => Some(ESCAPE_WAIT),
+                _ => Some(SEQUENCE_WAIT),
+            }
         }
     }
 

@@ -1,0 +1,136 @@
+//! The pictures of the documentation, drawn from the real binary: `cargo xtask pictures`. What they show is the same in
+//! every run.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use serde_json::json;
+use std::path::Path;
+use testkit::{Block, ModelServer, Reply, Sandbox, Terminal};
+
+const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
+const COLUMNS: u16 = 96;
+
+const CART: &str = "export interface Item {\n  price: number;\n  count: number;\n}\n\nexport function total(items: Item[]): number {\n  \
+    let sum = 0;\n  for (const item of items) {\n    sum += item.price;\n  }\n  return sum;\n}\n";
+const BEFORE: &str = "  for (const item of items) {\n    sum += item.price;\n  }\n";
+const AFTER: &str = "  for (const item of items) {\n    sum += item.price * item.count;\n  }\n";
+
+fn sandbox(server: &ModelServer) -> Sandbox {
+    let mut sandbox = Sandbox::with_server(EXE, server);
+    // The folder is shown as `~/shop`.
+    sandbox.set("HOME", sandbox.root().to_owned());
+    sandbox.set("COLORTERM", "truecolor");
+    sandbox.write("src/cart.ts", CART);
+    sandbox.write("test.sh", "echo '✓ an empty cart costs nothing'\necho '✓ counts are multiplied'\necho '2 passed'\n");
+    sandbox
+}
+
+fn start(sandbox: &Sandbox, rows: u16, args: &[&str]) -> Terminal {
+    let terminal = sandbox.gimlet(args).terminal(COLUMNS, rows);
+    terminal.wait_for("? for shortcuts");
+    terminal
+}
+
+fn keep(name: &str, terminal: &Terminal) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("{name}.svg")), steady(&terminal.picture("gimlet"))).unwrap();
+}
+
+/// What depends on the moment: the spinner's seconds and its glyph.
+fn steady(picture: &str) -> String {
+    let still = |line: &str| match line.split_once("s · ↓ ") {
+        Some((before, after)) => {
+            let before = before.trim_end_matches(|c: char| c.is_ascii_digit());
+            format!("{before}2s · ↓ {after}\n")
+        }
+        None => ['·', '✢', '✶'].iter().fold(format!("{line}\n"), |line, glyph| {
+            line.replace(&format!(">{glyph} Waiting for your answer"), ">✳ Waiting for your answer")
+        }),
+    };
+    picture.lines().map(still).collect()
+}
+
+#[test]
+#[ignore = "writes docs/pictures: cargo xtask pictures"]
+fn draw_a_session() {
+    let server = ModelServer::script([
+        Reply::message(vec![
+            Block::text("The cart adds prices but never looks at how many of each there are. I will check the code."),
+            Block::tool("Read", &json!({"file_path": "src/cart.ts"})),
+            Block::tool("Grep", &json!({"pattern": "total\\(", "path": "src"})),
+        ]),
+        Reply::tool("Edit", json!({"file_path": "src/cart.ts", "old_string": BEFORE, "new_string": AFTER})),
+        Reply::tool("Bash", json!({"command": "sh test.sh", "description": "Run the tests"})),
+        Reply::text(
+            "Fixed. `total` now multiplies each price by its count:\n\n| Cart | Before | Now |\n|---|---|---|\n\
+             | 2 apples at 3 € | 3 € | **6 €** |\n| empty | 0 € | 0 € |\n\nBoth tests pass.",
+        ),
+    ]);
+    let sandbox = sandbox(&server);
+    let mut terminal = start(&sandbox, 44, &["--allowedTools", "Bash(sh test.sh),Edit"]);
+    terminal.send("the total is wrong when somebody buys two of a thing\r");
+    terminal.wait_for("Both tests pass.");
+    terminal.wait_for("  ? for shortcuts");
+    keep("session", &terminal);
+}
+
+#[test]
+#[ignore = "writes docs/pictures: cargo xtask pictures"]
+fn draw_a_permission() {
+    let command = "npm test && git push origin main";
+    let server = ModelServer::script([Reply::message(vec![
+        Block::text("The tests should run once more before this goes out."),
+        Block::tool("Bash", &json!({"command": command, "description": "Run the tests, then push"})),
+    ])]);
+    let sandbox = sandbox(&server);
+    let mut terminal = start(&sandbox, 24, &[]);
+    terminal.send("ship it\r");
+    terminal.wait_for("1. Yes");
+    keep("permission", &terminal);
+}
+
+#[test]
+#[ignore = "writes docs/pictures: cargo xtask pictures"]
+fn draw_a_diff() {
+    let server = ModelServer::script([
+        Reply::tool("Read", json!({"file_path": "src/cart.ts"})),
+        Reply::tool("Edit", json!({"file_path": "src/cart.ts", "old_string": BEFORE, "new_string": AFTER})),
+    ]);
+    let sandbox = sandbox(&server);
+    let mut terminal = start(&sandbox, 28, &[]);
+    terminal.send("multiply by the count\r");
+    terminal.wait_for("1. Yes");
+    keep("diff", &terminal);
+}
+
+#[test]
+#[ignore = "writes docs/pictures: cargo xtask pictures"]
+fn draw_a_plan() {
+    let plan = "## Prices with tax\n\n1. Add `tax` to `Item` in `src/cart.ts`, **0** when it is missing\n2. Let `total` add it to \
+                each price\n3. Cover reduced and full rates in the tests\n\nNothing else reads `Item`, so no caller changes.";
+    let server = ModelServer::script([Reply::tool("ExitPlanMode", json!({"plan": plan}))]);
+    let sandbox = sandbox(&server);
+    let terminal = sandbox.gimlet(&["--permission-mode", "plan", "prices need tax"]).terminal(COLUMNS, 32);
+    terminal.wait_for("1. Yes");
+    keep("plan", &terminal);
+}
+
+#[test]
+#[ignore = "writes docs/pictures: cargo xtask pictures"]
+fn draw_the_picker() {
+    let asked = [
+        "why does the nightly build fail on arm?",
+        "add a currency to the cart",
+        "write release notes for 2.4",
+        "the total is wrong when somebody buys two of a thing",
+    ];
+    let server = ModelServer::with_handler(|_| Reply::text("Done."));
+    let sandbox = sandbox(&server);
+    for prompt in asked {
+        sandbox.gimlet(&["-p", prompt]).run().expect_clean();
+    }
+    let terminal = sandbox.gimlet(&["--resume"]).terminal(COLUMNS, 16);
+    terminal.wait_until("all of them", |screen| asked.iter().all(|prompt| screen.contains(prompt)));
+    keep("picker", &terminal);
+}
