@@ -45,7 +45,7 @@ fn local_commands_answer_without_the_model() {
         ("/skills", "none"),
         ("/tasks", "Nothing runs"),
         ("/todos", "no open tasks"),
-        ("/mcp", "none"),
+        ("/mcp", "No MCP servers"),
         ("/effort", "Effort: "),
         ("/autocompact", "summarised by itself at about"),
         ("/export", "Nothing was said yet"),

@@ -64,7 +64,7 @@ fn files_are_suggested_and_hidden_ones_are_not() {
     end(running);
 }
 
-// [EXT-111] A root below the session's directories is told to hooks; nothing outside becomes one.
+// [EXT-109] A root below the session's directories is told to hooks; nothing outside becomes one.
 #[test]
 fn a_repository_root_is_registered() {
     let server = ModelServer::script([Reply::text("done")]);
@@ -126,7 +126,7 @@ fn a_host_says_how_plans_are_made() {
     end(running);
 }
 
-// [SDK-78] [EXT-112] A hook has its say about the host's model as about a typed one.
+// [SDK-78] [EXT-114] A hook has its say about the host's model as about a typed one.
 #[test]
 fn a_hook_may_refuse_the_hosts_model() {
     let server = ModelServer::script([Reply::text("one"), Reply::text("two")]);

@@ -192,7 +192,7 @@ fn said(lines: &[Value]) -> String {
     of_kind(lines, "system/local_command_output")[0]["content"].as_str().unwrap().to_owned()
 }
 
-// [SDK-66] [TST-205]
+// What a person sees and chooses; the choice holds for the folder.
 #[test]
 fn servers_are_shown_and_switched_by_command() {
     let (_model, sandbox) = scene([]);

@@ -146,9 +146,9 @@ fn a_slow_status_line_is_cancelled_by_a_newer_one_and_refreshes_by_itself() {
 fn no_status_line_of_a_project_before_it_is_trusted_or_where_hooks_are_off() {
     // [TST-251] [EXT-251]
     for (user, project) in [
-        (json!({}), json!({"statusLine": {"type": "command", "command": "echo from-the-project"}})),
+        (json!({}), json!({"statusLine": {"type": "command", "command": "echo shown-$((40+2))"}})),
         (
-            json!({"disableAllHooks": true, "statusLine": {"type": "command", "command": "echo from-the-project"}}),
+            json!({"disableAllHooks": true, "statusLine": {"type": "command", "command": "echo shown-$((40+2))"}}),
             json!({}),
         ),
     ] {
@@ -158,12 +158,24 @@ fn no_status_line_of_a_project_before_it_is_trusted_or_where_hooks_are_off() {
         sandbox.write(".claude/settings.json", project.to_string());
         let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(70, 20);
         terminal.wait_for("? for shortcuts");
+        if project.get("statusLine").is_some() {
+            terminal.wait_for("Do you trust");
+            // Keys of the first moment do not answer: no is said until it is heard.
+            for _ in 0..200 {
+                if !terminal.screen().contains("Do you trust") {
+                    break;
+                }
+                terminal.send("\x1b");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            terminal.wait_gone("Do you trust");
+        }
         terminal.send("go\r");
         terminal.wait_for("● Answered.");
         terminal.wait_gone("esc to interrupt");
         terminal.send("\x1b[Z");
         terminal.wait_for("accept edits on");
-        assert!(!leave(terminal).contains("from-the-project"));
+        assert!(!leave(terminal).contains("shown-42"));
     }
 }
 

@@ -5,6 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+/// Between two looks where nothing wakes us.
+const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// Resolves when nobody holds the other end of `end` any more; never for what has no other end. Must be called inside
 /// the runtime.
 pub async fn of(end: OwnedFd) {
@@ -14,13 +17,23 @@ pub async fn of(end: OwnedFd) {
     // Files cannot be watched, and need not be.
     let Ok(watched) = watched else { return std::future::pending::<()>().await };
     while let Ok(mut guard) = watched.ready(interest).await {
-        // A socket may also say something, which is not our concern.
         if is_hung_up(watched.get_ref().as_fd()) {
             return;
         }
+        // Half a socket is closed: that is reported again and again, so from here on it is looked for.
+        if guard.ready().is_read_closed() {
+            return look(watched.get_ref().as_fd()).await;
+        }
+        // It may also say something, which is not our concern.
         guard.clear_ready();
     }
     std::future::pending::<()>().await;
+}
+
+async fn look(fd: BorrowedFd<'_>) {
+    while !is_hung_up(fd) {
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 fn is_hung_up(fd: BorrowedFd<'_>) -> bool {
