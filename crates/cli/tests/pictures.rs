@@ -37,9 +37,10 @@ fn keep(name: &str, terminal: &Terminal) {
     std::fs::write(folder.join(format!("{name}.svg")), steady(&terminal.picture("gimlet"))).unwrap();
 }
 
-/// What depends on the moment: the spinner's seconds and its glyph.
+/// What depends on the moment: the spinner's seconds and its glyph, the name of a plan's file.
 fn steady(picture: &str) -> String {
     let still = |line: &str| match line.split_once("s · ↓ ") {
+        _ if line.contains(">Plan file: ") => String::new(),
         Some((before, after)) => {
             let before = before.trim_end_matches(|c: char| c.is_ascii_digit());
             format!("{before}2s · ↓ {after}\n")

@@ -290,7 +290,7 @@ fn a_cursor_at_the_edge_of_a_size_in_between_takes_no_finished_line_away() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn scrollback_holds_everything_once_after_any_sequence(steps in prop::collection::vec(step(), 1..14)) {
