@@ -1,5 +1,5 @@
 //! Many turns in one interactive session: texts, reads, edits, commands, compactions, resizes, the transcript opened and
-//! closed. What the process holds afterwards is what it held after the first hundred.
+//! closed. What the process holds afterwards is what it held after the first hundred. [TST-229]
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 

@@ -343,3 +343,19 @@ fn a_narrow_and_a_tiny_terminal_can_answer() {
         assert!(sandbox.project().join("made.txt").exists());
     }
 }
+
+#[test]
+fn pictures_and_links_of_the_model_are_never_fetched() {
+    // [SC-G05]
+    let server = ModelServer::start();
+    let address = format!("{}/leak?secret=1", server.url());
+    server.push(Reply::text(&format!("Look: ![chart]({address}) and [here]({address}). That is all.")));
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, (80, 30));
+    terminal.send("show me\r");
+    terminal.wait_for("That is all.");
+    command(&mut terminal, "/exit");
+    terminal.finish();
+    let asked: Vec<String> = server.all_requests().iter().map(|request| request.path.clone()).collect();
+    assert!(!asked.iter().any(|path| path.contains("leak")), "{asked:?}");
+}

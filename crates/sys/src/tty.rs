@@ -214,3 +214,16 @@ pub fn run_foreground(shell_command: &str, argument: &std::path::Path, cwd: &std
         .status()?;
     Ok(status.success())
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_name_of_an_edited_file_is_never_read_by_a_shell() {
+        // [SC-D21]
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a;touch hit;$(touch hit)`touch hit`\" 'x.txt");
+        assert!(super::run_foreground("EDITED=1; printf text >", &file, dir.path()).unwrap());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "text");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}
