@@ -431,7 +431,11 @@ impl App {
         let mut title = Line::styled("gimlet ", theme.fg(Token::Accent).bold());
         title.push(version, theme.fg(Token::Inactive));
         let place = Line::styled(self.session.place.clone(), theme.fg(Token::Inactive));
-        let tips = Line::styled("/ for commands · @ for files · ! for a shell command", theme.fg(Token::Inactive));
+        let mut tips = Line::styled("/ for commands · @ for files · ! for a shell command", theme.fg(Token::Inactive));
+        if self.is_spoken() {
+            // Others read it below the prompt.
+            tips.push(" · ? for shortcuts", theme.fg(Token::Inactive));
+        }
         if let Some(via) = self.preferences.reader {
             self.continue_cell(vec![Line::plain(via.announcement())]);
         }

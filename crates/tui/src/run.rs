@@ -126,6 +126,8 @@ impl Interface {
         };
         let session = session_of(&start.boot);
         let titles = !env.is_on("CLAUDE_CODE_DISABLE_TERMINAL_TITLE");
+        // Ahead of the first frame: whoever sees it may change a file at once.
+        let reload = Reload::new(start.files.iter().cloned());
         let mut screen = Screen::enter(tty, profile, titles, Surroundings::of(env))?;
         let mut app = App::new(preferences, screen.size(), session);
         app.welcome(wire::version::OWN);
@@ -145,7 +147,7 @@ impl Interface {
             decoder: Decoder::new(),
             bytes,
             outside,
-            reload: Reload::new(start.files.iter().cloned()),
+            reload,
             pauses: start.preferences.reader.map(|_| Pauses::of(&start.boot.env)),
             sequences,
             signals,
