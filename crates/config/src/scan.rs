@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use sys::fs::Base;
 
 /// Enough for the block and the first paragraph of nearly every file.
 const FIRST_READ: usize = 4 * 1024;
@@ -36,8 +36,8 @@ pub(crate) type Scanned = Option<Result<Parsed, String>>;
 pub(crate) fn each<F: AsRef<Path> + Sync, T: Send>(files: &[F], make: impl Fn(&F, Scanned) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     let all = |files: &[F]| -> Vec<T> {
-        let mut buffer = Vec::with_capacity(FIRST_READ);
-        files.iter().map(|file| make(file, parse(file.as_ref(), &mut buffer))).collect()
+        let (mut buffer, mut near) = (Vec::with_capacity(FIRST_READ), Near::default());
+        files.iter().map(|file| make(file, parse(file.as_ref(), &mut near, &mut buffer))).collect()
     };
     if files.len() < WORTH_A_THREAD || threads < 2 {
         return all(files);
@@ -58,8 +58,27 @@ pub(crate) fn parsed(files: &[PathBuf]) -> Vec<Scanned> {
     each(files, |_, head| head)
 }
 
-fn parse(path: &Path, buffer: &mut Vec<u8>) -> Scanned {
-    let (text, lossy, stamp) = match open(path)? {
+/// The directory that the files of a listing share, two levels up: `skills` of `skills/name/SKILL.md`.
+#[derive(Default)]
+struct Near(Option<(PathBuf, Base)>);
+
+impl Near {
+    fn open(&mut self, path: &Path) -> std::io::Result<File> {
+        let top = path.parent().and_then(Path::parent).unwrap_or(path);
+        if let Some((known, folder)) = &self.0
+            && known == top
+        {
+            return folder.file(path.strip_prefix(top).unwrap_or(path));
+        }
+        let folder = Base::open(top)?;
+        let file = folder.file(path.strip_prefix(top).unwrap_or(path));
+        self.0 = Some((top.to_path_buf(), folder));
+        file
+    }
+}
+
+fn parse(path: &Path, near: &mut Near, buffer: &mut Vec<u8>) -> Scanned {
+    let (text, lossy, stamp) = match told(near.open(path))? {
         Ok(file) => match read_into(file, buffer) {
             Ok(stamp) => {
                 let (text, lossy) = decode(buffer);
@@ -80,21 +99,19 @@ fn parse(path: &Path, buffer: &mut Vec<u8>) -> Scanned {
 /// The text at the head of one file.
 pub(crate) fn head(path: &Path) -> Option<Result<String, String>> {
     let mut buffer = Vec::new();
-    let read = open(path)?.and_then(|file| read_into(file, &mut buffer));
+    let opened = Near::default().open(path);
+    let read = told(opened)?.and_then(|file| read_into(file, &mut buffer));
     Some(read.map(|_| decode(&buffer).0.into_owned()))
 }
 
-fn open(path: &Path) -> Option<Result<File, String>> {
-    // Opening a FIFO must not wait for a writer.
-    match File::options().read(true).custom_flags(NONBLOCK).open(path) {
+/// A file that is not there is `None`.
+fn told(opened: std::io::Result<File>) -> Option<Result<File, String>> {
+    match opened {
         Ok(file) => Some(Ok(file)),
         Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => None,
         Err(error) => Some(Err(format!("cannot be read: {error}"))),
     }
 }
-
-/// `O_NONBLOCK`.
-const NONBLOCK: i32 = if cfg!(target_os = "macos") { 0x4 } else { 0x800 };
 
 /// Leaves the beginning of the file in `buffer`: all of its block, and more.
 fn read_into(mut file: File, buffer: &mut Vec<u8>) -> Result<Stamp, String> {

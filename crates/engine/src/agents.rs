@@ -37,6 +37,7 @@ use model::{Fragment, Turn};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use wire::control::PermissionUpdate;
@@ -61,7 +62,11 @@ struct Definitions {
     roots: Option<Roots>,
     given: Vec<Definition>,
     declared: Arc<config::agents::Agents>,
+    listed_at: Instant,
 }
+
+/// How long a listing of agent types counts as just read.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// One agent that was started in this process.
 struct Row {
@@ -86,7 +91,8 @@ impl Agents {
             None => config::agents::Agents::load(&Roots::default(), &given),
         };
         let limits = Limits::from_env(&kit.env);
-        let definitions = Mutex::new(Definitions { roots, given, declared: Arc::new(declared) });
+        let listed_at = Instant::now();
+        let definitions = Mutex::new(Definitions { roots, given, declared: Arc::new(declared), listed_at });
         let kit = Mutex::new(Arc::new(kit));
         Self { kit, limits, definitions, rows: Mutex::default(), grants: Mutex::default() }
     }
@@ -125,8 +131,19 @@ impl Agents {
         {
             let fresh = config::agents::Agents::load(roots, &known.given);
             known.declared = Arc::new(fresh);
+            known.listed_at = Instant::now();
         }
         Arc::clone(&known.declared)
+    }
+
+    /// What is declared, for a listing: what was read a moment ago is not looked at again.
+    fn listed(&self) -> Arc<config::agents::Agents> {
+        let known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.listed_at.elapsed() < MOMENT {
+            return Arc::clone(&known.declared);
+        }
+        drop(known);
+        self.declared()
     }
 
     /// The type of that name: a declared one goes before a built-in one.
@@ -137,7 +154,7 @@ impl Agents {
 
     /// Every type, built-in ones first.
     pub(crate) fn all(&self) -> Vec<Definition> {
-        let declared = self.declared();
+        let declared = self.listed();
         let mut all = builtin::all(&self.kit().env);
         all.retain(|built_in| declared.find(&built_in.name).is_none());
         all.extend(declared.all.iter().cloned());

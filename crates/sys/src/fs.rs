@@ -4,9 +4,11 @@
 pub mod anchored;
 mod append;
 mod atomic;
+mod base;
 
 pub use append::{AppendError, AppendFile};
 pub use atomic::{Durability, atomic_write, atomic_write_with};
+pub use base::Base;
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read};

@@ -73,11 +73,13 @@ fn text(skill: &Skill, each: usize) -> Option<String> {
     let parts = [&skill.description, &skill.when_to_use];
     let room = parts.into_iter().flatten().map(|part| part.len() + 1).sum();
     let mut line = String::with_capacity(room);
-    for word in parts.into_iter().flatten().flat_map(|part| part.split_whitespace()) {
-        if !line.is_empty() {
-            line.push(' ');
+    for part in parts.into_iter().flatten() {
+        for word in part.split_whitespace() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
         }
-        line.push_str(word);
     }
     match line.char_indices().nth(each) {
         None => Some(line).filter(|line| !line.is_empty()),

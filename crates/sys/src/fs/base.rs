@@ -1,0 +1,23 @@
+//! An open directory, for reading many files below it: the way to it is walked once.
+
+use rustix::fs::{Mode, OFlags, openat};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+#[derive(Debug)]
+pub struct Base(OwnedFd);
+
+impl Base {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
+    }
+
+    /// Opens a file for reading. Never waits: a FIFO without a writer opens too.
+    pub fn file(&self, below: &Path) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.0, below, flags, Mode::empty())?))
+    }
+}
