@@ -349,7 +349,7 @@ fn pictures_and_links_of_the_model_are_never_fetched() {
     // [SC-G05]
     let server = ModelServer::start();
     let address = format!("{}/leak?secret=1", server.url());
-    server.push(Reply::text(&format!("Look: ![chart]({address}) and [here]({address}). That is all.")));
+    server.push(Reply::text(format!("Look: ![chart]({address}) and [here]({address}). That is all.")));
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (80, 30));
     terminal.send("show me\r");
