@@ -11,7 +11,7 @@ use wire::mcp::{Scope, ServerConfig, Transport};
 impl Here {
     pub(super) fn list(&self, words: &Words) -> Result<(String, u8), String> {
         words.none("mcp list")?;
-        // Nothing in a terminal can show how such a server does.
+        // As scripts that read this list expect it; `get` shows them.
         let shown: Vec<&Server> =
             self.servers.servers.iter().filter(|s| !matches!(s.config.transport, Transport::Ws(_))).collect();
         if shown.is_empty() {
