@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use sys::Env;
 use wire::settings::{Key, Merge, Settings, Shape, Source};
 
@@ -136,7 +137,7 @@ impl Here<'_> {
         let loaded = self.load()?;
         let values = match self.scope {
             Some(scope) => loaded.layers.iter().find(|l| l.source == scope).map(|l| l.raw.clone()).unwrap_or_default(),
-            None => loaded.merged,
+            None => Arc::unwrap_or_clone(loaded.merged),
         };
         Ok((pretty(&Value::Object(values)), 0))
     }

@@ -225,7 +225,7 @@ fn front_matter(cwd: &Path, items: &mut Vec<Item>) {
         }
         let skills = place.join("skills");
         for entry in scan::entries(&skills) {
-            active_file((&above, "skills"), &skills, entry.path.join("SKILL.md"), items);
+            active_file((&above, "skills"), &skills, skills.join(entry.name).join("SKILL.md"), items);
         }
     }
 }

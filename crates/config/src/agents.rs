@@ -10,6 +10,7 @@ use crate::roots::{Roots, Scope};
 use crate::stamp::Stamps;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::sync::Arc;
 use wire::mode::PermissionMode;
 
 /// Where an agent keeps notes of its own.
@@ -136,7 +137,7 @@ pub struct Skipped {
 #[derive(Clone, Debug, Default)]
 pub struct Agents {
     /// Best placed first; names are unique.
-    pub all: Vec<Definition>,
+    pub all: Vec<Arc<Definition>>,
     pub skipped: Vec<Skipped>,
     pub findings: Vec<Finding>,
     pub(crate) stamps: Stamps,
@@ -149,7 +150,7 @@ impl Agents {
     }
 
     pub fn find(&self, name: &str) -> Option<&Definition> {
-        self.all.iter().find(|agent| agent.name == name)
+        self.all.iter().find(|agent| agent.name == name).map(Arc::as_ref)
     }
 
     /// Whether nothing changed on disk since they were listed. Directories that did not exist are watched too.

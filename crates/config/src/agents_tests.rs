@@ -89,7 +89,7 @@ fn every_field_is_read_from_files_and_json_alike() {
     let json = r#"{"all": {"description": "d", "prompt": "Prompt", "tools": ["Read", "Agent(a, b)", "mcp__x"], "disallowedTools": ["Bash"],
         "model": "opus", "permissionMode": "plan", "maxTurns": 3, "skills": ["one", "two"], "mcpServers": ["named", {"own": {"command": "srv"}}],
         "hooks": {"Stop": []}, "memory": "project", "background": true, "effort": "high", "isolation": "worktree", "initialPrompt": "go", "omitClaudeMd": true, "unknown": 1}}"#;
-    let file = home.load("{}").all.remove(0);
+    let file = (*home.load("{}").all.remove(0)).clone();
     let given = from_json(json).unwrap().remove(0);
     assert_eq!(file.prompt.read(), given.prompt.read());
     assert_eq!(file.color, Some("cyan"));

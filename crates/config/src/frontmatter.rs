@@ -138,6 +138,10 @@ fn fields_of(head: &str, first_line: usize) -> (Vec<Field>, Vec<Defect>) {
 impl FrontMatter {
     /// A repeated key: the last one counts, and it is said.
     fn merge_repeated(&mut self) {
+        let repeats = |(at, field): (usize, &Field)| self.fields[..at].iter().any(|earlier| earlier.key == field.key);
+        if !self.fields.iter().enumerate().any(repeats) {
+            return;
+        }
         let mut kept: Vec<Field> = Vec::with_capacity(self.fields.len());
         for field in std::mem::take(&mut self.fields) {
             if let Some(earlier) = kept.iter_mut().find(|k| k.key == field.key) {
@@ -198,7 +202,7 @@ impl<'a> Block<'a> {
         let mut at = bom(text);
         let mut line = 1;
         let mut defects = Vec::new();
-        let mut lines = text[at..].split_inclusive('\n').peekable();
+        let mut lines = lines_of(&text[at..]).peekable();
         while let Some(blank) = lines.next_if(|l| l.trim().is_empty()) {
             at += blank.len();
             line += 1;
@@ -212,7 +216,7 @@ impl<'a> Block<'a> {
         line += 1;
         let (start, first_line) = (at, line);
         for text_line in lines {
-            if is_fence(text_line) || text_line.trim_end() == "..." {
+            if is_end(text_line) {
                 let (body_at, body_line) = (at + text_line.len(), line + 1);
                 return Some(Self { head: &text[start..at], first_line, body_at, body_line, closed: true, defects });
             }
@@ -247,7 +251,23 @@ impl<'a> Block<'a> {
 
 /// Three dashes, perhaps with blanks after them.
 fn is_fence(line: &str) -> bool {
-    line.trim_end() == "---"
+    line.strip_prefix("---").is_some_and(|rest| rest.trim_end().is_empty())
+}
+
+/// A line that ends a block.
+fn is_end(line: &str) -> bool {
+    is_fence(line) || line.strip_prefix("...").is_some_and(|rest| rest.trim_end().is_empty())
+}
+
+/// The lines of a text with their ends. Heads are read by the thousand, and lines are short.
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
+        let (line, more) = rest.split_at(end);
+        rest = more;
+        (!line.is_empty()).then_some(line)
+    })
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
         Gatekeeper { setter, refuse, diagnostics: &mut diagnostics }.admit(layer);
     }
     let (merged, provenance) = fold(&layers);
-    let settings = Settings::deserialize(Value::Object(merged.clone())).unwrap_or_default();
+    let settings = Arc::new(Settings::deserialize(&merged).unwrap_or_default());
     let mode = starting_mode(&layers, &trust, &mut diagnostics);
     let helper = settings.api_key_helper.clone().zip(provenance.get("apiKeyHelper").copied());
     let managed_rules_only = settings.allow_managed_permission_rules_only == Some(true);
@@ -53,7 +53,7 @@ pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
         notices: notice(&layers, &trust, refuse).into_iter().collect(),
         project_code: trust.trusted || !refuse,
         settings,
-        merged,
+        merged: Arc::new(merged),
         layers: Arc::new(layers),
         provenance,
         diagnostics,

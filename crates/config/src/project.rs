@@ -69,7 +69,7 @@ pub struct Helper {
 /// Everything declared for a directory, merged, with what may not apply yet left out.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    pub settings: Settings,
+    pub settings: Arc<Settings>,
     /// All permission rules of all layers, with where they came from.
     pub rules: Vec<RuleText>,
     /// Absolute.
@@ -100,7 +100,7 @@ pub struct Loaded {
     /// Whether hooks, servers and other code of the folder may run.
     pub project_code: bool,
     /// Settings as one object.
-    pub merged: Map<String, Value>,
+    pub merged: Arc<Map<String, Value>>,
     /// What was added while the session runs and waits for the user.
     pub pending: Vec<String>,
     pub(crate) stamps: Stamps,
@@ -262,12 +262,12 @@ fn restrain(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
     }
     if now.settings.env != previous.settings.env {
         pending.push("env".into());
-        now.settings.env.clone_from(&previous.settings.env);
+        Arc::make_mut(&mut now.settings).env.clone_from(&previous.settings.env);
     }
     let sandbox = &previous.settings.sandbox;
     if now.settings.sandbox != *sandbox {
         pending.push("sandbox".into());
-        now.settings.sandbox.clone_from(sandbox);
+        Arc::make_mut(&mut now.settings).sandbox.clone_from(sandbox);
     }
     now.env = previous.env.clone();
     now.pending = pending;
@@ -309,8 +309,9 @@ fn hooks_of(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
         now.pending.push("hooks".into());
     }
     if author == Author::Session {
-        now.settings.hooks.clone_from(&previous.settings.hooks);
-        now.settings.disable_all_hooks = previous.settings.disable_all_hooks;
+        let settings = Arc::make_mut(&mut now.settings);
+        settings.hooks.clone_from(&previous.settings.hooks);
+        settings.disable_all_hooks = previous.settings.disable_all_hooks;
     }
     now
 }

@@ -5,8 +5,10 @@ use crate::frontmatter::{self, FrontMatter, MAX_HEAD};
 use crate::stamp::Stamp;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use sys::fs::Base;
 
@@ -64,17 +66,23 @@ struct Near(Option<(PathBuf, Base)>);
 
 impl Near {
     fn open(&mut self, path: &Path) -> std::io::Result<File> {
-        let top = path.parent().and_then(Path::parent).unwrap_or(path);
         if let Some((known, folder)) = &self.0
-            && known == top
+            && let Some(rest) = below(path, known)
         {
-            return folder.file(path.strip_prefix(top).unwrap_or(path));
+            return folder.file(rest);
         }
+        let top = path.parent().and_then(Path::parent).unwrap_or(path);
         let folder = Base::open(top)?;
         let file = folder.file(path.strip_prefix(top).unwrap_or(path));
         self.0 = Some((top.to_path_buf(), folder));
         file
     }
+}
+
+/// What follows `folder/` in a path that is written the same way, byte by byte: this is asked once for every file.
+fn below<'a>(path: &'a Path, folder: &Path) -> Option<&'a Path> {
+    let rest = path.as_os_str().as_bytes().strip_prefix(folder.as_os_str().as_bytes())?.strip_prefix(b"/")?;
+    Some(Path::new(OsStr::from_bytes(rest)))
 }
 
 fn parse(path: &Path, near: &mut Near, buffer: &mut Vec<u8>) -> Scanned {
@@ -156,7 +164,6 @@ fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
 /// An entry of a directory.
 pub(crate) struct Entry {
     pub(crate) name: String,
-    pub(crate) path: PathBuf,
     pub(crate) is_link: bool,
     pub(crate) is_dir: bool,
 }
@@ -169,10 +176,10 @@ pub(crate) fn entries(dir: &Path) -> Vec<Entry> {
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok().filter(|name| !name.starts_with('.'))?;
             let kind = entry.file_type().ok()?;
-            Some(Entry { name, path: entry.path(), is_link: kind.is_symlink(), is_dir: kind.is_dir() })
+            Some(Entry { name, is_link: kind.is_symlink(), is_dir: kind.is_dir() })
         })
         .collect();
-    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     found
 }
 
@@ -208,22 +215,23 @@ impl Walk {
             if self.tree.files.len() >= MAX_FILES {
                 return;
             }
-            if entry.is_dir || (entry.is_link && entry.path.is_dir()) {
+            let path = dir.join(&entry.name);
+            if entry.is_dir || (entry.is_link && path.is_dir()) {
                 folders.push(entry.name);
-                self.dir(&entry.path, folders);
+                self.dir(&path, folders);
                 folders.pop();
-            } else if is_markdown(&entry.name) && self.is_new(&entry) {
-                self.tree.files.push((entry.path, folders.clone()));
+            } else if is_markdown(&entry.name) && self.is_new(&entry, &path) {
+                self.tree.files.push((path, folders.clone()));
             }
         }
     }
 
     /// Only links can lead to the same file again.
-    fn is_new(&mut self, entry: &Entry) -> bool {
+    fn is_new(&mut self, entry: &Entry, path: &Path) -> bool {
         if !entry.is_link {
             return true;
         }
-        std::fs::canonicalize(&entry.path).is_ok_and(|real| self.seen.insert(real))
+        std::fs::canonicalize(path).is_ok_and(|real| self.seen.insert(real))
     }
 }
 

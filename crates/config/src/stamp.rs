@@ -31,6 +31,10 @@ impl Stamps {
         Self(paths.into_iter().map(|path| (path.clone(), stamp(&path))).collect())
     }
 
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.0.reserve(more);
+    }
+
     /// Adds a path as it is now.
     pub(crate) fn add(&mut self, path: PathBuf) {
         let now = stamp(&path);

@@ -99,20 +99,24 @@ fn files(roots: &Roots) -> impl Iterator<Item = Style> {
         Scope::Project | Scope::Nested | Scope::Added | Scope::CommandLine => 1,
         Scope::User => 2,
     });
-    places.into_iter().flat_map(|root| scan::entries(&root.dir.join("output-styles"))).filter_map(|entry| {
-        if !scan::is_markdown(&entry.name) {
+    let inside = |root: &Root| {
+        let dir = root.dir.join("output-styles");
+        scan::entries(&dir).into_iter().map(move |entry| dir.join(entry.name))
+    };
+    places.into_iter().flat_map(inside).filter_map(|path| {
+        if !scan::is_markdown(path.file_name()?.to_str()?) {
             return None;
         }
-        let text = crate::layer::read_text(&entry.path).ok()?;
+        let text = crate::layer::read_text(&path).ok()?;
         let mut read = frontmatter::read(&text);
-        let stem = entry.path.file_stem()?.to_string_lossy().into_owned();
+        let stem = path.file_stem()?.to_string_lossy().into_owned();
         let keeps = read.flag("keep-coding-instructions").unwrap_or(false);
         Some(Style {
             name: read.text("name").unwrap_or(stem),
             description: read.text("description"),
             guidance: if keeps { Guidance::Kept } else { Guidance::Dropped },
             text: text[read.body_at..].trim().to_owned(),
-            path: Some(entry.path),
+            path: Some(path),
         })
     })
 }

@@ -153,12 +153,10 @@ impl Agents {
     }
 
     /// Every type, built-in ones first.
-    pub(crate) fn all(&self) -> Vec<Definition> {
+    pub(crate) fn all(&self) -> Vec<Arc<Definition>> {
         let declared = self.listed();
-        let mut all = builtin::all(&self.kit().env);
-        all.retain(|built_in| declared.find(&built_in.name).is_none());
-        all.extend(declared.all.iter().cloned());
-        all
+        let own = builtin::all(&self.kit().env).into_iter().filter(|built_in| declared.find(&built_in.name).is_none());
+        own.map(Arc::new).chain(declared.all.iter().cloned()).collect()
     }
 
     /// What the listing of agents weighs in the tool that starts them.
@@ -168,13 +166,13 @@ impl Agents {
     }
 
     /// Types of the user and the project.
-    pub(crate) fn declared_types(&self) -> Vec<Definition> {
+    pub(crate) fn declared_types(&self) -> Vec<Arc<Definition>> {
         self.declared().all.clone()
     }
 
     /// What to say about a type nobody declared.
     fn unknown(&self, name: &str) -> Refused {
-        let names: Vec<String> = self.all().into_iter().map(|d| d.name).collect();
+        let names: Vec<String> = self.all().iter().map(|d| d.name.clone()).collect();
         let mut text = format!("Agent type '{name}' not found. Available agents: {}", names.join(", "));
         for skipped in &self.declared().skipped {
             write!(text, "\nNot loaded: {}:{}: {}", skipped.path.display(), skipped.line, skipped.reason).ok();

@@ -105,8 +105,8 @@ enum Listed<'a> {
 /// Our commands, then skills and custom commands; a skill stands in place of one of ours that gives way.
 fn listed<'a>(io: &Io, skills: &'a Skills) -> Vec<Listed<'a>> {
     let typed: Vec<&Skill> = skills.all.iter().filter(|skill| skill.is_typed()).collect();
-    let skill_names: HashSet<&str> = typed.iter().map(|skill| skill.name.as_str()).collect();
-    let is_own = |row: &&Row| row.is_listed() && !(row.gives_way() && skill_names.contains(row.name));
+    let replaced = |name: &str| typed.iter().any(|skill| skill.name == name);
+    let is_own = |row: &&Row| row.is_listed() && !(row.gives_way() && replaced(row.name));
     let own: Vec<&'static Row> = ROWS.iter().filter(|row| io.facts.has_commands && is_own(row)).collect();
     let own_names: HashSet<&str> = own.iter().map(|row| row.name).collect();
     let skills = typed.into_iter().filter(|skill| !own_names.contains(skill.name.as_str()));

@@ -499,7 +499,7 @@ impl Opening {
             selection: self.selection.clone(),
             roots: self.roots.clone(),
             catalog: Arc::clone(&self.catalog),
-            settings: self.loaded.settings.clone(),
+            settings: Arc::clone(&self.loaded.settings),
             skill_overrides: self.loaded.settings.skill_overrides.clone(),
             reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
             ledger: io.ledger.for_agent(),

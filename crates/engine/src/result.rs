@@ -34,7 +34,7 @@ pub(crate) fn init(context: &Context, io: &Io) -> Init {
         api_key_source: io.facts.api_key_source,
         claude_code_version: wire::version::COMPAT,
         output_style: io.facts.output_style.clone(),
-        agents: io.spawner.agents.all().into_iter().map(|agent| agent.name).collect(),
+        agents: io.spawner.agents.all().iter().map(|agent| agent.name.clone()).collect(),
         skills,
         plugins: Vec::new(),
         betas: io.facts.betas.clone(),

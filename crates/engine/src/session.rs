@@ -669,9 +669,15 @@ impl Attachment {
     }
 
     pub(crate) fn skill_listing(text: &str, names: &[&str], telling: Telling) -> Option<Self> {
-        let line = serde_json::json!({
-            "type": "skill_listing", "content": text, "isInitial": telling == Telling::First, "names": names, "skillCount": names.len(),
-        });
+        #[derive(serde::Serialize)]
+        #[serde(rename_all = "camelCase", tag = "type", rename = "skill_listing")]
+        struct Line<'a> {
+            content: &'a str,
+            is_initial: bool,
+            names: &'a [&'a str],
+            skill_count: usize,
+        }
+        let line = Line { content: text, is_initial: telling == Telling::First, names, skill_count: names.len() };
         Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(text) })
     }
 

@@ -130,8 +130,12 @@ impl Session {
             .spawner
             .agents
             .all()
-            .into_iter()
-            .map(|agent| AgentInfo { name: agent.name, description: agent.description, model: agent.model })
+            .iter()
+            .map(|agent| AgentInfo {
+                name: agent.name.clone(),
+                description: agent.description.clone(),
+                model: agent.model.clone(),
+            })
             .collect();
         board.output_style.clone_from(&self.io.facts.output_style);
         board.output_styles.clone_from(&self.io.facts.output_styles);

@@ -18,6 +18,19 @@ pub struct Layer {
     pub hooks: serde_json::Map<String, Value>,
 }
 
+/// A layer where it stands: declarations of settings are large, and read once.
+#[derive(Clone, Debug)]
+pub struct Declared<'a> {
+    pub origin: Origin,
+    pub hooks: &'a serde_json::Map<String, Value>,
+}
+
+impl<'a> From<&'a Layer> for Declared<'a> {
+    fn from(layer: &'a Layer) -> Self {
+        Self { origin: layer.origin.clone(), hooks: &layer.hooks }
+    }
+}
+
 /// What settings say about hooks as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
@@ -79,10 +92,10 @@ pub struct Catalogue {
 
 impl Catalogue {
     /// `layers` in the order in which rewrites are applied: managed, user, project, local, then the rest.
-    pub fn new(layers: &[Layer], switches: Switches) -> Self {
+    pub fn new<'a>(layers: impl IntoIterator<Item = Declared<'a>>, switches: Switches) -> Self {
         let mut catalogue = Self { without_models: switches.without_models, ..Self::default() };
-        for layer in layers.iter().filter(|layer| switches.admits(&layer.origin)) {
-            for (name, groups) in &layer.hooks {
+        for layer in layers.into_iter().filter(|layer| switches.admits(&layer.origin)) {
+            for (name, groups) in layer.hooks {
                 match EventName::parse(name) {
                     Some(event) => catalogue.event(event, groups, &layer.origin),
                     None => catalogue.complain(&layer.origin, &format!("hooks.{name}: there is no such event")),
@@ -221,14 +234,17 @@ mod tests {
             layer(Source::Local, &run("l")),
             plugin(&run("u")),
         ];
-        assert_eq!(commands(&Catalogue::new(&all, Switches::default())), ["m", "u", "l", "u"]);
+        assert_eq!(
+            commands(&Catalogue::new(all.iter().map(Declared::from), Switches::default())),
+            ["m", "u", "l", "u"]
+        );
     }
 
     // [EXT-22] [EXT-23]
     #[test]
     fn switches_leave_the_administrators_hooks_alone() {
         let all = [layer(Source::Managed, &run("m")), layer(Source::User, &run("u")), plugin(&run("p"))];
-        let with = |switches| commands(&Catalogue::new(&all, switches));
+        let with = |switches| commands(&Catalogue::new(all.iter().map(Declared::from), switches));
         assert_eq!(with(Switches { disabled: true, ..Switches::default() }), ["m"]);
         assert_eq!(with(Switches { managed_only: true, ..Switches::default() }), ["m"]);
         assert!(with(Switches { disabled: true, disabled_by_policy: true, ..Switches::default() }).is_empty());
@@ -249,7 +265,7 @@ mod tests {
             ]}, {"matcher": 5, "hooks": []}, "x"],
             "SessionStart": [{"hooks": [{"type": "http", "url": "http://127.0.0.1/"}]}],
         });
-        let catalogue = Catalogue::new(&[layer(Source::User, &hooks)], Switches::default());
+        let catalogue = Catalogue::new([Declared::from(&layer(Source::User, &hooks))], Switches::default());
         assert_eq!(commands(&catalogue), ["b", "d"]);
         let told = catalogue.diagnostics.join("\n");
         for part in [

@@ -30,7 +30,7 @@ impl Bench {
         let layer = Layer { origin, hooks: hooks.as_object().unwrap().clone() };
         let env = sys::Env::snapshot().with([("OTEL_X", "1"), ("SECRET", "s")]);
         let around = Surroundings::new(&env, dir.path(), &["SECRET"], &[("CLAUDECODE", "1".into())]);
-        let catalogue = Catalogue::new(&[layer], Switches::default());
+        let catalogue = Catalogue::new([crate::Declared::from(&layer)], Switches::default());
         let hooks = Hooks::new(catalogue, around, Arc::new(Nobody), "/nonexistent".into());
         Self { hooks, dir, cancel: CancellationToken::new() }
     }

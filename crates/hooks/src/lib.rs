@@ -18,7 +18,7 @@ pub mod pattern;
 pub mod prompt;
 
 pub use answer::{Answer, Permission, Ran, RequestDecision};
-pub use catalogue::{Catalogue, Entry, Layer, Switches};
+pub use catalogue::{Catalogue, Declared, Entry, Layer, Switches};
 pub use command::Surroundings;
 pub use declare::{Ask, Command, Detachment, Handler, Http, Kind, McpTool, OnFailure, Origin, Shell};
 pub use fire::{

@@ -194,6 +194,11 @@ impl Policy {
         self.rules.iter().any(|rule| rule.behaviour == Behaviour::Deny && rule.covers_tool(tool))
     }
 
+    /// Whether any rule is about this tool as such. Rules on commands, paths and hosts are about what tools touch.
+    pub fn names(&self, tool: &str) -> bool {
+        self.rules.iter().any(|rule| rule.names(tool))
+    }
+
     /// The paths whose real location `decide` will want to know.
     pub fn needs(&self, request: &Request<'_>, cwd: &Path) -> Vec<PathBuf> {
         let mut needs = Vec::new();

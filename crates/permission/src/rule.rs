@@ -242,13 +242,23 @@ impl Rule {
         names_tool(name, tool)
     }
 
+    /// Whether the rule is about this tool, whatever its input.
+    pub(crate) fn names(&self, tool: &str) -> bool {
+        match &self.target {
+            Target::Tool(name) => names_tool(name, tool),
+            Target::Parameter(parameter) => names_tool(&parameter.tool, tool),
+            Target::Agent(_) => tool == "Agent",
+            Target::Skill { .. } => tool == "Skill",
+            Target::Unjudged(name) => name == tool,
+            Target::Command(_) | Target::Read(_) | Target::Edit(_) | Target::Domain(_) => false,
+        }
+    }
+
     /// Whether the rule speaks of this call by its input. Without an input, deny and ask take it for the whole tool.
     pub(crate) fn covers_input(&self, tool: &str, input: Option<&Input>) -> bool {
         let allow = self.behaviour == Behaviour::Allow;
         let named = match &self.target {
-            Target::Agent(_) => tool == "Agent",
-            Target::Skill { .. } => tool == "Skill",
-            Target::Parameter(parameter) => names_tool(&parameter.tool, tool),
+            Target::Agent(_) | Target::Skill { .. } | Target::Parameter(_) => self.names(tool),
             Target::Unjudged(name) => return !allow && name == tool,
             Target::Tool(_) | Target::Command(_) | Target::Read(_) | Target::Edit(_) | Target::Domain(_) => false,
         };

@@ -7,6 +7,7 @@ use crate::scan::{self, Scanned};
 use crate::stamp::Stamps;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const FIELDS: &[&str] = &[
     "name",
@@ -106,7 +107,7 @@ impl Agents {
 
     /// The first of a name counts. Two in one tree are a mistake; in different ones that is how priority works.
     fn keep(&mut self, agent: Definition) {
-        let Some(first) = self.find(&agent.name) else { return self.all.push(agent) };
+        let Some(first) = self.find(&agent.name) else { return self.all.push(Arc::new(agent)) };
         let Some(path) = &agent.path else { return };
         if first.scope == agent.scope {
             let by = first.path.as_deref().map_or_else(String::new, |by| format!(" by {}", by.display()));

@@ -171,22 +171,15 @@ fn split_globs(text: &str) -> Vec<String> {
 }
 
 fn split_outside(text: &str, (open, close): (char, char), separates: impl Fn(char) -> bool) -> Vec<String> {
-    let mut parts = vec![String::new()];
     let mut depth = 0_u32;
-    for c in text.chars() {
-        if depth == 0 && separates(c) {
-            parts.push(String::new());
-            continue;
-        }
+    let parts = text.split(|c: char| {
         if c == open {
             depth += 1;
         } else if c == close {
             depth = depth.saturating_sub(1);
         }
-        if let Some(last) = parts.last_mut() {
-            last.push(c);
-        }
-    }
-    let cleaned = parts.iter().map(|part| part.trim().trim_matches(['"', '\'']).to_owned());
-    cleaned.filter(|part| !part.is_empty()).collect()
+        depth == 0 && separates(c)
+    });
+    let cleaned = parts.map(|part| part.trim().trim_matches(['"', '\'']));
+    cleaned.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }

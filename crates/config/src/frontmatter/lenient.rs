@@ -5,14 +5,16 @@ use super::{Defect, Field, Node, yaml};
 
 /// The key of `key: …` at the start of a line, and what follows the colon.
 pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
-    let (key, rest) = line.split_once(':')?;
-    let key = key.trim_end();
-    let is_name = !key.is_empty()
-        && key.len() <= 64
-        && key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'.');
+    let in_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    let bytes = line.as_bytes();
+    let end = bytes.iter().take_while(|b| in_name(b)).count();
+    if end > 64 || !bytes.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_') {
+        return None;
+    }
+    let (key, rest) = line.split_at(end);
+    let rest = rest.trim_start().strip_prefix(':')?;
     let separated = rest.is_empty() || rest.starts_with([' ', '\t']);
-    (is_name && separated).then(|| (key, rest.trim()))
+    separated.then(|| (key, rest.trim()))
 }
 
 /// What the parser says about a colon inside unquoted words, by far the most common fault.
@@ -22,7 +24,7 @@ const COLON: &str = "mapping values are not allowed in this context";
 /// needs no parser to be seen.
 pub(super) fn plain_lines(head: &str, first_line: usize) -> Option<(Vec<Field>, Vec<Defect>)> {
     let (mut fields, mut defects) = (Vec::with_capacity(8), Vec::new());
-    for (at, line) in head.lines().enumerate() {
+    for (at, line) in super::lines_of(head).enumerate() {
         let line = line.trim_end();
         if line.is_empty() {
             continue;
@@ -61,10 +63,18 @@ fn plain_value(value: &str) -> Option<Node> {
         let inner = value.strip_prefix('"')?.strip_suffix('"')?;
         return (!inner.contains(['"', '\\'])).then(|| Node::Text(inner.to_owned()));
     }
-    let special = SPECIAL.contains(&first);
-    let means_more = value.contains(": ") || value.contains(" #") || value.ends_with(':') || value.contains('\t');
     let null = matches!(value, "null" | "Null" | "NULL");
-    (!special && !means_more && !null).then(|| Node::Plain(value.to_owned()))
+    (!SPECIAL.contains(&first) && !means_more(value) && !null).then(|| Node::Plain(value.to_owned()))
+}
+
+/// `: `, ` #`, a colon at the end or a tab.
+fn means_more(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    memchr::memchr3_iter(b':', b'#', b'\t', bytes).any(|at| match bytes[at] {
+        b':' => matches!(bytes.get(at + 1), None | Some(b' ')),
+        b'#' => at > 0 && bytes[at - 1] == b' ',
+        _ => true,
+    })
 }
 
 /// A field with the lines that belong to it.

@@ -2,6 +2,7 @@
 //! its description first, and who asks learns which did.
 
 use super::{Shown, Skill};
+use std::borrow::Cow;
 
 /// Characters that descriptions may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub struct Listing {
 /// `uses` tells how often a skill was invoked.
 pub fn list<'a>(skills: impl Iterator<Item = &'a Skill>, budget: Budget, uses: impl Fn(&str) -> u64) -> Listing {
     let skills: Vec<&Skill> = skills.collect();
-    let mut texts: Vec<Option<String>> = skills.iter().map(|skill| text(skill, budget.each)).collect();
+    let mut texts: Vec<Option<Cow<'_, str>>> = skills.iter().map(|skill| text(skill, budget.each)).collect();
     let lengths: Vec<usize> = texts.iter().map(|text| text.as_ref().map_or(0, |text| text.chars().count())).collect();
     let mut size: usize = lengths.iter().sum();
     let mut cut = Vec::new();
@@ -57,7 +58,7 @@ pub fn list<'a>(skills: impl Iterator<Item = &'a Skill>, budget: Budget, uses: i
             cut.push(skills[at].name.clone());
         }
     }
-    let line = |skill: &&Skill, text: &Option<String>| match text {
+    let line = |skill: &&Skill, text: &Option<Cow<'_, str>>| match text {
         Some(text) => ["- ", &skill.name, ": ", text].concat(),
         None => ["- ", &skill.name].concat(),
     };
@@ -65,12 +66,28 @@ pub fn list<'a>(skills: impl Iterator<Item = &'a Skill>, budget: Budget, uses: i
     Listing { lines, cut }
 }
 
+/// Words of plain ASCII with one blank between them: as nearly all are, and they need not be put together again.
+fn is_tidy(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let doubled = |pair: &[u8]| pair == b"  ";
+    bytes.iter().all(|b| (b' '..=b'~').contains(b))
+        && bytes.first().is_some_and(|first| *first != b' ')
+        && bytes.last() != Some(&b' ')
+        && !bytes.windows(2).any(doubled)
+}
+
 /// On one line, cut to `each` characters.
-fn text(skill: &Skill, each: usize) -> Option<String> {
+fn text(skill: &Skill, each: usize) -> Option<Cow<'_, str>> {
     if skill.shown == Shown::NameOnly {
         return None;
     }
     let parts = [&skill.description, &skill.when_to_use];
+    if let [Some(only), None] | [None, Some(only)] = parts
+        && only.len() <= each
+        && is_tidy(only)
+    {
+        return Some(Cow::Borrowed(only));
+    }
     let room = parts.into_iter().flatten().map(|part| part.len() + 1).sum();
     let mut line = String::with_capacity(room);
     for part in parts.into_iter().flatten() {
@@ -82,7 +99,7 @@ fn text(skill: &Skill, each: usize) -> Option<String> {
         }
     }
     match line.char_indices().nth(each) {
-        None => Some(line).filter(|line| !line.is_empty()),
-        Some((end, _)) => Some(format!("{}…", &line[..end])),
+        None => Some(line).filter(|line| !line.is_empty()).map(Cow::Owned),
+        Some((end, _)) => Some(format!("{}…", &line[..end]).into()),
     }
 }

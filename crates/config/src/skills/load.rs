@@ -79,7 +79,10 @@ pub(super) fn load(roots: &Roots, nested: &[PathBuf], overrides: &BTreeMap<Strin
         Some(Err(problem)) => Outcome::Unreadable(problem),
         Some(Ok(head)) => build(candidate, head, &roots.cwd),
     });
-    let mut loader = Loader { skills: Skills { stamps, ..Skills::default() }, taken: HashMap::new(), cwd: &roots.cwd };
+    let all = Vec::with_capacity(outcomes.len());
+    stamps.reserve(outcomes.len());
+    let taken = HashMap::with_capacity(outcomes.len());
+    let mut loader = Loader { skills: Skills { all, stamps, ..Skills::default() }, taken, cwd: &roots.cwd };
     for (candidate, outcome) in candidates.into_iter().zip(outcomes) {
         loader.add(candidate, outcome);
     }
@@ -96,19 +99,21 @@ fn skill_folders<'a>(
 ) {
     let dir = root.dir.join("skills");
     stamps.add(dir.clone());
-    for entry in scan::entries(&dir) {
+    let entries = scan::entries(&dir);
+    found.reserve(entries.len());
+    for entry in entries {
         if !(entry.is_dir || entry.is_link) || entry.name.eq_ignore_ascii_case(RESERVED) {
             continue;
         }
         // Only a link can lead to a folder that was already met.
         if entry.is_link {
-            let Ok(real) = std::fs::canonicalize(&entry.path) else { continue };
+            let Ok(real) = std::fs::canonicalize(dir.join(&entry.name)) else { continue };
             let inside = real.parent().and_then(|parent| std::fs::canonicalize(&dir).ok().map(|own| own == parent));
             if inside == Some(true) || !seen.insert(real) {
                 continue;
             }
         }
-        let path = entry.path.join("SKILL.md");
+        let path = [dir.as_path(), Path::new(&entry.name), Path::new("SKILL.md")].iter().collect();
         found.push(Candidate { root, form: Form::Skill, path, name: entry.name, aliases: Vec::new() });
     }
 }
@@ -139,7 +144,8 @@ fn stem(path: &Path) -> &str {
 
 struct Loader<'a> {
     skills: Skills,
-    taken: HashMap<String, PathBuf>,
+    /// Where in the list a name stands.
+    taken: HashMap<String, usize>,
     cwd: &'a Path,
 }
 
@@ -153,18 +159,19 @@ impl Loader<'_> {
             }
             Outcome::Read(skill, defects, stamp) => (skill, defects, stamp),
         };
-        self.skills.stamps.add_seen(candidate.path.clone(), stamp);
         if let Some(by) = self.taken.get(&skill.name) {
             let Some(qualified) = self.qualified(&candidate).filter(|name| !self.taken.contains_key(name)) else {
-                let hidden = Hidden { name: skill.name, path: candidate.path, by: by.clone() };
-                self.skills.hidden.push(hidden);
+                let by = self.skills.all[*by].path.clone();
+                self.skills.stamps.add_seen(candidate.path, stamp);
+                self.skills.hidden.push(Hidden { name: skill.name, path: skill.path, by });
                 return;
             };
             skill.name = qualified;
         }
         let found = |defect: Defect| Finding::new(&candidate.path, defect.line, defect.message);
         self.skills.findings.extend(defects.into_iter().map(found));
-        self.taken.insert(skill.name.clone(), candidate.path);
+        self.skills.stamps.add_seen(candidate.path, stamp);
+        self.taken.insert(skill.name.clone(), self.skills.all.len());
         self.skills.all.push(*skill);
     }
 

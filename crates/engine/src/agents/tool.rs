@@ -65,7 +65,10 @@ impl AgentTool {
     /// Types that the rules deny are not listed.
     pub(crate) fn new(spawner: Arc<Spawner>, policy: &Policy, types: Types) -> Self {
         let mut description = DESCRIPTION.trim_end().to_owned();
-        for definition in spawner.agents.all().iter().filter(|d| types.permit(&d.name) && is_allowed(policy, &d.name)) {
+        // Most policies say nothing about agents: then there is nothing to ask for each type.
+        let judged = policy.names(NAME);
+        let offered = |name: &str| types.permit(name) && (!judged || is_allowed(policy, name));
+        for definition in spawner.agents.all().iter().filter(|definition| offered(&definition.name)) {
             write!(description, "\n- {}: {}", definition.name, definition.description).ok();
         }
         let spec = Spec { name: NAME.into(), description: description.into(), schema: SCHEMA.trim_end().into() };

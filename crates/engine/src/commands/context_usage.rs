@@ -110,11 +110,11 @@ pub(crate) fn measure(context: &mut Context, io: &Io) -> Measured {
 
 /// The user's and the project's own.
 fn agents(io: &Io) -> Vec<Part> {
-    let part = |agent: config::agents::Definition| Part {
+    let part = |agent: &std::sync::Arc<config::agents::Definition>| Part {
         tokens: estimate::text(agent.name.len() + agent.description.len()),
-        name: agent.name,
+        name: agent.name.clone(),
     };
-    io.spawner.agents.declared_types().into_iter().map(part).collect()
+    io.spawner.agents.declared_types().iter().map(part).collect()
 }
 
 pub(super) fn text(session: &mut Session, arguments: &str) -> String {

@@ -30,7 +30,7 @@ pub(crate) struct Reach {
     pub roots: Option<Roots>,
     pub catalog: Arc<Catalog>,
     /// As the session began with.
-    pub settings: Settings,
+    pub settings: Arc<Settings>,
     pub skill_overrides: BTreeMap<String, String>,
     pub reduced: Reduced,
     /// Shares its totals with the session's.

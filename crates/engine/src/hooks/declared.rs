@@ -2,7 +2,7 @@
 
 use config::Loaded;
 use hooks::http::Limits;
-use hooks::{Catalogue, Layer, Origin, Switches};
+use hooks::{Catalogue, Declared, Layer, Origin, Switches};
 use serde_json::Value;
 use wire::settings::Source;
 
@@ -54,16 +54,17 @@ pub(crate) fn with_own(loaded: &Loaded, reduced: Reduced, own: &Own) -> (Catalog
         urls: loaded.settings.allowed_http_hook_urls.clone(),
         variables: loaded.settings.http_hook_allowed_env_vars.clone(),
     };
-    let written = ORDER.iter().flat_map(|source| of_source(loaded, *source)).chain(own.layers.iter().cloned());
+    let written =
+        ORDER.iter().flat_map(|source| of_source(loaded, *source)).chain(own.layers.iter().map(Declared::from));
     // Nobody but the host itself brings its functions: `--bare` leaves them.
-    let layers: Vec<Layer> = written.filter(|_| reduced != Reduced::Bare).chain(own.host.clone()).collect();
+    let layers = written.filter(|_| reduced != Reduced::Bare).chain(own.host.iter().map(Declared::from));
     let switches = Switches {
         disabled: disabled(loaded),
         disabled_by_policy: says_disabled(loaded, |source| source == Source::Managed) == Some(true),
         managed_only: loaded.settings.allow_managed_hooks_only == Some(true) || reduced == Reduced::Safe,
         without_models: own.is_judge,
     };
-    (Catalogue::new(&layers, switches), limits)
+    (Catalogue::new(layers, switches), limits)
 }
 
 /// A command of the settings that is no hook but runs under the same gates, such as the status line.
@@ -78,12 +79,12 @@ pub(crate) fn helper(loaded: &Loaded, reduced: Reduced, key: &str) -> Option<Val
     layers.find_map(|layer| layer.effective.get(key)).cloned()
 }
 
-fn of_source(loaded: &Loaded, source: Source) -> impl Iterator<Item = Layer> {
+fn of_source(loaded: &Loaded, source: Source) -> impl Iterator<Item = Declared<'_>> {
     // Layers are listed highest first; of several files of one source the lower one is declared first.
     loaded.layers.iter().rev().filter(move |layer| layer.source == source).filter_map(|layer| {
-        let hooks = layer.effective.get("hooks")?.as_object()?.clone();
+        let hooks = layer.effective.get("hooks")?.as_object()?;
         let origin = Origin::Settings { source: layer.source, path: layer.path.clone() };
-        Some(Layer { origin, hooks })
+        Some(Declared { origin, hooks })
     })
 }
 
