@@ -3,6 +3,7 @@
 use super::needle::Needle;
 use crate::head::Head;
 use crate::story::{self, Moment};
+use memchr::{memchr2_iter, memmem, memrchr, memrchr2};
 use serde_json::Value;
 use std::ops::Range;
 
@@ -38,6 +39,9 @@ pub struct Hit {
 
 /// The first text of the line that holds the query.
 pub(super) fn hit(line: &[u8], needle: &Needle) -> Option<Hit> {
+    if !needle.is_spelled_in(spoken(line)) {
+        return None;
+    }
     let head = Head::read(line)?;
     let mut found = None;
     texts(&head, &mut |speaker, text| {
@@ -55,6 +59,26 @@ pub(super) fn hit(line: &[u8], needle: &Needle) -> Option<Hit> {
         snippet,
         place,
     })
+}
+
+/// The part of a line that can hold words, seen without parsing: not the plain fields before and after a message, such as
+/// ids, times and paths, which stand in every line. The whole line where that cannot be told at a glance.
+fn spoken(line: &[u8]) -> &[u8] {
+    message_and_after(line).unwrap_or(line)
+}
+
+fn message_and_after(line: &[u8]) -> Option<&[u8]> {
+    let start = memmem::find(line, b"\"message\":{")?;
+    let before = &line[..start];
+    // No bracket but the line's own: nothing before the message is nested.
+    if memchr2_iter(b'{', b'[', before).count() != 1 {
+        return None;
+    }
+    // Whatever is nested ends with the last bracket within the line's own.
+    let end = memrchr2(b'}', b']', &line[..memrchr(b'}', line)?])? + 1;
+    let after = line.get(end..)?;
+    let says = |kind: &[u8]| [before, after].iter().any(|part| memmem::find(part, kind).is_some());
+    (says(b"\"type\":\"user\"") || says(b"\"type\":\"assistant\"")).then(|| &line[start.min(end)..end])
 }
 
 fn texts(head: &Head<'_>, tell: &mut dyn FnMut(Speaker, &str)) {
@@ -105,6 +129,36 @@ fn flat(text: &str, line: &mut String) {
             line.push(c);
         } else if !line.ends_with(' ') && !line.is_empty() {
             line.push(' ');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_around_a_message_is_left_out_and_nothing_else() {
+        let text = |line: &str| String::from_utf8(spoken(line.as_bytes()).to_vec()).unwrap();
+        let message = r#""message":{"content":[{"type":"text","text":"a } b"}]}"#;
+        let line = |before: &str, after: &str| format!("{{{before}{message}{after}}}");
+        assert_eq!(text(&line(r#""type":"user","uuid":"x","#, r#","sessionId":"y""#)), message);
+        assert_eq!(text(&line(r#""uuid":"x","#, r#","type":"assistant""#)), message);
+        let result = r#","toolUseResult":{"stdout":"z"}"#;
+        assert_eq!(text(&line(r#""type":"user","#, &format!(r#"{result},"uuid":"x""#))), format!("{message}{result}"));
+        // Not told at a glance: the whole line.
+        let odd = [
+            line(r#""type":"user","cwd":"/a{b","#, ""),
+            line(r#""type":"user","x":{"message":{}},"#, ""),
+            line(r#""type":"summary","summary":"s","#, ""),
+            r#"{"type":"custom-title","customTitle":"t"}"#.to_owned(),
+            r#"{"type":"user","message":{"#.to_owned(),
+            r#""message":{"#.to_owned(),
+            "}".to_owned(),
+            String::new(),
+        ];
+        for line in odd {
+            assert_eq!(text(&line), line);
         }
     }
 }

@@ -41,6 +41,11 @@ impl Needle {
         }
     }
 
+    /// Whether a piece of raw JSON may hold the query.
+    pub(super) fn is_spelled_in(&self, raw: &[u8]) -> bool {
+        self.probes.iter().any(|probe| probe.find(raw).is_some())
+    }
+
     /// Where the first word stands in a text that has them all.
     pub fn find_in(&self, text: &str) -> Option<Range<usize>> {
         let mut places = self.words.iter().map(|word| word.find(text.as_bytes()).map(|at| at..at + word.bytes.len()));
