@@ -206,8 +206,11 @@ struct Walk {
 
 impl Walk {
     fn dir(&mut self, dir: &Path, folders: &mut Vec<String>) {
+        if !dir.is_dir() || folders.len() > MAX_DEPTH {
+            return;
+        }
         let Ok(real) = std::fs::canonicalize(dir) else { return };
-        if folders.len() > MAX_DEPTH || !self.seen.insert(real) {
+        if !self.seen.insert(real) {
             return;
         }
         self.tree.dirs.push(dir.to_path_buf());

@@ -286,9 +286,8 @@ pub fn encode(line: &Line, can: Abilities, fill: Fill, out: &mut Vec<u8>) {
             out.extend_from_slice(b"\x1b\\");
         }
         let styled = sgr(style, can.depth, out);
-        let mut buffer = [0; 4];
-        for c in span.text.chars().filter(|c| !c.is_control()) {
-            out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+        for part in span.text.split(char::is_control) {
+            out.extend_from_slice(part.as_bytes());
         }
         if styled {
             out.extend_from_slice(b"\x1b[0m");

@@ -23,7 +23,15 @@ pub fn width(text: &str) -> usize {
     if text.is_ascii() {
         return text.bytes().filter(|byte| (0x20..0x7f).contains(byte)).count();
     }
+    if text.chars().all(is_single) {
+        return text.chars().count();
+    }
     text.graphemes(true).map(cluster_width).sum()
+}
+
+/// Takes one column and joins with nothing beside it: letters, punctuation, rules and boxes, of which frames are full.
+fn is_single(c: char) -> bool {
+    matches!(c, ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{2010}'..='\u{2027}' | '\u{2500}'..='\u{259f}')
 }
 
 /// Makes foreign text safe and measurable: tabs become spaces, other controls and direction overrides vanish, line
@@ -183,6 +191,15 @@ mod tests {
 
     fn rows(text: &str, columns: usize) -> Vec<&str> {
         wrap(text, columns, columns).into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn what_counts_as_single_is_one_cluster_of_one_column() {
+        for c in ('\0'..'\u{10000}').filter(|c| is_single(*c)) {
+            let among = format!("a{c}\u{2500}{c}é");
+            assert_eq!(among.graphemes(true).count(), 5, "{c:?}");
+            assert_eq!(cluster_width(c.encode_utf8(&mut [0; 4])), 1, "{c:?}");
+        }
     }
 
     #[test]

@@ -129,6 +129,10 @@ impl Collector {
 
     /// `base` is the directory of the file the chain of imports began with.
     fn add_within(&mut self, found: Found, base: &Path) {
+        // Most places hold nothing, and one look is cheaper than following every folder on the way.
+        if !found.path.exists() {
+            return;
+        }
         let Ok(real) = std::fs::canonicalize(&found.path) else { return };
         if self.files.len() >= MAX_FILES || self.seen.contains(&real) {
             return;

@@ -13,6 +13,8 @@ pub struct Reply {
     /// Up to here it was handed out.
     done: usize,
     begun: bool,
+    /// A line has ended since complete blocks were looked for.
+    line_ended: bool,
 }
 
 /// Lines of a reply: whether they begin it.
@@ -25,6 +27,7 @@ pub enum Part {
 impl Reply {
     pub fn push(&mut self, text: &str) {
         self.source.push_str(text);
+        self.line_ended |= text.contains('\n');
     }
 
     pub fn is_empty(&self) -> bool {
@@ -33,6 +36,9 @@ impl Reply {
 
     /// What has become complete since the last call.
     pub fn take_closed(&mut self, look: &Look<'_>) -> Option<Part> {
+        if !std::mem::take(&mut self.line_ended) {
+            return None;
+        }
         let closed = markdown::closed(&self.source[self.done..]);
         if closed == 0 {
             return None;
