@@ -3,7 +3,7 @@
 
 use super::spinner::elapsed;
 use super::tools::{self, Group, Label, Mood, Outcome};
-use crate::style::Line;
+use crate::style::{Line, lines_of};
 use crate::theme::{Theme, Token};
 use serde_json::Value;
 use std::time::Duration;
@@ -17,6 +17,28 @@ pub struct OpenCall {
     pub since: Duration,
     /// What an agent inside has done so far.
     pub inner: Option<Inner>,
+    /// What the person answered, where that is why it did not run.
+    pub said: Option<String>,
+}
+
+impl OpenCall {
+    /// The call as it ended, with its result.
+    pub fn lines(&self, outcome: &Outcome, theme: &Theme, columns: usize) -> Vec<Line> {
+        let mood = if outcome.is_error { Mood::Failed } else { Mood::Done };
+        let mut lines = tools::title(&self.label, mood, theme);
+        lines.extend(match &self.said {
+            Some(said) if outcome.is_error => tools::hung(lines_of(said, theme.fg(Token::Inactive)), theme),
+            Some(_) | None => tools::result(&self.tool, &self.input, outcome, theme, columns),
+        });
+        lines
+    }
+
+    /// The turn ended before the call did.
+    pub fn cut_off(&self, theme: &Theme) -> Vec<Line> {
+        let mut lines = tools::title(&self.label, Mood::Failed, theme);
+        lines.extend(tools::hung(vec![Line::styled(tools::INTERRUPTED, theme.fg(Token::Error))], theme));
+        lines
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -36,8 +58,8 @@ pub struct Calls {
 #[derive(Debug)]
 struct Held {
     group: Group,
-    /// What each was about.
-    names: Vec<String>,
+    /// What each was about, and what came of it.
+    names: Vec<(String, Option<String>)>,
     /// The first one by itself, for when it stays the only one.
     alone: Vec<Line>,
 }
@@ -77,14 +99,14 @@ impl Calls {
             Group::Read | Group::Search => call.label.argument.clone(),
             Group::Server(_) => call.label.called(),
         };
+        let name = (name, tools::summary(&call.tool, outcome));
         match &mut self.held {
             Some(held) if held.group == group => {
                 held.names.push(name);
                 true
             }
             None => {
-                let alone = if matches!(group, Group::Server(_)) { alone() } else { Vec::new() };
-                self.held = Some(Held { group, names: vec![name], alone });
+                self.held = Some(Held { group, names: vec![name], alone: alone() });
                 true
             }
             Some(_) => false,
@@ -135,22 +157,22 @@ impl Calls {
 impl Held {
     fn lines(&self, theme: &Theme) -> Vec<Line> {
         let count = self.names.len();
-        let label = match (&self.group, self.names.as_slice()) {
-            (Group::Server(_), [_]) => return self.alone.clone(),
-            (Group::Read, [only]) => Label { name: "Read".into(), argument: only.clone() },
-            (Group::Search, [only]) => Label { name: "Search".into(), argument: only.clone() },
-            (Group::Read, _) => Label { name: format!("Read {count} files"), argument: String::new() },
-            (Group::Search, _) => Label { name: format!("Searched {count} times"), argument: String::new() },
-            (Group::Server(server), _) => {
-                Label { name: format!("Called {server} {count} times"), argument: String::new() }
-            }
-        };
-        let mut lines = tools::title(&label, Mood::Done, theme);
-        if count > 1 {
-            let faint = theme.fg(Token::Inactive);
-            let names = self.names.iter().map(|name| Line::styled(crate::text::clean(name).replace('\n', " "), faint));
-            lines.extend(tools::hung(names.collect(), theme));
+        if count == 1 {
+            return self.alone.clone();
         }
+        let name = match &self.group {
+            Group::Read => format!("Read {count} files"),
+            Group::Search => format!("Searched {count} times"),
+            Group::Server(server) => format!("Called {server} {count} times"),
+        };
+        let mut lines = tools::title(&Label { name, argument: String::new() }, Mood::Done, theme);
+        let faint = theme.fg(Token::Inactive);
+        let row = |(name, summary): &(String, Option<String>)| {
+            let name = crate::text::clean(name).replace('\n', " ");
+            let summary = summary.as_ref().map_or_else(String::new, |summary| format!(" · {summary}"));
+            Line::styled(format!("{name}{summary}"), faint)
+        };
+        lines.extend(tools::hung(self.names.iter().map(row).collect(), theme));
         lines
     }
 }
@@ -163,7 +185,15 @@ mod tests {
 
     fn finish(calls: &mut Calls, tool: &str, input: Value) -> bool {
         let label = tools::label(tool, &input, &Session::default());
-        let call = OpenCall { id: "c".into(), tool: tool.into(), input, label, since: Duration::ZERO, inner: None };
+        let call = OpenCall {
+            id: "c".into(),
+            tool: tool.into(),
+            input,
+            label,
+            since: Duration::ZERO,
+            inner: None,
+            said: None,
+        };
         let outcome = Outcome { text: "ok".into(), is_error: false, detail: Value::Null };
         calls.hold(&call, &outcome, || vec![Line::plain("by itself")])
     }
