@@ -21,7 +21,7 @@ impl World {
         }
         let place = |name: &str| layout.transcript(&dir.path().join(name).canonicalize().unwrap(), ID);
         let (old, new) = (place("a"), place("b"));
-        let world = Self { layout, old, new, dir };
+        let world = Self { dir, layout, old, new };
         let subagents = world.old.with_extension("").join("subagents");
         std::fs::create_dir_all(&subagents).unwrap();
         std::fs::create_dir_all(world.new.parent().unwrap()).unwrap();
