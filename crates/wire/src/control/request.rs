@@ -46,6 +46,8 @@ pub enum HostRequest {
     StatusLine(StatusLine),
     /// Ours: the host has told its person something, and hooks are to hear of it.
     Notify(Notify),
+    /// Ours: a question on the side, with the conversation as its context.
+    SideQuestion(SideQuestion),
     Unknown(String),
 }
 
@@ -109,6 +111,7 @@ impl HostRequest {
             "get_task_output" => Self::GetTaskOutput(part(subtype, text)?),
             "x_status_line" => Self::StatusLine(part(subtype, text)?),
             "x_notify" => Self::Notify(part(subtype, text)?),
+            "x_side_question" => Self::SideQuestion(part(subtype, text)?),
             "cancel_async_message" => Self::CancelAsyncMessage(part(subtype, text)?),
             "read_file" => Self::ReadFile(part(subtype, text)?),
             "seed_read_state" => Self::SeedReadState(part(subtype, text)?),
@@ -144,6 +147,12 @@ impl HostRequest {
 
 fn part<T: DeserializeOwned>(subtype: &str, text: &str) -> Result<T, Unreadable> {
     serde_json::from_str(text).map_err(|error| Unreadable { subtype: subtype.to_owned(), problem: error.to_string() })
+}
+
+/// `x_side_question`
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SideQuestion {
+    pub question: String,
 }
 
 /// A field that may be absent (nothing changes), null (back to the default) or set.
