@@ -66,9 +66,7 @@ fn a_host_may_ask_while_a_turn_runs() {
     let mut run = host(&sandbox, &[]).spawn();
     run.send_user("begin");
     server.wait_for_requests(2);
-    let ask = |id: &str, question: &str| {
-        json!({"type": "control_request", "request_id": id, "request": {"subtype": "x_side_question", "question": question}})
-    };
+    let ask = |id: &str, question: &str| json!({"type": "control_request", "request_id": id, "request": {"subtype": "x_side_question", "question": question}});
     run.send_json(&ask("q1", "what are you doing?"));
     let answer = run.wait_for("control_response");
     assert_eq!(answer["response"]["response"], json!({"answer": "on the side"}), "{answer}");

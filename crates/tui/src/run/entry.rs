@@ -192,6 +192,7 @@ impl Interface {
                 if !door.follow(session, cwd) {
                     return None;
                 }
+                self.app.is_ready = false;
             }
             Move::Answered(Answer::Declined) if door.events.is_none() => return Some(End::Asked),
             Move::Answered(Answer::Declined) => return self.fail(door, "This conversation goes on.".into()),
