@@ -171,6 +171,10 @@ impl Control {
                 self.wishes.notice = Some(asked);
                 Said::Now(json!({}))
             }
+            HostRequest::RetractPrompt => {
+                self.wishes.retract = true;
+                Said::Now(json!({}))
+            }
             HostRequest::ListPermissionRules => self.rules(front),
             HostRequest::UpdatePermissions(asked) => {
                 // In force for the next call, in agents too; saved between two phases.

@@ -44,6 +44,8 @@ pub enum HostRequest {
     GetHooksListing,
     /// Ours: what the user's status line prints now.
     StatusLine(StatusLine),
+    /// Ours: the prompt of a turn that was stopped before any answer is taken back.
+    RetractPrompt,
     /// Ours: the host has told its person something, and hooks are to hear of it.
     Notify(Notify),
     Unknown(String),
@@ -109,6 +111,7 @@ impl HostRequest {
             "get_task_output" => Self::GetTaskOutput(part(subtype, text)?),
             "x_status_line" => Self::StatusLine(part(subtype, text)?),
             "x_notify" => Self::Notify(part(subtype, text)?),
+            "x_retract_prompt" => Self::RetractPrompt,
             "cancel_async_message" => Self::CancelAsyncMessage(part(subtype, text)?),
             "read_file" => Self::ReadFile(part(subtype, text)?),
             "seed_read_state" => Self::SeedReadState(part(subtype, text)?),
