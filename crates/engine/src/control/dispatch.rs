@@ -167,6 +167,7 @@ impl Control {
                 said
             }
             HostRequest::StatusLine(asked) => self.status_line(front, &asked),
+            HostRequest::AgentStatusLine(asked) => self.agent_status_line(front, &asked),
             HostRequest::Notify(asked) => {
                 self.wishes.notice = Some(asked);
                 Said::Now(json!({}))
