@@ -403,7 +403,7 @@ fn a_large_result_is_spilled_and_replayed_identically() {
     assert_eq!(server.request(2).tool_results()[0]["content"].as_str().unwrap(), first);
 }
 
-// [CLI-16] [SDK-176]
+// [TST-177] [CLI-16] [SDK-176]
 #[test]
 fn resume_appends_and_fork_leaves_the_source_alone() {
     let server = ModelServer::with_handler(|_| Reply::text("fine"));

@@ -156,6 +156,23 @@ impl Context {
         }
     }
 
+    /// The conversation of `before` goes on with these prompt parts; what stands beside it is told anew.
+    pub(crate) fn go_on_from(&mut self, before: &mut Self) {
+        self.history = std::mem::take(&mut before.history);
+        self.prompt_at = before.prompt_at;
+        self.pressure.go_on_from(&before.pressure);
+        self.settings.thinking = before.settings.thinking;
+        self.settings.thinking_display = before.settings.thinking_display.take();
+        self.disabled = std::mem::take(&mut before.disabled);
+        self.reminders.told_date = before.reminders.told_date.take();
+        self.last_prompt = std::mem::take(&mut before.last_prompt);
+    }
+
+    /// What the user or the host chose, not what the model does by itself.
+    pub(crate) fn chosen_effort(&self) -> Option<&str> {
+        self.settings.effort.as_deref()
+    }
+
     /// Everything a copy of this session would know.
     pub(crate) fn mind(&self) -> Mind {
         Mind {

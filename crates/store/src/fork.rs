@@ -72,8 +72,9 @@ impl<'s> Copy<'s> {
             line.clear();
         }
         for old in &self.source.sticky {
-            let known = crate::transcript::kind_of(old)
-                .is_some_and(|k| !matches!(k, "last-prompt" | "worktree-state") && !self.copied.contains(&k));
+            let known = crate::transcript::kind_of(old).is_some_and(|k| {
+                !matches!(k, "last-prompt" | "worktree-state" | "relocated") && !self.copied.contains(&k)
+            });
             if let Some(copy) = known.then(|| self.moved(old, None, None)).flatten() {
                 output.write_all(copy.as_bytes())?;
                 output.write_all(b"\n")?;

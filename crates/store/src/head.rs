@@ -141,6 +141,7 @@ lenient! {
         session_id: Text<'a> = "sessionId",
         timestamp: Text<'a> = "timestamp",
         cwd: Text<'a> = "cwd",
+        from: Text<'a> = "from",
         entrypoint: Text<'a> = "entrypoint",
         prompt_id: Text<'a> = "promptId",
         permission_mode: Text<'a> = "permissionMode",

@@ -115,7 +115,7 @@ pub enum Effect {
     LoadHistory,
     /// A prompt for later sessions.
     Remember {
-        text: String,
+        typed: engine::recall::Typed,
         session_id: String,
     },
     ExternalEditor(String),
@@ -381,7 +381,10 @@ impl App {
             // Never an answer to anything.
             Input::Focus(_) => {}
             Input::Event(event) => self.event(event),
-            Input::History(prompts) => self.recall.load(prompts),
+            Input::History(prompts) => {
+                self.recall.load(prompts);
+                self.recall.show_awaited(&mut self.editor);
+            }
             Input::Files { query, found } => self.files(&query, found),
             Input::Pictures { found, text } => self.pictures_came(found, &text),
             Input::Copied(outcome) => self.copied(outcome),

@@ -167,6 +167,13 @@ pub enum MetaEntry {
         worktree_session: Option<WorktreeSession>,
         session_id: String,
     },
+    /// The session works in `cwd` from here on, and its file lies there.
+    Relocated {
+        cwd: String,
+        from: String,
+        timestamp: String,
+        session_id: String,
+    },
     QueueOperation {
         operation: &'static str,
         timestamp: String,
