@@ -432,6 +432,15 @@ impl Context {
         self.history.retract_prompt();
     }
 
+    /// Takes the latest prompt and `mark`, which ended its turn, out again when no answer stands between them; the lines
+    /// that held them.
+    pub(crate) fn take_prompt_back(&mut self, mark: &str) -> Option<Vec<String>> {
+        let at = self.prompt_at?;
+        let lines = self.history.take_unanswered(at, mark)?;
+        self.prompt_at = None;
+        Some(lines)
+    }
+
     /// References to tools that are not sent become text.
     pub(crate) fn rewrite_references(&mut self, is_sent: impl Fn(&str) -> bool) {
         self.history.rewrite_references(is_sent);

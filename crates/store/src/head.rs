@@ -162,6 +162,7 @@ lenient! {
         attachment: Option<&'a RawValue> = "attachment",
         compact_metadata: Option<&'a RawValue> = "compactMetadata",
         replacements: Option<&'a RawValue> = "replacements",
+        uuids: Option<&'a RawValue> = "uuids",
         forked_from: Option<&'a RawValue> = "forkedFrom",
         pr_url: Text<'a> = "prUrl",
     }

@@ -1,6 +1,7 @@
 //! The state of the interface and how inputs change it. No I/O: `update` returns what is to be done, `view` what is to be
 //! seen, `take_finished` what is to stay. Time is told from outside.
 
+pub mod agents;
 pub mod alerts;
 pub mod answer;
 pub mod aside;
@@ -288,6 +289,7 @@ pub struct App {
     status: status::Status,
     asides: aside::Asides,
     alerts: alerts::Alerts,
+    agents: agents::Agents,
     pictures: pictures::Pictures,
     /// Hooks that run and have words of their own for it.
     doing: Vec<(String, String)>,
@@ -347,6 +349,7 @@ impl App {
             asides: aside::Asides::default(),
             status: status::Status::default(),
             alerts: alerts::Alerts::default(),
+            agents: agents::Agents::default(),
             pictures: pictures::Pictures::default(),
             doing: Vec::new(),
             display: None,
@@ -413,6 +416,7 @@ impl App {
             self.status.changed(self.now);
         }
         self.renew_status();
+        self.ask_about_agents();
         self.call_when_due();
         std::mem::take(&mut self.effects)
     }
@@ -437,7 +441,7 @@ impl App {
             self.armed.map(|(_, until)| until),
             self.questions_expire_at(),
         ];
-        let waits = [self.status.next_change(), self.next_alert()];
+        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert()];
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }
 

@@ -181,6 +181,11 @@ pub enum MetaEntry {
         content: Option<String>,
         session_id: String,
     },
+    /// Lines that the person took back: they stay, and are no part of the conversation any more.
+    XRetracted {
+        uuids: Vec<String>,
+        session_id: String,
+    },
     ContentReplacement {
         replacements: Vec<Replacement>,
         session_id: String,

@@ -163,6 +163,7 @@ impl Control {
                 said
             }
             HostRequest::StatusLine(asked) => self.status_line(front, &asked),
+            HostRequest::AgentStatusLine(asked) => self.agent_status_line(front, &asked),
             HostRequest::Notify(asked) => {
                 self.wishes.notice = Some(asked);
                 Said::Now(json!({}))
@@ -177,6 +178,10 @@ impl Control {
                         Said::Noted
                     }
                 }
+            }
+            HostRequest::RetractPrompt => {
+                self.wishes.retract = true;
+                Said::Now(json!({}))
             }
             HostRequest::ListPermissionRules => self.rules(front),
             HostRequest::UpdatePermissions(asked) => {

@@ -29,6 +29,8 @@ pub(crate) struct Wishes {
     pub repositories: Vec<PathBuf>,
     /// Questions on the side, with the ids of their requests.
     pub questions: Vec<(String, String)>,
+    /// The prompt of the turn that was stopped is taken back.
+    pub retract: bool,
     /// Hooks are to hear of it.
     pub notice: Option<wire::control::Notify>,
 }
@@ -47,6 +49,7 @@ impl Wishes {
             && !self.tasks
             && self.repositories.is_empty()
             && self.questions.is_empty()
+            && !self.retract
             && self.notice.is_none()
     }
 }

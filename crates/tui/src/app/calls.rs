@@ -1,6 +1,7 @@
 //! Calls that run, and reads and searches that are held back to be told as one line. Finished calls are printed in the
 //! order in which they were asked for.
 
+use super::agents::Row;
 use super::spinner::elapsed;
 use super::tools::{self, Group, Label, Mood, Outcome};
 use crate::style::{Line, lines_of};
@@ -15,8 +16,6 @@ pub struct OpenCall {
     pub input: Value,
     pub label: Label,
     pub since: Duration,
-    /// What an agent inside has done so far.
-    pub inner: Option<Inner>,
     /// What the person answered, where that is why it did not run.
     pub said: Option<String>,
 }
@@ -39,13 +38,6 @@ impl OpenCall {
         lines.extend(tools::hung(vec![Line::styled(tools::INTERRUPTED, theme.fg(Token::Error))], theme));
         lines
     }
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct Inner {
-    pub tool_uses: u64,
-    pub tokens: u64,
-    pub last_tool: String,
 }
 
 #[derive(Debug, Default)]
@@ -128,26 +120,25 @@ impl Calls {
         std::mem::take(&mut self.open)
     }
 
-    /// The live rows. Calls that wait for an answer do not run yet.
-    pub fn rows(&self, now: Duration, theme: &Theme, waits: impl Fn(&str) -> bool) -> Vec<Line> {
+    /// The live rows. Calls that wait for an answer do not run yet; an agent's row says what it does.
+    pub fn rows(
+        &self,
+        now: Duration,
+        theme: &Theme,
+        waits: impl Fn(&str) -> bool,
+        agent: impl Fn(&str) -> Option<Row>,
+    ) -> Vec<Line> {
+        let faint = theme.fg(Token::Inactive);
         let mut lines = self.held.as_ref().map_or_else(Vec::new, |held| held.lines(theme));
         for call in &self.open {
             lines.extend(tools::title(&call.label, Mood::Running, theme));
             let time = now.saturating_sub(call.since);
-            let state = match &call.inner {
-                Some(inner) => Some(format!(
-                    "{} {} · {} tokens · {}{}",
-                    inner.tool_uses,
-                    tools::plural(inner.tool_uses as usize, "tool use"),
-                    super::spinner::short_count(inner.tokens),
-                    elapsed(time),
-                    if inner.last_tool.is_empty() { String::new() } else { format!(" · {}", inner.last_tool) },
-                )),
-                None if waits(&call.id) => None,
-                None if time >= Duration::from_secs(2) => Some(format!("Running… {}", elapsed(time))),
-                None => None,
+            let state = match agent(&call.id) {
+                Some(Row::Shown(line)) => Some(line.over(faint)),
+                Some(Row::Hidden) => None,
+                None if waits(&call.id) || time < Duration::from_secs(2) => None,
+                None => Some(Line::styled(format!("Running… {}", elapsed(time)), faint)),
             };
-            let state = state.map(|state| Line::styled(state, theme.fg(Token::Inactive)));
             lines.extend(tools::hung(state.into_iter().collect(), theme));
         }
         lines
@@ -185,15 +176,7 @@ mod tests {
 
     fn finish(calls: &mut Calls, tool: &str, input: Value) -> bool {
         let label = tools::label(tool, &input, &Session::default());
-        let call = OpenCall {
-            id: "c".into(),
-            tool: tool.into(),
-            input,
-            label,
-            since: Duration::ZERO,
-            inner: None,
-            said: None,
-        };
+        let call = OpenCall { id: "c".into(), tool: tool.into(), input, label, since: Duration::ZERO, said: None };
         let outcome = Outcome { text: "ok".into(), is_error: false, detail: Value::Null };
         calls.hold(&call, &outcome, || vec![Line::plain("by itself")])
     }

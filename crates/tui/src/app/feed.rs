@@ -4,7 +4,7 @@
 mod control;
 
 use super::Effect;
-use super::calls::{Inner, OpenCall};
+use super::calls::OpenCall;
 use super::reply::Part;
 use super::session::{Background, SlashCommand};
 use super::spinner::Waits;
@@ -210,6 +210,7 @@ impl App {
     fn reset(&mut self) {
         self.transcript.clear();
         self.todos.clear();
+        self.agents = super::agents::Agents::default();
         self.status.changed(self.now);
         self.session.cost_usd = 0.0;
         self.session.context_used = 0;
@@ -350,7 +351,6 @@ impl App {
             input: block.input,
             label,
             since: self.now,
-            inner: None,
             said: None,
         });
     }
@@ -420,6 +420,10 @@ impl App {
 
     fn settled(&mut self, id: &str, outcome: &Outcome) {
         let Some(call) = self.calls.close(id) else { return };
+        // One that goes on in the background has a row of its own.
+        if outcome.detail.get("status").and_then(Value::as_str) != Some("async_launched") {
+            self.agent_ended(id);
+        }
         self.ring_after(self.now.saturating_sub(call.since));
         let kind = if outcome.is_error { Kind::Failure } else { Kind::Result };
         self.transcript.add(kind, &outcome.text);
@@ -516,26 +520,23 @@ impl App {
                 self.note("The conversation was compacted.", Token::Inactive);
             }
             SystemBody::TaskStarted(started) => {
+                self.agents.started(&started, self.now);
                 let name = match started.subagent_type {
                     Some(kind) => format!("{kind}: {}", started.description),
                     None => started.description,
                 };
                 self.session.agent_names.insert(started.task_id, name);
             }
-            SystemBody::TaskProgress(progress) => {
-                if let Some(call) = self.calls.get_mut(&progress.tool_use_id) {
-                    call.inner = Some(Inner {
-                        tool_uses: progress.usage.tool_uses,
-                        tokens: progress.usage.total_tokens,
-                        last_tool: progress.last_tool_name,
-                    });
-                }
-            }
+            SystemBody::TaskProgress(progress) => self.agents.progressed(&progress),
+            SystemBody::TaskUpdated { task_id, patch, .. } if patch.end_time.is_some() => self.agent_ended(&task_id),
             SystemBody::BackgroundTasksChanged { tasks } => {
                 self.session.background = tasks.into_iter().map(Background::of).collect();
                 self.tasks_changed();
             }
-            SystemBody::TaskNotification(done) => self.note(&done.summary, Token::Inactive),
+            SystemBody::TaskNotification(done) => {
+                self.agent_ended(&done.task_id);
+                self.note(&done.summary, Token::Inactive);
+            }
             SystemBody::LocalCommandOutput { content } => {
                 self.transcript.add(Kind::Result, &content);
                 let content = crate::text::clean(&content);

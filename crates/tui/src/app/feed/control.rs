@@ -96,7 +96,11 @@ impl App {
         }
         let Some(body) = response.get("response") else { return };
         let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();
-        if self.given_back(id, body) || self.status_told(id, body) || self.settings_told(id, body) {
+        if self.given_back(id, body)
+            || self.status_told(id, body)
+            || self.agents_told(id, body)
+            || self.settings_told(id, body)
+        {
             return;
         }
         if let Some(account) = body.get("account").filter(|_| self.session.needs_credentials) {
