@@ -387,7 +387,7 @@ fn five_hundred_requests_at_once_are_answered_once_each_while_a_turn_runs() {
 
 #[test]
 fn transcripts_are_mirrored_before_the_result() {
-    // [SDK-180]
+    // [SDK-180] [TST-186]
     let server = ModelServer::script([Reply::text("hello"), Reply::text("again")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--session-mirror"]);

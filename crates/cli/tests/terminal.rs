@@ -178,6 +178,7 @@ fn escape_stops_a_reply_that_never_pauses() {
 
 #[test]
 fn without_credentials_a_key_can_be_entered_unseen() {
+    // [TST-173]
     let server = ModelServer::script([Reply::text("Welcome.")]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.unset("ANTHROPIC_API_KEY");
@@ -192,6 +193,11 @@ fn without_credentials_a_key_can_be_entered_unseen() {
     terminal.send("hello\r");
     terminal.wait_for("● Welcome.");
     assert_eq!(server.request(0).header("x-api-key"), Some("sk-typed-key"));
+    terminal.wait_gone("esc to interrupt");
+    terminal.send("/exit\r");
+    terminal.finish();
+    let history = std::fs::read_to_string(sandbox.config_dir().join("history.jsonl")).unwrap();
+    assert!(history.contains("hello") && !history.contains("sk-typed-key"), "{history}");
 }
 
 #[test]

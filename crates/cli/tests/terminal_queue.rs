@@ -207,3 +207,64 @@ fn escape_right_after_enter_is_not_lost_and_gives_the_prompt_back() {
     terminal.send(ESCAPE);
     wait_idle(&terminal);
 }
+
+/// All words of the user and for the user in a request.
+fn told(server: &ModelServer, request: usize) -> String {
+    server.request(request).messages().iter().map(Value::to_string).collect()
+}
+
+#[test]
+fn a_prompt_that_came_back_is_forgotten_live_and_when_resumed() {
+    // [TST-201]
+    let server = ModelServer::script([Reply::text("First."), Reply::hang(), Reply::text("Second.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("one\r");
+    terminal.wait_for("● First.");
+    wait_idle(&terminal);
+    terminal.send("a rash wish\r");
+    server.wait_for_requests(2);
+    terminal.send(ESCAPE);
+    terminal.wait_until("the prompt comes back", |screen| screen.matches("> a rash wish").count() == 2);
+    wait_idle(&terminal);
+    terminal.send("\x15something better\r");
+    terminal.wait_for("● Second.");
+    wait_idle(&terminal);
+    leave(terminal);
+    let live = told(&server, 2);
+    assert!(live.contains("something better") && live.contains("First."), "{live}");
+    assert!(!live.contains("a rash wish") && !live.contains("Request interrupted"), "{live}");
+    // The file keeps what happened.
+    let lines: String = sandbox.transcript().iter().map(Value::to_string).collect();
+    assert!(lines.contains("a rash wish") && lines.contains("[Request interrupted by user]"), "{lines}");
+    for args in [["-c", "-p", "three"].as_slice(), &["-c", "--fork-session", "-p", "four"]] {
+        server.push(Reply::text("Third."));
+        sandbox.gimlet(args).run().expect_clean();
+        let resumed = told(&server, server.requests().len() - 1);
+        assert!(resumed.contains("something better") && resumed.contains("Second."), "{resumed}");
+        assert!(!resumed.contains("a rash wish") && !resumed.contains("Request interrupted"), "{resumed}");
+    }
+    let (before, after) = (server.request(2).messages().to_vec(), server.request(3).messages().to_vec());
+    assert_eq!(before[..before.len() - 1], after[..before.len() - 1], "the same prefix");
+}
+
+#[test]
+fn a_conversation_left_after_an_interrupt_does_not_know_the_prompt_either() {
+    // [TST-201]
+    let server = ModelServer::script([Reply::hang()]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send("a rash wish\r");
+    server.wait_for_requests(1);
+    terminal.send(ESCAPE);
+    terminal.wait_until("the prompt comes back", |screen| screen.matches("> a rash wish").count() == 2);
+    terminal.send("\x03");
+    terminal.wait_gone("\n> a rash wish\n─");
+    leave(terminal);
+    let id = sandbox.transcript()[0]["sessionId"].as_str().unwrap().to_owned();
+    server.push(Reply::text("Fresh."));
+    sandbox.gimlet(&["-r", &id, "-p", "calmly"]).run().expect_clean();
+    let resumed = told(&server, 1);
+    assert!(resumed.contains("calmly") && !resumed.contains("a rash wish"), "{resumed}");
+    assert!(!resumed.contains("Request interrupted"), "{resumed}");
+}

@@ -164,3 +164,21 @@ fn every_line_stands_once_after_resizes_while_text_streams() {
         .collect();
     assert_eq!(found, wanted, "{lines}");
 }
+
+#[test]
+fn a_window_that_becomes_narrow_keeps_no_copy_of_the_prompt() {
+    // [TST-247]
+    let server = ModelServer::script([]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let Some(tmux) = Tmux::start(&sandbox, 138, 11) else {
+        eprintln!("NOT RUN: there is no tmux");
+        return;
+    };
+    tmux.wait_for("? for shortcuts");
+    for (columns, rows) in [(40, 21), (120, 12), (44, 18)] {
+        tmux.resize(columns, rows);
+        let lines = tmux.wait_for(&format!("\n{}\n>\n", "─".repeat(usize::from(columns))));
+        assert_eq!(lines.matches("? for shortcuts").count(), 1, "{lines}");
+        assert_eq!(lines.matches("\n>\n").count(), 1, "{lines}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Commands that arrive as prompts and are carried out here, not by the model. What exists stands in `table`; this module finds
 //! the row, runs it as a turn of its own, and records and tells what it said.
 
+mod cd;
 mod changes;
 mod clear;
 mod compact;
@@ -52,6 +53,8 @@ pub(crate) struct Said {
 enum Audience {
     User,
     Model,
+    /// Not even the transcript keeps it.
+    Moment,
 }
 
 impl Said {
@@ -167,6 +170,7 @@ pub(crate) async fn accept(session: &mut Session, prompt: Prompt) {
         Action::Expand(_) => {
             Box::pin(turn::run(session, Opener::Prompt(prompt))).await;
         }
+        Action::Cd => Box::pin(cd::run(session, typed, prompt)).await,
         Action::Clear => clear::run(session, typed, prompt).await,
         Action::Plan => Box::pin(changes::plan(session, typed, prompt)).await,
         _ => local(session, typed, prompt).await,
@@ -192,6 +196,7 @@ async fn local_end(session: &mut Session, typed: &Typed, mut turn: Turn, said: S
     let recorded = match said.audience {
         Audience::Model => record(session, typed, &said.text).await,
         Audience::User => note(session, typed, &said.text),
+        Audience::Moment => Ok(()),
     };
     if let Err(error) = recorded {
         tracing::warn!(%error, "a command could not be recorded");
@@ -221,7 +226,10 @@ async fn perform(session: &mut Session, typed: &Typed, turn: &Turn) -> Option<Sa
         Action::AddDir => places::add_dir(session, arguments).await,
         Action::Agents => show::agents(&session.io),
         Action::Autocompact => switch::autocompact(session, arguments),
-        Action::Cd => places::cd(session, arguments).await,
+        Action::Btw => {
+            let answered = session.typed_side_question(arguments, &turn.token).await?;
+            Said { audience: Audience::Moment, ..answered.map_or_else(Said::refused, Said::shown) }
+        }
         Action::Context => Said::shown(context_usage::text(session, arguments)),
         Action::Effort => switch::effort(session, arguments),
         Action::Export => changes::export(session, arguments).await,
@@ -242,7 +250,7 @@ async fn perform(session: &mut Session, typed: &Typed, turn: &Turn) -> Option<Sa
         }
         Action::Elsewhere(why) => Said::shown(format!("/{}: {why}", typed.row.name)),
         // They have turns of their own.
-        Action::Clear | Action::Compact | Action::Plan | Action::Expand(_) => Said::shown(""),
+        Action::Cd | Action::Clear | Action::Compact | Action::Plan | Action::Expand(_) => Said::shown(""),
     };
     Some(said)
 }

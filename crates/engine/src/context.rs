@@ -156,6 +156,23 @@ impl Context {
         }
     }
 
+    /// The conversation of `before` goes on with these prompt parts; what stands beside it is told anew.
+    pub(crate) fn go_on_from(&mut self, before: &mut Self) {
+        self.history = std::mem::take(&mut before.history);
+        self.prompt_at = before.prompt_at;
+        self.pressure.go_on_from(&before.pressure);
+        self.settings.thinking = before.settings.thinking;
+        self.settings.thinking_display = before.settings.thinking_display.take();
+        self.disabled = std::mem::take(&mut before.disabled);
+        self.reminders.told_date = before.reminders.told_date.take();
+        self.last_prompt = std::mem::take(&mut before.last_prompt);
+    }
+
+    /// What the user or the host chose, not what the model does by itself.
+    pub(crate) fn chosen_effort(&self) -> Option<&str> {
+        self.settings.effort.as_deref()
+    }
+
     /// Everything a copy of this session would know.
     pub(crate) fn mind(&self) -> Mind {
         Mind {
@@ -413,6 +430,15 @@ impl Context {
     /// Takes back what was refused, up to the last answer.
     pub(crate) fn retract_prompt(&mut self) {
         self.history.retract_prompt();
+    }
+
+    /// Takes the latest prompt and `mark`, which ended its turn, out again when no answer stands between them; the lines
+    /// that held them.
+    pub(crate) fn take_prompt_back(&mut self, mark: &str) -> Option<Vec<String>> {
+        let at = self.prompt_at?;
+        let lines = self.history.take_unanswered(at, mark)?;
+        self.prompt_at = None;
+        Some(lines)
     }
 
     /// References to tools that are not sent become text.

@@ -118,6 +118,33 @@ impl Control {
         front.reach.transcript = transcript.clone();
     }
 
+    /// Answers the request when `work` is done.
+    pub(crate) fn start_reply(
+        &mut self,
+        request_id: String,
+        work: impl Future<Output = Result<serde_json::Value, Refusal>> + Send + 'static,
+    ) {
+        let id = request_id.clone();
+        self.jobs.start(request_id, async move { dispatch::line(&id, work.await) });
+    }
+
+    /// The lane that overtakes the stream.
+    pub(crate) fn replies(&self) -> Option<mpsc::Sender<Event>> {
+        self.front.as_ref().map(|front| front.replies.clone())
+    }
+
+    /// Requests are about the parts that `other` was made for from now on.
+    pub(crate) fn take_front(&mut self, other: Self) {
+        let since = self.front.as_ref().map(|front| front.reach.since);
+        self.front = other.front;
+        if let (Some(front), Some(since)) = (&mut self.front, since) {
+            front.reach.since = since;
+        }
+        if self.closed {
+            self.close();
+        }
+    }
+
     pub(crate) fn scope(&self) -> &CancellationToken {
         &self.scope
     }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use store::registry::LiveRecord;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use wire::control::{Answer, ControlCancel, ControlRequest};
@@ -30,8 +31,14 @@ pub(crate) enum Matter {
 }
 
 impl Matter {
-    fn needs_person(self) -> bool {
-        self != Self::Program
+    /// What a person has to answer, as other processes are told.
+    fn of_person(self) -> Option<&'static str> {
+        match self {
+            Self::Permission => Some("permission"),
+            Self::Elicitation => Some("elicitation"),
+            Self::Dialog => Some("dialog"),
+            Self::Program => None,
+        }
     }
 }
 
@@ -60,6 +67,8 @@ struct Inner {
     host: Host,
     /// Whether the host wants to know that somebody has to act.
     frames: Option<StateFrames>,
+    /// Where other processes see that somebody has to act.
+    live: Option<Arc<LiveRecord>>,
     open: Mutex<Open>,
 }
 
@@ -87,7 +96,13 @@ impl std::fmt::Debug for Desk {
 impl Desk {
     /// `host` is the main thread's.
     pub(crate) fn new(host: Host, frames: Option<StateFrames>) -> Self {
-        Self(Arc::new(Inner { host, frames, open: Mutex::default() }))
+        Self(Arc::new(Inner { host, frames, live: None, open: Mutex::default() }))
+    }
+
+    /// Other processes see in `live` that a question is open.
+    pub(crate) fn shown_in(self, live: Option<Arc<LiveRecord>>) -> Self {
+        let Inner { host, frames, .. } = &*self.0;
+        Self(Arc::new(Inner { host: host.clone(), frames: *frames, live, open: Mutex::default() }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -146,15 +161,19 @@ impl Desk {
 
     /// `requires_action` while a person has to act, `running` afterwards.
     async fn tell_state(&self) {
-        let Some(frames) = self.0.frames else { return };
-        let state = {
+        let asked = {
             let mut open = self.lock();
-            let asks = open.waiting.values().any(|waiting| waiting.matter.needs_person());
-            if std::mem::replace(&mut open.told, asks) == asks {
+            let asked = open.waiting.values().find_map(|waiting| waiting.matter.of_person());
+            if std::mem::replace(&mut open.told, asked.is_some()) == asked.is_some() {
                 return;
             }
-            if asks { "requires_action" } else { "running" }
+            asked
         };
+        if let Some(live) = &self.0.live {
+            live.set_waiting(asked);
+        }
+        let Some(frames) = self.0.frames else { return };
+        let state = if asked.is_some() { "requires_action" } else { "running" };
         let sdk_host_only = frames == StateFrames::SdkOnly;
         self.0.host.system(SystemBody::SessionStateChanged { state, sdk_host_only }).await;
     }

@@ -72,6 +72,25 @@ impl History {
         self.size = Size::default();
     }
 
+    /// Takes out the prompt at `at` and the last turn, when that is `mark` and nobody answered in between; what was told
+    /// beside them stays. The lines of both.
+    pub(crate) fn take_unanswered(&mut self, at: usize, mark: &str) -> Option<Vec<String>> {
+        let since = self.turns.get(at..)?;
+        let is_mark =
+            |block: &Fragment| matches!(BlockHead::read(block.raw()), Some(BlockHead::Text(text)) if text == mark);
+        let unanswered = since.len() > 1 && since.iter().all(|turn| turn.role == Role::User);
+        if !unanswered || !since.last()?.blocks.iter().all(is_mark) {
+            return None;
+        }
+        self.turns.pop();
+        let marked = self.lines.pop()?;
+        self.turns.remove(at);
+        let mut lines = self.lines.remove(at);
+        lines.extend(marked);
+        self.size = Size::default();
+        Some(lines)
+    }
+
     /// The response just pushed was counted by the server: its input and output together.
     pub(crate) fn report(&mut self, tokens: u64, fixed: u64) {
         self.count();

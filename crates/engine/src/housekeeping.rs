@@ -36,6 +36,14 @@ pub(crate) fn chore(io: &Io) -> Option<BoxFuture<'static, ()>> {
     }))
 }
 
+/// Records of processes that are gone go as well: others look there for who is alive.
+pub(crate) fn forget_the_dead(io: &Io) -> impl Future<Output = ()> + Send + use<> {
+    let env = io.watch.env.clone();
+    async move {
+        tokio::task::spawn_blocking(move || store::registry::clear_stale(&Layout::new(&env))).await.ok();
+    }
+}
+
 async fn tidy(age: Duration, days: u32, (env, host, project): (Env, Host, PathBuf)) {
     let layout = Layout::new(&env);
     let now = Duration::from_millis(sys::clock::now_ms());

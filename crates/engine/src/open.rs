@@ -1,6 +1,7 @@
 //! Opens a session: reads what was declared, chooses the conversation, puts the parts together. Nothing is written and
 //! nothing is sent before the first prompt.
 
+mod again;
 mod agent;
 mod allowed;
 mod asked;
@@ -27,7 +28,6 @@ use crate::desk::Desk;
 use crate::grants::{Bypass, ModeOf};
 use crate::hooks::{self, EnvFiles, HookCallers, Hooking, HostHooks, Own, Parts as HookParts, Reduced};
 use crate::host::Host;
-use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::mcp::{ServerControl, Shelf};
 use crate::options::{Boot, Options, SessionChoice, SettingSource, StartError};
@@ -161,18 +161,29 @@ struct Opening {
     asked: Initialize,
     /// Hears of every line of every transcript.
     mirror: Option<store::Tap>,
+    /// The conversation goes on in the same process.
+    carried: Option<again::Carried>,
 }
 
 impl Opening {
     fn new(boot: Boot, selection: Selection, stay: Option<Arc<Stay>>) -> Result<Self, StartError> {
-        let mut cwd = boot.cwd.canonicalize().map_err(|e| StartError {
+        let cwd = boot.cwd.canonicalize().map_err(|e| StartError {
             message: format!("The current directory cannot be used: {}: {e}", boot.cwd.display()),
             reason: Some("cwd_unavailable"),
         })?;
-        let options = boot.options;
         config::state::check(&boot.env).map_err(|e| StartError::new(format!("Error: {e}")))?;
-        let layout = Layout::new(&boot.env);
-        let conversation = Conversation::choose(&options, &layout, &cwd)?;
+        let conversation = Conversation::choose(&boot.options, &Layout::new(&boot.env), &cwd)?;
+        Self::around(boot, selection, (cwd, stay), conversation)
+    }
+
+    /// Reads what the place declares in which `conversation` goes on.
+    fn around(
+        boot: Boot,
+        selection: Selection,
+        (mut cwd, stay): (PathBuf, Option<Arc<Stay>>),
+        conversation: Conversation,
+    ) -> Result<Self, StartError> {
+        let (options, layout) = (boot.options, Layout::new(&boot.env));
         let Abode { stay, placed, notice } = conversation.abode(stay, &mut cwd, &boot.env)?;
         let mut loaded =
             Project::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
@@ -220,6 +231,7 @@ impl Opening {
             system_blocks: None,
             asked: Initialize::default(),
             mirror: None,
+            carried: None,
         };
         opening.confinement = opening.confine()?;
         Ok(opening)
@@ -258,6 +270,7 @@ impl Opening {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
         all.extend(self.agent_notice.clone());
+        all.extend(self.conversation.shared(&self.layout));
         all.extend(self.declared.notices.iter().cloned());
         all.extend(self.declared.diagnostics.iter().map(|d| format!("Warning: {d}")));
         if self.lacks_auto {
@@ -280,8 +293,8 @@ impl Opening {
         let reduced = Reduced::from((self.options.bare, self.options.safe_mode));
         let host = Host::new(out.stream.clone(), session_id.clone());
         self.mirror = self.options.session_mirror.then(|| crate::mirror::tap(host.stream()));
-        let desk = Desk::new(host.clone(), self.host_flags().session_state);
-        let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.asked.hooks.take().unwrap_or_default()));
+        let (live, desk) = self.front_desk(&host);
+        let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.asked.hooks.clone().unwrap_or_default()));
         let own_hooks = Own { host: host_hooks.layer(), ..self.own_hooks() };
         let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &own_hooks);
         let env_files = self.env_files(&catalogue);
@@ -310,7 +323,7 @@ impl Opening {
         let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits, Arc::clone(&host_hooks))
             .over(Arc::clone(&servers) as Arc<dyn hooks::ServerTools>);
         let state = Arc::new(self.tool_state(env_files.as_ref()));
-        let ledger = Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served());
+        let ledger = self.ledger();
         let kit = agent::kit(
             &self,
             &registry,
@@ -351,7 +364,7 @@ impl Opening {
             stay: self.stay.clone(),
             owed: Vec::new(),
             plan: self.planning(),
-            live: self.live_record(),
+            live,
             flags: self.host_flags(),
             facts: self.init_facts(),
             lore,
@@ -368,7 +381,7 @@ impl Opening {
         let system = recipe.system(&self.loaded, &self.model);
         let context = self.context(identity, Told { restored, files, tools, system });
         let reach = self.reach(&io, host_hooks, Arc::clone(&registry));
-        let dialogs = self.asked.supported_dialog_kinds.take().unwrap_or_default();
+        let dialogs = self.asked.supported_dialog_kinds.clone().unwrap_or_default();
         let spares_agents = self.asked.per_task_stop_affordance == Some(true);
         let start = Start { owed, deferred, ..self.begin() };
         let front = Front { replies: out.replies, desk, reach };
@@ -522,6 +535,7 @@ impl Opening {
             state: Arc::clone(&io.state),
             transcript: io.scribe.transcript().clone(),
             mcp: Arc::new(ServerControl(Arc::clone(io.mcp.servers()))),
+            side: Arc::clone(&io.side),
             host_hooks,
             tools,
         }
@@ -610,7 +624,11 @@ impl Opening {
             plan_file: Some(self.planning().file),
             agent_id: None,
         };
-        ToolState { masking: Arc::new(self.masking()), ..ToolState::new(session, self.cwd.clone()) }
+        let state = ToolState { masking: Arc::new(self.masking()), ..ToolState::new(session, self.cwd.clone()) };
+        match &self.carried {
+            Some(carried) => state.going_on(&carried.state),
+            None => state,
+        }
     }
 
     fn masking(&self) -> Masking {

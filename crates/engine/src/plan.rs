@@ -49,6 +49,11 @@ impl Planning {
         Self { file, told: false, prompted: false, ..self.clone() }
     }
 
+    /// The same conversation in another place, where it may have another file.
+    pub(crate) fn go_on_from(&mut self, before: &Self) {
+        self.before = before.before;
+    }
+
     pub(crate) fn note_prompt(&mut self) {
         self.prompted = true;
     }

@@ -62,6 +62,13 @@ impl Pressure {
         (self.failures, self.refills, self.answers, self.dropped) = (0, 0, None, 0);
     }
 
+    /// The same conversation under other settings.
+    pub(crate) fn go_on_from(&mut self, before: &Self) {
+        self.window = before.window.or(self.window);
+        (self.failures, self.refills) = (before.failures, before.refills);
+        (self.answers, self.dropped) = (before.answers, before.dropped);
+    }
+
     pub(crate) fn is_watched(&self) -> bool {
         self.automatic
     }

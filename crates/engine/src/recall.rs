@@ -11,7 +11,8 @@ pub fn newest(env: &Env, cwd: &Path, limit: usize) -> Vec<String> {
     let project = cwd.to_string_lossy();
     let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
     for prompt in history::newest(&layout).take(limit) {
-        if prompt.project == project { here.push(prompt.display) } else { elsewhere.push(prompt.display) }
+        let text = store::pastes::expand(&layout, &prompt.display, &prompt.pasted_contents);
+        if prompt.project == project { here.push(text) } else { elsewhere.push(text) }
     }
     here.append(&mut elsewhere);
     here
@@ -23,16 +24,26 @@ pub fn store_key(env: &Env, key: &str) -> Result<String, String> {
     stored.map(|path| path.display().to_string()).map_err(|error| format!("The key could not be stored: {error}"))
 }
 
+/// A prompt as it was shown, and what its labels stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Typed {
+    pub shown: String,
+    pub pasted: Vec<(String, String)>,
+}
+
 /// Records a prompt. A failure is only logged: nobody should lose a turn over it.
-pub fn remember(env: &Env, cwd: &Path, session_id: &str, text: &str) {
+pub fn remember(env: &Env, cwd: &Path, session_id: &str, typed: &Typed) {
+    let layout = Layout::new(env);
+    let pasted = store::pastes::keep(&layout, &typed.pasted);
+    let pasted = pasted.inspect_err(|error| tracing::warn!(%error, "a paste was not kept for the history"));
     let prompt = history::Prompt {
-        display: text.to_owned(),
-        pasted_contents: history::nothing_pasted(),
+        display: typed.shown.clone(),
+        pasted_contents: pasted.unwrap_or_else(|_| history::nothing_pasted()),
         timestamp: sys::clock::now_ms(),
         project: cwd.to_string_lossy().into_owned(),
         session_id: session_id.to_owned(),
     };
-    if let Err(error) = history::append(&Layout::new(env), &prompt) {
+    if let Err(error) = history::append(&layout, &prompt) {
         tracing::warn!(%error, "a prompt was not recorded in the history");
     }
 }

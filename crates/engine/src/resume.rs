@@ -30,6 +30,10 @@ pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
     let mut restored = Restored::default();
     let Loaded { entries, replacements, .. } = loaded;
     for entry in entries {
+        if entry.is_retracted {
+            entry.body = None;
+            continue;
+        }
         match entry.kind {
             EntryKind::User => {
                 if let Some(body) = entry.body.as_deref().filter(|_| entry.is_tool_result()) {

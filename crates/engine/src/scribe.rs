@@ -126,6 +126,22 @@ impl Scribe {
         *self = Self::new(transcript, self.persist, tail, None).mirrored(mirror);
     }
 
+    /// The same conversation in a file at another place, which holds `metadata` near its end.
+    pub(crate) fn go_on_from(&mut self, before: &Self, metadata: &[String]) {
+        self.leaf.clone_from(&before.leaf);
+        self.prompt_id.clone_from(&before.prompt_id);
+        self.announced = before.announced;
+        self.tail.slug.clone_from(&before.tail.slug);
+        self.transcript.remember(metadata);
+    }
+
+    /// Hosts that keep copies hear of the whole file under its new name.
+    pub(crate) async fn mirror_all(&self) {
+        let (Some(tap), Some(path)) = (self.mirror.clone(), self.file()) else { return };
+        let path = path.to_path_buf();
+        tokio::task::spawn_blocking(move || crate::mirror::tell_file(&tap, &path)).await.ok();
+    }
+
     /// Every line is a side chain of the session, marked with the agent that wrote it.
     pub(crate) fn for_agent(self, agent_id: &str) -> Self {
         Self { agent_id: Some(agent_id.to_owned()), ..self }

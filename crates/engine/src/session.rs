@@ -133,7 +133,7 @@ pub(crate) struct Io {
     pub denials: Vec<PermissionDenial>,
     /// Shared calls that may run at once.
     pub concurrency: usize,
-    pub live: Option<LiveRecord>,
+    pub live: Option<Arc<LiveRecord>>,
     pub flags: HostFlags,
     pub facts: InitFacts,
     pub lore: crate::lore::Lore,
@@ -193,6 +193,7 @@ impl Session {
         if let Some(chore) = housekeeping::chore(&self.io) {
             chores.spawn(chore);
         }
+        chores.spawn(housekeeping::forget_the_dead(&self.io));
         self.start_hooks().await;
         loop {
             let hooks = &mut self.io.hooks;
@@ -397,6 +398,7 @@ impl Session {
         let session_id = self.io.host.session_id.clone();
         if let Some(source) = fork_of {
             self.io.scribe.fork(&source, &session_id)?;
+            self.place_fork(&source)?;
         }
         if let Some(mark) = self.start.unarchive.take() {
             std::fs::remove_file(mark).ok();
@@ -419,6 +421,16 @@ impl Session {
             self.io.scribe.meta(MetaEntry::CustomTitle { custom_title, session_id })?;
         }
         Ok(())
+    }
+
+    /// A copy that was made in another directory belongs to that one.
+    fn place_fork(&mut self, source: &store::Loaded) -> Result<(), StoreError> {
+        let cwd = self.io.watch.cwd.display().to_string();
+        let Some(from) = source.cwd.clone().filter(|from| *from != cwd && self.io.stay.is_none()) else {
+            return Ok(());
+        };
+        let (timestamp, session_id) = (sys::clock::now_iso(), self.io.host.session_id.clone());
+        self.io.scribe.meta(MetaEntry::Relocated { cwd, from, timestamp, session_id })
     }
 
     /// Answers the calls whose agents ended unheard; the other ends are told with the next request.
@@ -448,7 +460,7 @@ impl Session {
     }
 
     pub(crate) async fn set_state(&mut self, state: &'static str, live: LiveStatus) {
-        if let Some(record) = &mut self.io.live {
+        if let Some(record) = &self.io.live {
             record.set_status(live);
         }
         self.io.tell_state(state).await;

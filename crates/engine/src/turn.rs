@@ -19,7 +19,7 @@ use store::StoreError;
 use tokio_util::sync::CancellationToken;
 use wire::sdk::{DeferredToolUse, Origin, SystemBody};
 
-const MARKER_STREAM: &str = "[Request interrupted by user]";
+pub(crate) const MARKER_STREAM: &str = "[Request interrupted by user]";
 const MARKER_TOOLS: &str = "[Request interrupted by user for tool use]";
 
 /// What a turn begins with.

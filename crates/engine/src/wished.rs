@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wire::control::{AgentInfo, Change, SlashCommand};
+use wire::entry::MetaEntry;
 use wire::hooks::{DirectoryAdded, EventName};
 use wire::sdk::SystemBody;
 
@@ -34,7 +35,12 @@ impl Session {
             tasks,
             notice,
             repositories,
+            questions,
+            retract,
         } = wishes;
+        if retract {
+            self.retract_prompt();
+        }
         if let Some(notice) = notice {
             self.io.notify(notice);
         }
@@ -61,7 +67,19 @@ impl Session {
             let directory = directory.display().to_string();
             self.io.observe(DirectoryAdded { directory, source: "register_repo_root".into() });
         }
+        for (request_id, question) in questions {
+            self.start_side_question(request_id, &question).await;
+        }
         self.post().await;
+    }
+
+    /// What was asked in a turn that ended before any answer is forgotten, here and by whoever resumes the conversation.
+    fn retract_prompt(&mut self) {
+        let Some(uuids) = self.context.take_prompt_back(crate::turn::MARKER_STREAM) else { return };
+        let session_id = self.io.host.session_id.clone();
+        if let Err(error) = self.io.scribe.meta(MetaEntry::XRetracted { uuids, session_id }) {
+            tracing::warn!(%error, "a prompt that was taken back could not be marked");
+        }
     }
 
     /// The host's model. Hooks may refuse it as they may refuse a typed one; the host hears why.

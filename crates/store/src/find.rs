@@ -41,10 +41,12 @@ pub fn by_id(layout: &Layout, cwd: &Path, id: &str) -> Result<PathBuf, StoreErro
         return Ok(path);
     }
     let dirs = std::fs::read_dir(layout.projects()).map_err(|_| not_found())?;
-    let mut far = dirs.flatten().map(|d| d.path().join(&name)).filter(|p| is_filled(p) && last_message_at(p).is_some());
-    match (far.next(), far.next()) {
-        (Some(path), None) => Ok(path),
-        (None, _) | (Some(_), Some(_)) => Err(not_found()),
+    let far = dirs.flatten().map(|d| d.path().join(&name)).filter(|p| is_filled(p) && last_message_at(p).is_some());
+    // A session that is being moved has two names for a moment.
+    let mut far = crate::relocate::distinct(far.collect());
+    match far.len() {
+        1 => far.pop().ok_or_else(not_found),
+        _ => Err(not_found()),
     }
 }
 

@@ -79,7 +79,7 @@ fn the_newest_is_the_one_with_the_last_message_not_the_last_touch() {
     assert_eq!(latest(&world.layout, &world.place("other"), LatestScope::Headless), None);
 }
 
-// [CLI-17] [SDK-175]
+// [TST-175] [CLI-17] [SDK-175]
 #[test]
 fn interactive_continue_leaves_out_programs_and_loops() {
     let world = World::new();
@@ -107,7 +107,7 @@ fn similar_paths_never_see_each_others_sessions() {
     assert_eq!(latest(&world.layout, &under, LatestScope::Headless), Some(second));
 }
 
-// [CLI-14] [CLI-18] [SDK-177]
+// [TST-176] [CLI-14] [CLI-18] [SDK-177]
 #[test]
 fn ids_are_found_here_or_in_exactly_one_other_place() {
     let world = World::new();

@@ -72,8 +72,9 @@ impl<'s> Copy<'s> {
             line.clear();
         }
         for old in &self.source.sticky {
-            let known = crate::transcript::kind_of(old)
-                .is_some_and(|k| !matches!(k, "last-prompt" | "worktree-state") && !self.copied.contains(&k));
+            let known = crate::transcript::kind_of(old).is_some_and(|k| {
+                !matches!(k, "last-prompt" | "worktree-state" | "relocated") && !self.copied.contains(&k)
+            });
             if let Some(copy) = known.then(|| self.moved(old, None, None)).flatten() {
                 output.write_all(copy.as_bytes())?;
                 output.write_all(b"\n")?;
@@ -89,7 +90,9 @@ impl<'s> Copy<'s> {
         }
         let head = Head::read(line)?;
         let kind = head.kind.as_str().unwrap_or_default();
-        if head.is_node() || stays_behind(kind) || offset > self.last {
+        // What was taken back is named after it.
+        let is_late = offset > self.last && kind != "x-retracted";
+        if head.is_node() || stays_behind(kind) || is_late {
             return None;
         }
         if kind == "last-prompt" && !head.leaf_uuid.as_str().is_some_and(|leaf| self.places.contains_key(leaf)) {

@@ -141,6 +141,7 @@ lenient! {
         session_id: Text<'a> = "sessionId",
         timestamp: Text<'a> = "timestamp",
         cwd: Text<'a> = "cwd",
+        from: Text<'a> = "from",
         entrypoint: Text<'a> = "entrypoint",
         prompt_id: Text<'a> = "promptId",
         permission_mode: Text<'a> = "permissionMode",
@@ -161,6 +162,7 @@ lenient! {
         attachment: Option<&'a RawValue> = "attachment",
         compact_metadata: Option<&'a RawValue> = "compactMetadata",
         replacements: Option<&'a RawValue> = "replacements",
+        uuids: Option<&'a RawValue> = "uuids",
         forked_from: Option<&'a RawValue> = "forkedFrom",
         pr_url: Text<'a> = "prUrl",
     }

@@ -60,6 +60,11 @@ impl Layout {
         self.home.join("history.jsonl")
     }
 
+    /// Long pastes of the prompt history, by their hash.
+    pub fn paste_cache(&self) -> PathBuf {
+        self.home.join("paste-cache")
+    }
+
     /// The directory with the transcripts of sessions started in `cwd`.
     pub fn project_dir(&self, cwd: &Path) -> PathBuf {
         if let Some(name) = &self.project_name {

@@ -53,6 +53,10 @@ pub struct SessionInfo {
     /// Put away by its owner, until something is said in it again.
     pub archived: bool,
     pub is_sidechain: bool,
+    /// Where it worked before it moved to `cwd`.
+    pub moved_from: Option<String>,
+    /// It lies somewhere else now.
+    pub is_gone: bool,
     /// Given, and generated.
     pub titles: [Option<String>; 2],
 }
@@ -103,7 +107,7 @@ impl Row {
         (info.modified_at, info.size) = (self.modified_at, self.size);
         info.archived = is_archived(&self.path);
         let shown = [&info.title, &info.last_prompt, &info.summary, &info.first_prompt].iter().any(|t| t.is_some());
-        (shown && !info.is_sidechain).then_some(info)
+        (shown && !info.is_sidechain && !info.is_gone).then_some(info)
     }
 }
 
@@ -123,10 +127,14 @@ fn is_archived(transcript: &Path) -> bool {
 
 /// Names a session whether it is in use or not: one more line at the end of its file.
 pub fn rename(transcript: &Path, name: &str) -> Result<(), StoreError> {
-    let fail = |e| StoreError::write(transcript, e);
     let session_id = transcript.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let title = MetaEntry::CustomTitle { custom_title: name.to_owned(), session_id };
-    let mut line = wire::entry::Entry::Meta(title).to_line().map_err(|e| fail(e.into()))?;
+    add(transcript, MetaEntry::CustomTitle { custom_title: name.to_owned(), session_id })
+}
+
+/// One more line at the end of a file, whoever else writes to it.
+pub(crate) fn add(transcript: &Path, entry: MetaEntry) -> Result<(), StoreError> {
+    let fail = |e| StoreError::write(transcript, e);
+    let mut line = wire::entry::Entry::Meta(entry).to_line().map_err(|e| fail(e.into()))?;
     line.push('\n');
     let mut file = std::fs::OpenOptions::new().append(true).open(transcript).map_err(fail)?;
     let length = file.metadata().map_err(fail)?.len();
@@ -226,6 +234,12 @@ impl SessionInfo {
             Some("summary") => replace(&mut self.summary, line.summary.owned()),
             Some("pr-link") => replace(&mut self.pr_url, line.pr_url.owned()),
             Some("tag") => replace(&mut self.tag, line.tag.owned()),
+            Some("relocated") => {
+                // Other programs mark what they moved away without saying where to.
+                self.is_gone = line.cwd.as_str().is_none();
+                replace(&mut self.cwd, line.cwd.owned());
+                replace(&mut self.moved_from, line.from.owned());
+            }
             _ => {}
         }
     }

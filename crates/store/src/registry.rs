@@ -29,6 +29,10 @@ fn take_file(dir: &Path, pid: i32) -> PathBuf {
 pub enum Status {
     Busy,
     Idle,
+    /// Somebody has to answer a question.
+    Waiting,
+    /// A command that a person typed runs.
+    Shell,
 }
 
 /// What others may know about this process.
@@ -59,15 +63,24 @@ struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_for: Option<&'static str>,
     updated_at: u64,
     status_updated_at: u64,
 }
 
-/// This process's record; dropping it removes the file.
+/// This process's record, shared by those who know how the session stands; with the last of them the file goes.
 #[derive(Debug)]
 pub struct LiveRecord {
     path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
     record: Record,
+    /// What goes on when nobody is asked.
+    otherwise: Status,
 }
 
 impl LiveRecord {
@@ -89,49 +102,58 @@ impl LiveRecord {
             entrypoint: facts.entrypoint,
             name: facts.name,
             status: Status::Idle,
+            waiting_for: None,
             updated_at: now,
             status_updated_at: now,
         };
-        let this = Self { path, record };
-        this.write()?;
-        Ok(this)
+        write(&path, &record)?;
+        Ok(Self { path, state: Mutex::new(State { record, otherwise: Status::Idle }) })
     }
 
     /// A failure is logged only: the record is a courtesy to other processes.
-    pub fn set_status(&mut self, status: Status) {
-        if self.record.status != status {
-            self.record.status = status;
-            self.record.status_updated_at = sys::clock::now_ms();
-            self.update();
+    pub fn set_status(&self, status: Status) {
+        if self.state.lock().unwrap_or_else(PoisonError::into_inner).otherwise != status {
+            self.change(|state| state.otherwise = status);
         }
+    }
+
+    /// A question is open, of this kind; `None`: no more.
+    pub fn set_waiting(&self, waiting_for: Option<&'static str>) {
+        self.change(|state| state.record.waiting_for = waiting_for);
     }
 
     /// The process moved on to another session.
-    pub fn set_session(&mut self, session_id: &str) {
-        session_id.clone_into(&mut self.record.session_id);
-        self.update();
+    pub fn set_session(&self, session_id: &str) {
+        self.change(|state| session_id.clone_into(&mut state.record.session_id));
     }
 
-    pub fn set_name(&mut self, name: Option<String>) {
-        self.record.name = name;
-        self.update();
+    /// The session moved to another directory.
+    pub fn set_cwd(&self, cwd: &Path) {
+        self.change(|state| state.record.cwd = cwd.display().to_string());
     }
 
-    pub fn remove(self) {
-        drop(self);
+    pub fn set_name(&self, name: Option<String>) {
+        self.change(|state| state.record.name = name);
     }
 
-    fn update(&mut self) {
-        self.record.updated_at = sys::clock::now_ms();
-        if let Err(error) = self.write() {
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, now) = (state.record.status, sys::clock::now_ms());
+        change(&mut state);
+        state.record.status = if state.record.waiting_for.is_some() { Status::Waiting } else { state.otherwise };
+        if state.record.status != before {
+            state.record.status_updated_at = now;
+        }
+        state.record.updated_at = now;
+        if let Err(error) = write(&self.path, &state.record) {
             tracing::debug!(%error, "live record");
         }
     }
+}
 
-    fn write(&self) -> Result<(), StoreError> {
-        let bytes = serde_json::to_vec(&self.record).unwrap_or_default();
-        sys::fs::atomic_write(&self.path, &bytes, 0o600).map_err(|e| StoreError::write(&self.path, e))
-    }
+fn write(path: &Path, record: &Record) -> Result<(), StoreError> {
+    let bytes = serde_json::to_vec(record).unwrap_or_default();
+    sys::fs::atomic_write(path, &bytes, 0o600).map_err(|e| StoreError::write(path, e))
 }
 
 impl Drop for LiveRecord {
@@ -252,9 +274,10 @@ mod tests {
 
     #[test]
     fn a_record_follows_its_handle() {
+        // [TST-172]
         let dir = tempfile::tempdir().unwrap();
         let layout = layout(dir.path());
-        let mut record = LiveRecord::register(&layout, facts()).unwrap();
+        let record = LiveRecord::register(&layout, facts()).unwrap();
         let path = layout.sessions_dir().join(format!("{}.json", std::process::id()));
         record.set_status(Status::Busy);
         let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -278,12 +301,22 @@ mod tests {
         assert!(json["procStart"].is_string());
         // Ourselves is nobody else.
         assert_eq!(live_owner(&layout, "S"), None);
-        record.remove();
+        // An open question goes before what goes on otherwise.
+        let stands = || -> serde_json::Value { serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap() };
+        record.set_waiting(Some("permission"));
+        record.set_status(Status::Idle);
+        assert_eq!((&stands()["status"], &stands()["waitingFor"]), (&"waiting".into(), &"permission".into()));
+        record.set_waiting(None);
+        assert_eq!((&stands()["status"], stands().get("waitingFor")), (&"idle".into(), None));
+        record.set_cwd(Path::new("/elsewhere"));
+        assert_eq!(stands()["cwd"], "/elsewhere");
+        drop(record);
         assert!(!path.exists());
     }
 
     #[test]
     fn records_of_the_dead_are_cleared_and_not_believed() {
+        // [TST-172]
         let dir = tempfile::tempdir().unwrap();
         let layout = layout(dir.path());
         let sessions = layout.sessions_dir();

@@ -60,6 +60,8 @@ pub struct LoadedEntry {
     pub is_meta: bool,
     pub is_compact_summary: bool,
     pub is_api_error: bool,
+    /// The person took it back: no part of what the model knows.
+    pub is_retracted: bool,
     pub(crate) span: Span,
 }
 
@@ -308,7 +310,8 @@ fn assemble<R: ReadAt>(source: &R, index: Index, found: &Found) -> io::Result<Lo
         if node.kind == NodeKind::Assistant && node.model.as_deref().is_some_and(|m| m != "<synthetic>") {
             loaded.model = node.model.as_deref().map(str::to_owned);
         }
-        loaded.entries.extend(entry(source, node)?);
+        let is_retracted = index.retracted.contains(&node.uuid);
+        loaded.entries.extend(entry(source, node)?.map(|entry| LoadedEntry { is_retracted, ..entry }));
     }
     Ok(loaded)
 }
@@ -335,6 +338,7 @@ fn entry<R: ReadAt>(source: &R, node: Node) -> io::Result<Option<LoadedEntry>> {
         is_meta: node.is_meta,
         is_compact_summary: node.is_compact_summary,
         is_api_error: node.is_api_error,
+        is_retracted: false,
         span: node.span,
     }))
 }

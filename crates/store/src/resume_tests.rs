@@ -121,7 +121,7 @@ fn foreign_housekeeping_stands_outside_the_chain() {
     assert_eq!(loaded.skipped_lines, 0);
 }
 
-// [TST-156]
+// [TST-180] [TST-156]
 #[test]
 fn parallel_results_are_all_there_in_order() {
     let lines = [
@@ -201,7 +201,7 @@ fn an_attachment_named_as_leaf_is_kept() {
     assert_eq!(order(&lines), ["u1", "a1", "n1"]);
 }
 
-// [TST-142]
+// [TST-178] [TST-142]
 #[test]
 fn noise_is_stepped_over_and_gaps_are_bridged() {
     let lines = [
@@ -223,6 +223,7 @@ fn noise_is_stepped_over_and_gaps_are_bridged() {
     assert_eq!(uuids(&load_bytes(&bad_utf8, &LoadOptions::default()).unwrap()), ["u1", "u2", "a2"]);
 }
 
+// [TST-178]
 #[test]
 fn rings_and_repeats_end() {
     let ring = [user("u1", Some("a1"), "a"), text("a1", "u1", "m1")];

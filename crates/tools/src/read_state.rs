@@ -104,6 +104,12 @@ impl ReadState {
         self.lock().files.retain(|path, _| kept.contains(path));
     }
 
+    /// Everything that `before` knew.
+    pub(crate) fn take_over(&self, before: &Self) {
+        let known = std::mem::take(&mut *before.lock());
+        *self.lock() = known;
+    }
+
     pub fn get(&self, path: &Path) -> Option<Seen> {
         self.lock().files.get(&real(path)).map(|(_, seen)| *seen)
     }

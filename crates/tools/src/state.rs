@@ -80,6 +80,19 @@ impl ToolState {
         }
     }
 
+    /// The same conversation in another place: what was read, listed and started before still counts.
+    #[must_use]
+    pub fn going_on(self, before: &Self) -> Self {
+        self.reads.take_over(&before.reads);
+        self.todos.take_over(&before.todos);
+        Self {
+            tasks: Arc::clone(&before.tasks),
+            shell: Arc::clone(&before.shell),
+            web: Arc::clone(&before.web),
+            ..self
+        }
+    }
+
     /// Ends background tasks and removes what only this session needs. Call it once, at the session's end.
     pub async fn shutdown(&self) {
         self.tasks.stop_all().await;

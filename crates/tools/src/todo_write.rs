@@ -33,6 +33,11 @@ impl Todos {
         std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), kept)
     }
 
+    pub(crate) fn take_over(&self, before: &Self) {
+        let list = before.snapshot();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = list;
+    }
+
     pub fn snapshot(&self) -> Vec<Todo> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

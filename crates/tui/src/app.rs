@@ -1,8 +1,10 @@
 //! The state of the interface and how inputs change it. No I/O: `update` returns what is to be done, `view` what is to be
 //! seen, `take_finished` what is to stay. Time is told from outside.
 
+pub mod agents;
 pub mod alerts;
 pub mod answer;
+pub mod aside;
 pub mod calls;
 pub mod dialog;
 pub mod feed;
@@ -114,7 +116,7 @@ pub enum Effect {
     LoadHistory,
     /// A prompt for later sessions.
     Remember {
-        text: String,
+        typed: engine::recall::Typed,
         session_id: String,
     },
     ExternalEditor(String),
@@ -122,6 +124,16 @@ pub enum Effect {
     Picker(Request),
     /// A conversation was chosen, or none.
     Chosen(Option<Box<SessionInfo>>),
+    /// A copy of this session takes its place and is told this first.
+    Fork {
+        session: String,
+        prompt: String,
+    },
+    /// The session works somewhere else now.
+    Moved {
+        session: String,
+        cwd: String,
+    },
     /// An answer that a start waits for.
     Entry(gate::Answer),
     /// Something for a screen; answered by `Input::Brought`.
@@ -275,7 +287,9 @@ pub struct App {
     shows_todos: bool,
     queue: queue::Queue,
     status: status::Status,
+    asides: aside::Asides,
     alerts: alerts::Alerts,
+    agents: agents::Agents,
     pictures: pictures::Pictures,
     /// Hooks that run and have words of their own for it.
     doing: Vec<(String, String)>,
@@ -332,8 +346,10 @@ impl App {
             todos: Vec::new(),
             shows_todos: true,
             queue: queue::Queue::default(),
+            asides: aside::Asides::default(),
             status: status::Status::default(),
             alerts: alerts::Alerts::default(),
+            agents: agents::Agents::default(),
             pictures: pictures::Pictures::default(),
             doing: Vec::new(),
             display: None,
@@ -378,7 +394,10 @@ impl App {
             // Never an answer to anything.
             Input::Focus(_) => {}
             Input::Event(event) => self.event(event),
-            Input::History(prompts) => self.recall.load(prompts),
+            Input::History(prompts) => {
+                self.recall.load(prompts);
+                self.recall.show_awaited(&mut self.editor);
+            }
             Input::Files { query, found } => self.files(&query, found),
             Input::Pictures { found, text } => self.pictures_came(found, &text),
             Input::Copied(outcome) => self.copied(outcome),
@@ -397,6 +416,7 @@ impl App {
             self.status.changed(self.now);
         }
         self.renew_status();
+        self.ask_about_agents();
         self.call_when_due();
         std::mem::take(&mut self.effects)
     }
@@ -421,7 +441,7 @@ impl App {
             self.armed.map(|(_, until)| until),
             self.questions_expire_at(),
         ];
-        let waits = [self.status.next_change(), self.next_alert()];
+        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert()];
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }
 

@@ -155,6 +155,21 @@ impl Line {
         self
     }
 
+    #[must_use]
+    pub fn and_line(mut self, other: Self) -> Self {
+        self.append(other);
+        self
+    }
+
+    /// What has no style of its own gets this one.
+    #[must_use]
+    pub fn over(mut self, style: Style) -> Self {
+        for span in &mut self.spans {
+            span.style = style.with(span.style);
+        }
+        self
+    }
+
     pub fn append(&mut self, other: Self) {
         for span in other.spans {
             self.push_span(span);

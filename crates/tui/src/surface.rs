@@ -48,6 +48,10 @@ pub struct Profile {
     pub synchronized: bool,
 }
 
+/// Clears from the left edge down. Not from the very corner of the screen: tmux keeps what is cleared from there in its
+/// scrollback.
+const ERASE: &[u8] = b"\x1b[K\x1b[C\x1b[J\r";
+
 /// Cells by which terminals may disagree about the cursor after a reflow.
 const SLACK: usize = 2;
 
@@ -137,7 +141,7 @@ impl<W: Write> Surface<W> {
         self.begin();
         if !finished.is_empty() || self.stale {
             self.climb();
-            self.buffer.extend_from_slice(b"\x1b[J");
+            self.buffer.extend_from_slice(ERASE);
             self.rows.clear();
             self.print(finished);
         }
@@ -156,7 +160,7 @@ impl<W: Write> Surface<W> {
         self.buffer.clear();
         self.begin();
         self.climb();
-        self.buffer.extend_from_slice(b"\x1b[J");
+        self.buffer.extend_from_slice(ERASE);
         self.rows.clear();
         self.print(finished);
         self.buffer.extend_from_slice(b"\x1b[?25h");

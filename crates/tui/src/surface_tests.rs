@@ -298,3 +298,50 @@ proptest! {
         check(&steps)?;
     }
 }
+
+/// What the interface shows at this width: a blank row, a rule, the prompt, a rule, the line below.
+fn prompt(columns: usize, typed: usize) -> Frame {
+    let rule = "─".repeat(columns);
+    let typed = body(typed, "> ");
+    let column = text::width(&typed).min(columns - 1);
+    let lines = ["", &rule, &typed, &rule, "  ? for shortcuts"].map(Line::plain).to_vec();
+    Frame { lines, caret: Some(Caret { row: 2, column }) }
+}
+
+fn check_prompt(steps: &[(usize, usize, usize)]) -> Result<(), TestCaseError> {
+    let mut size = Size { columns: 80, rows: 24 };
+    let mut bench = Bench::new(size.columns, size.rows);
+    let mut printed: Vec<String> = Vec::new();
+    bench.draw(&["F0:;"], &prompt(size.columns, 0));
+    printed.push("F0:;".into());
+    let mut exact = true;
+    for (columns, rows, typed) in steps {
+        size = Size { columns: *columns, rows: *rows };
+        bench.resize(*columns, *rows);
+        // What the terminal has pushed into its scrollback is out of reach.
+        exact &= bench.screen.cursor().0 >= bench.surface.rows_above() && !bench.surface.unsure;
+        let line = format!("F{}:;", printed.len());
+        bench.draw(&[&line], &prompt(*columns, *typed));
+        printed.push(line);
+    }
+    let live: Vec<String> = prompt(size.columns, steps.last().map_or(0, |step| step.2))
+        .lines
+        .iter()
+        .map(|line| line.truncated(size.columns).text())
+        .collect();
+    let expected: Vec<String> = printed.into_iter().chain(live).collect();
+    if exact {
+        prop_assert_eq!(bench.screen.lines(), expected);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_resize_leaves_no_blank_row_behind(steps in prop::collection::vec((20usize..120, 8usize..40, 0usize..18), 1..6)) {
+        // [TST-247]
+        check_prompt(&steps)?;
+    }
+}

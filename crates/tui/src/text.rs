@@ -116,6 +116,20 @@ pub fn truncate(text: &str, columns: usize) -> String {
     format!("{}…", &text[..fit(text, room)])
 }
 
+/// Hints with dots between them; those with the highest numbers are left out until the rest fits. The one with the
+/// lowest number always stays.
+pub fn keys_within(keys: &[(&str, u8)], columns: usize) -> String {
+    let mut shown = keys.to_vec();
+    loop {
+        let text = shown.iter().map(|(key, _)| *key).collect::<Vec<_>>().join(" · ");
+        if shown.len() <= 1 || width(&text) <= columns {
+            return text;
+        }
+        let last = shown.iter().map(|(_, rank)| *rank).max();
+        shown.retain(|(_, rank)| Some(*rank) != last);
+    }
+}
+
 /// Where to break `text` so that every row has at most `columns`: byte ranges without the blanks at the breaks.
 /// A word that is too long is cut. Never empty.
 pub fn wrap(text: &str, first: usize, columns: usize) -> Vec<std::ops::Range<usize>> {

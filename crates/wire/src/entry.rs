@@ -167,11 +167,23 @@ pub enum MetaEntry {
         worktree_session: Option<WorktreeSession>,
         session_id: String,
     },
+    /// The session works in `cwd` from here on, and its file lies there.
+    Relocated {
+        cwd: String,
+        from: String,
+        timestamp: String,
+        session_id: String,
+    },
     QueueOperation {
         operation: &'static str,
         timestamp: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<String>,
+        session_id: String,
+    },
+    /// Lines that the person took back: they stay, and are no part of the conversation any more.
+    XRetracted {
+        uuids: Vec<String>,
         session_id: String,
     },
     ContentReplacement {

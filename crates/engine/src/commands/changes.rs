@@ -39,7 +39,7 @@ pub(super) fn set_name(session: &mut Session, name: &str) -> Result<(), store::S
     let session_id = session.io.host.session_id.clone();
     session.io.scribe.meta(MetaEntry::CustomTitle { custom_title: name.to_owned(), session_id })?;
     session.control.board.name = Some(name.to_owned());
-    if let Some(live) = &mut session.io.live {
+    if let Some(live) = &session.io.live {
         live.set_name(Some(name.to_owned()));
     }
     Ok(())

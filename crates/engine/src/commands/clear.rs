@@ -77,7 +77,7 @@ impl Session {
         io.host.begin_session(id);
         io.hooks.begin_session(id);
         io.scribe.begin_session(&places.transcript, id);
-        if let Some(live) = &mut io.live {
+        if let Some(live) = &io.live {
             live.set_session(id);
         }
         let identity = Arc::new(Identity { session_id: id.to_owned(), ..(**self.context.identity()).clone() });

@@ -1,10 +1,9 @@
-//! `/add-dir` and `/cd`: more room to work in, for this session.
+//! `/add-dir`: more room to work in, for this session; and where `/cd` may go.
 
 use super::Said;
 use crate::session::{Io, Session};
 use permission::{Access, Decision, Facts, Place, Policy, Reason, Request};
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 use wire::control::PermissionUpdate;
 use wire::hooks::DirectoryAdded;
 use wire::mode::PermissionMode;
@@ -24,24 +23,17 @@ pub(super) async fn add_dir(session: &mut Session, path: &str) -> Said {
     Said::told(format!("{directory} is a working directory of this session now."))
 }
 
-pub(super) async fn cd(session: &mut Session, path: &str) -> Said {
-    let io = &mut session.io;
+/// The directory that `/cd` may go to, or why it may not.
+pub(super) fn destination(io: &Io, path: &str) -> Result<PathBuf, String> {
     let rules = io.watch.rules();
     if let Some(rule) = rules.iter().find(|rule| rule.behaviour == Behaviour::Deny && is_bare(rule)) {
-        return Said::refused(format!("/cd is switched off by the rule {}.", rule.text));
+        return Err(format!("/cd is switched off by the rule {}.", rule.text));
     }
-    let dir = match directory(io, path, "/cd <path>") {
-        Ok(dir) => dir,
-        Err(why) => return Said::refused(why),
-    };
-    if let Some(why) = refusal(&rules, &io.directories.absolute(path), &dir, io) {
-        return Said::refused(why);
+    let dir = directory(io, path, "/cd <path>")?;
+    match refusal(&rules, &io.directories.absolute(path), &dir, io) {
+        Some(why) => Err(why),
+        None => Ok(dir),
     }
-    if !is_inside(io, &dir) {
-        open_up(io, &dir).await;
-    }
-    io.state.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&dir);
-    Said::told(format!("The session works in {} now; relative paths and commands start there.", dir.display()))
 }
 
 /// The real place of a directory that exists.

@@ -9,6 +9,7 @@ use crate::result;
 use crate::session::{Session, plain_text};
 use crate::turn::{self, Opener};
 use serde_json::json;
+use store::registry::Status as LiveStatus;
 use tokio_util::sync::CancellationToken;
 use tools::Outcome;
 use wire::sdk::SystemBody;
@@ -16,6 +17,9 @@ use wire::sdk::SystemBody;
 pub(super) async fn run(session: &mut Session, prompt: Prompt, then: Shell) {
     let command = plain_text(&prompt.content);
     let token = session.control.begin_turn();
+    if let Some(live) = &session.io.live {
+        live.set_status(LiveStatus::Shell);
+    }
     // Dropped where it stands when the process must stop, which kills it.
     let Some(outcome) = execute(session, &command, &token).await else { return };
     let output = outcome.content.text().into_owned();

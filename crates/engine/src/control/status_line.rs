@@ -1,9 +1,11 @@
-//! The user's own status line: a command of the settings that is told how the session stands and prints what the host shows.
+//! The user's own status lines: a command of the settings that is told how the session stands and prints what the host
+//! shows, and one that says it of the agents that run.
 //! It runs under the gates of hooks: trust, switches, the administrator's word. A host that asks anew withdraws what it
 //! asked before, which kills the command. A command that fails leaves the line blank; why stands beside it.
 
 use super::dispatch::{Refusal, Said};
 use super::{Control, Front};
+use crate::hooks::Reduced;
 use config::Project;
 use hooks::Surroundings;
 use serde::Deserialize;
@@ -13,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Duration;
 use sys::process::{self, Descendants, Input, Output, RunOptions, Spawn, Terminal};
-use wire::control::StatusLine;
+use wire::control::{AgentRow, AgentStatusLine, StatusLine};
 use wire::usage::Usage;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,46 +40,105 @@ struct Declared {
     hide_vim_mode_indicator: bool,
 }
 
-impl Control {
-    pub(super) fn status_line(&self, front: &Front, asked: &StatusLine) -> Said {
+/// Everything a command of the settings needs to run.
+struct Ready {
+    input: String,
+    project: (PathBuf, sys::Env, config::Selection),
+    reduced: Reduced,
+    around: Surroundings,
+    place: PathBuf,
+}
+
+/// What was declared, and what it printed or why not.
+type Answered = (Declared, Result<String, String>);
+
+impl Ready {
+    fn new(front: &Front, (columns, rows): (u64, u64), input: &Value) -> Self {
         let reach = &front.reach;
-        let input = self.status_input(front, asked);
-        let (cwd, env, selection, reduced) =
-            (reach.cwd.clone(), reach.base_env.clone(), reach.selection.clone(), reach.reduced);
         let marks = [
             ("CLAUDECODE", "1".to_owned()),
             ("CLAUDE_CODE_SESSION_ID", reach.session_id.clone()),
             ("CLAUDE_PROJECT_DIR", reach.cwd.display().to_string()),
-            ("COLUMNS", asked.columns.to_string()),
-            ("LINES", asked.rows.to_string()),
+            ("COLUMNS", columns.to_string()),
+            ("LINES", rows.to_string()),
         ];
-        let around = Surroundings::new(&reach.env, &reach.cwd, config::environment::SECRET_VARIABLES, &marks);
-        let place = current_dir(front);
+        Self {
+            input: input.to_string(),
+            project: (reach.cwd.clone(), reach.base_env.clone(), reach.selection.clone()),
+            reduced: reach.reduced,
+            around: Surroundings::new(&reach.env, &reach.cwd, config::environment::SECRET_VARIABLES, &marks),
+            place: current_dir(front),
+        }
+    }
+
+    /// Runs what the settings declare under `key` now; `None` when that is nothing.
+    async fn ask(self, key: &'static str) -> Result<Option<Answered>, Refusal> {
+        let ((cwd, env, selection), reduced) = (self.project, self.reduced);
+        let look = move || {
+            let loaded = Project::open(&cwd, &env, &selection).map_err(|error| Refusal::new(error.to_string()))?;
+            Ok(crate::hooks::helper(&loaded, reduced, key))
+        };
+        let found = match tokio::task::spawn_blocking(look).await {
+            Ok(found) => found?,
+            Err(error) => return Err(Refusal::new(format!("The settings could not be read: {error}"))),
+        };
+        let declared = found.and_then(|value| serde_json::from_value::<Declared>(value).ok());
+        let Some(declared) = declared.filter(|declared| declared.kind == "command") else { return Ok(None) };
+        let said = run(&declared.command, self.input, self.around, self.place).await;
+        if let Err(why) = &said {
+            tracing::warn!("{key} is blank: {why}");
+        }
+        Ok(Some((declared, said)))
+    }
+}
+
+impl Control {
+    pub(super) fn status_line(&self, front: &Front, asked: &StatusLine) -> Said {
+        let input = self.status_input(front, asked);
+        let ready = Ready::new(front, (asked.columns, asked.rows), &input);
         Said::Later(Box::pin(async move {
-            let look = move || {
-                let loaded = Project::open(&cwd, &env, &selection).map_err(|error| Refusal::new(error.to_string()))?;
-                Ok(crate::hooks::helper(&loaded, reduced, "statusLine"))
-            };
-            let found = match tokio::task::spawn_blocking(look).await {
-                Ok(found) => found?,
-                Err(error) => return Err(Refusal::new(format!("The settings could not be read: {error}"))),
-            };
-            let declared = found.and_then(|value| serde_json::from_value::<Declared>(value).ok());
-            let Some(declared) = declared.filter(|declared| declared.kind == "command") else {
+            let Some((declared, said)) = ready.ask("statusLine").await? else {
                 return Ok(json!({"configured": false}));
             };
-            let (output, error) = match run(&declared.command, input.to_string(), around, place).await {
+            let (output, error) = match said {
                 Ok(output) => (output, None),
-                Err(why) => {
-                    tracing::warn!("the status line is blank: {why}");
-                    (String::new(), Some(why))
-                }
+                Err(why) => (String::new(), Some(why)),
             };
             Ok(json!({
                 "configured": true, "output": output, "error": error, "padding": declared.padding,
                 "refreshIntervalMs": declared.refresh_interval.map(|seconds| (seconds.max(1.0) * 1_000.0) as u64),
                 "hideVimModeIndicator": declared.hide_vim_mode_indicator,
             }))
+        }))
+    }
+
+    /// One run for all agents; what it does not name keeps the host's own row.
+    pub(super) fn agent_status_line(&self, front: &Front, asked: &AgentStatusLine) -> Said {
+        let reach = &front.reach;
+        let here = current_dir(front);
+        let now = sys::clock::now_ms();
+        let task = |row: &AgentRow| {
+            json!({
+                "id": row.id, "name": row.name, "type": "local_agent", "status": "running",
+                "description": row.description, "label": row.label,
+                "startTime": now.saturating_sub(row.elapsed_ms), "tokenCount": row.token_count,
+                "tokenSamples": row.token_samples, "cwd": here,
+            })
+        };
+        let mut input = json!({
+            "session_id": reach.session_id, "transcript_path": reach.transcript.path(), "cwd": here,
+            "permission_mode": self.board.mode, "columns": asked.columns,
+            "tasks": asked.tasks.iter().map(task).collect::<Vec<_>>(),
+        });
+        if let Some(id) = &self.board.prompt_id {
+            input["prompt_id"] = json!(id);
+        }
+        let ready = Ready::new(front, (asked.columns, asked.rows), &input);
+        Said::Later(Box::pin(async move {
+            Ok(match ready.ask("subagentStatusLine").await? {
+                Some((_, said)) => json!({"configured": true, "output": said.unwrap_or_default()}),
+                None => json!({"configured": false}),
+            })
         }))
     }
 

@@ -27,6 +27,10 @@ pub(crate) struct Wishes {
     pub tasks: bool,
     /// Repositories below the session's directories that the host works with.
     pub repositories: Vec<PathBuf>,
+    /// Questions on the side, with the ids of their requests.
+    pub questions: Vec<(String, String)>,
+    /// The prompt of the turn that was stopped is taken back.
+    pub retract: bool,
     /// Hooks are to hear of it.
     pub notice: Option<wire::control::Notify>,
 }
@@ -44,6 +48,8 @@ impl Wishes {
             && self.agents.is_none()
             && !self.tasks
             && self.repositories.is_empty()
+            && self.questions.is_empty()
+            && !self.retract
             && self.notice.is_none()
     }
 }

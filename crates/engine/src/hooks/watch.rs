@@ -175,6 +175,12 @@ impl Io {
         }
     }
 
+    /// The session moved here from `old`.
+    pub(crate) async fn tell_move(&mut self, old: PathBuf, cancel: &CancellationToken) {
+        self.hooks.watched.cwd = old;
+        self.look_around(cancel).await;
+    }
+
     /// Goes on looking while nobody here does.
     fn keep_looking(&mut self) {
         self.hooks.watched.lookout = JoinSet::new();

@@ -44,6 +44,17 @@ impl Conversation {
         }
     }
 
+    /// What has to be said when another process has the same conversation open.
+    pub(super) fn shared(&self, layout: &Layout) -> Option<String> {
+        self.loaded.as_ref().filter(|_| !self.is_fork)?;
+        let owner = store::registry::live_owner(layout, &self.session_id)?;
+        Some(format!(
+            "Warning: this conversation is open in another process ({}). Both can go on and every message is kept, but \
+             neither hears of the other's. --fork-session makes a copy.",
+            owner.pid
+        ))
+    }
+
     /// The parent of the first new line.
     pub(super) fn leaf(&self) -> Option<String> {
         self.loaded.as_ref()?.leaf_uuid.as_deref().map(str::to_owned)
@@ -102,10 +113,12 @@ fn continued(
         drops_turn: options.resume_drops_turn.clone(),
         ..LoadOptions::default()
     };
+    // A move of this conversation that was cut short is finished first.
+    let path = &store::relocate::settle(layout, path);
     let loaded = load(path, &wanted).map_err(|e| refusal(&e))?;
     let Some(fork) = fork else {
         let session_id = loaded.session_id.clone();
-        return Ok(Conversation { session_id, path: Some(path.to_path_buf()), loaded: Some(loaded), is_fork: false });
+        return Ok(Conversation { session_id, path: Some(path.clone()), loaded: Some(loaded), is_fork: false });
     };
     let new = fresh(fork.id.clone(), layout, cwd)?;
     Ok(Conversation { loaded: Some(loaded), is_fork: true, ..new })

@@ -56,7 +56,7 @@ impl Opening {
             declared,
             errors: std::mem::take(&mut self.declared.errors),
         });
-        for (name, manifest) in self.asked.sdk_mcp_server_manifests.take().unwrap_or_default() {
+        for (name, manifest) in self.asked.sdk_mcp_server_manifests.clone().unwrap_or_default() {
             if let Some(manifest) = Manifest::read(manifest.get()) {
                 servers.host.set_manifest(&name, manifest);
             }

@@ -1,6 +1,7 @@
 //! The system prompt of a session: the built-in text or the user's own, the environment, and what is appended. What it is made
 //! from is kept: another conversation of the same process may have another style.
 
+use super::again::Origin;
 use super::{DEFAULT_STYLE, Opening};
 use crate::prompts::{self, Environment};
 use config::Loaded;
@@ -21,6 +22,7 @@ pub(crate) struct Recipe {
     branch: String,
     shell: String,
     roots: Roots,
+    pub(super) origin: Origin,
 }
 
 impl Recipe {
@@ -36,6 +38,7 @@ impl Recipe {
             branch: sys::git::branch(&opening.cwd),
             shell: shell.rsplit('/').next().unwrap_or(shell).to_owned(),
             roots,
+            origin: Origin::of(opening),
         }
     }
 

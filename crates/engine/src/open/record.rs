@@ -1,8 +1,11 @@
 //! Where a session is written: its transcript, its folders, and the record that it is alive.
 
 use super::Opening;
+use crate::desk::Desk;
+use crate::host::Host;
 use crate::scribe::Scribe;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use store::registry::{Facts as LiveFacts, LiveRecord};
 use store::{Persist, Transcript};
 use wire::entry::Tail;
@@ -51,7 +54,17 @@ impl Opening {
         }
     }
 
-    pub(super) fn live_record(&self) -> Option<LiveRecord> {
+    /// Where other processes see the session, and where questions are asked, which stands in it.
+    pub(super) fn front_desk(&self, host: &Host) -> (Option<Arc<LiveRecord>>, Desk) {
+        let live = match &self.carried {
+            Some(carried) => carried.live.clone(),
+            None => self.live_record(),
+        };
+        let desk = Desk::new(host.clone(), self.host_flags().session_state).shown_in(live.clone());
+        (live, desk)
+    }
+
+    fn live_record(&self) -> Option<Arc<LiveRecord>> {
         let facts = LiveFacts {
             session_id: self.conversation.session_id.clone(),
             cwd: self.cwd.display().to_string(),
@@ -63,6 +76,7 @@ impl Opening {
         LiveRecord::register(&self.layout, facts)
             .inspect_err(|error| tracing::debug!(%error, "this process could not be registered"))
             .ok()
+            .map(Arc::new)
     }
 }
 

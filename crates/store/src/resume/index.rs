@@ -78,6 +78,8 @@ pub(super) struct Index {
     pub(super) entrypoint: Option<String>,
     /// Newest first.
     pub(super) replacements: Vec<Replacement>,
+    /// Lines that were taken back.
+    pub(super) retracted: HashSet<Box<str>>,
     pub(super) sticky: Vec<(&'static str, Box<str>)>,
     pub(super) skipped: usize,
     /// The pass reached the start of the file.
@@ -155,6 +157,10 @@ impl Index {
             Some("last-prompt") => {
                 keep(&mut self.last_prompt, head.last_prompt.owned());
                 self.add_hint(head.leaf_uuid.boxed());
+            }
+            Some("x-retracted") => {
+                let uuids = head.uuids.and_then(|raw| serde_json::from_str::<Vec<Box<str>>>(raw.get()).ok());
+                self.retracted.extend(uuids.into_iter().flatten());
             }
             Some("content-replacement") => self.replacements.extend(replacements(head.replacements)),
             _ => {}

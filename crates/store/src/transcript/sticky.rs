@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 const COPY_AFTER: u64 = 48 << 10;
 /// Closer to the end than this, no copy is needed at exit.
 const NEAR: u64 = 16 << 10;
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     "custom-title",
     "ai-title",
     "tag",
@@ -20,6 +20,7 @@ const KINDS: [&str; 11] = [
     "pr-link",
     "last-prompt",
     "worktree-state",
+    "relocated",
 ];
 
 #[derive(Default)]

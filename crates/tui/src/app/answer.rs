@@ -226,8 +226,10 @@ impl App {
     }
 
     fn decide(&mut self, choice: Choice) {
-        let Some(dialog) = self.dialogs.pop_front() else { return };
+        let Some(mut dialog) = self.dialogs.pop_front() else { return };
         self.effects.push(Effect::Answer(dialog.answer(choice)));
+        dialog.said = dialog.refusal(choice);
+        self.keep_word(&mut dialog);
         // A remark on a yes has no place in the answer: it is the next thing said.
         if choice != Choice::No
             && let Some(comment) = dialog.comment()
@@ -249,9 +251,18 @@ impl App {
     }
 
     fn answer_front(&mut self, answer: String) {
-        self.dialogs.pop_front();
+        if let Some(mut dialog) = self.dialogs.pop_front() {
+            self.keep_word(&mut dialog);
+        }
         self.effects.push(Effect::Answer(answer));
         self.after_dialog();
+    }
+
+    /// The call's row says what the person said to it.
+    fn keep_word(&mut self, dialog: &mut Dialog) {
+        if let Some(call) = self.calls.get_mut(&dialog.request.tool_use_id) {
+            call.said = dialog.said.take();
+        }
     }
 
     /// Questions that nobody answers for long are answered with what is chosen.

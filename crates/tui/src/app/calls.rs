@@ -1,9 +1,10 @@
 //! Calls that run, and reads and searches that are held back to be told as one line. Finished calls are printed in the
 //! order in which they were asked for.
 
+use super::agents::Row;
 use super::spinner::elapsed;
 use super::tools::{self, Group, Label, Mood, Outcome};
-use crate::style::Line;
+use crate::style::{Line, lines_of};
 use crate::theme::{Theme, Token};
 use serde_json::Value;
 use std::time::Duration;
@@ -15,15 +16,28 @@ pub struct OpenCall {
     pub input: Value,
     pub label: Label,
     pub since: Duration,
-    /// What an agent inside has done so far.
-    pub inner: Option<Inner>,
+    /// What the person answered, where that is why it did not run.
+    pub said: Option<String>,
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct Inner {
-    pub tool_uses: u64,
-    pub tokens: u64,
-    pub last_tool: String,
+impl OpenCall {
+    /// The call as it ended, with its result.
+    pub fn lines(&self, outcome: &Outcome, theme: &Theme, columns: usize) -> Vec<Line> {
+        let mood = if outcome.is_error { Mood::Failed } else { Mood::Done };
+        let mut lines = tools::title(&self.label, mood, theme);
+        lines.extend(match &self.said {
+            Some(said) if outcome.is_error => tools::hung(lines_of(said, theme.fg(Token::Inactive)), theme),
+            Some(_) | None => tools::result(&self.tool, &self.input, outcome, theme, columns),
+        });
+        lines
+    }
+
+    /// The turn ended before the call did.
+    pub fn cut_off(&self, theme: &Theme) -> Vec<Line> {
+        let mut lines = tools::title(&self.label, Mood::Failed, theme);
+        lines.extend(tools::hung(vec![Line::styled(tools::INTERRUPTED, theme.fg(Token::Error))], theme));
+        lines
+    }
 }
 
 #[derive(Debug, Default)]
@@ -36,8 +50,8 @@ pub struct Calls {
 #[derive(Debug)]
 struct Held {
     group: Group,
-    /// What each was about.
-    names: Vec<String>,
+    /// What each was about, and what came of it.
+    names: Vec<(String, Option<String>)>,
     /// The first one by itself, for when it stays the only one.
     alone: Vec<Line>,
 }
@@ -77,14 +91,14 @@ impl Calls {
             Group::Read | Group::Search => call.label.argument.clone(),
             Group::Server(_) => call.label.called(),
         };
+        let name = (name, tools::summary(&call.tool, outcome));
         match &mut self.held {
             Some(held) if held.group == group => {
                 held.names.push(name);
                 true
             }
             None => {
-                let alone = if matches!(group, Group::Server(_)) { alone() } else { Vec::new() };
-                self.held = Some(Held { group, names: vec![name], alone });
+                self.held = Some(Held { group, names: vec![name], alone: alone() });
                 true
             }
             Some(_) => false,
@@ -106,26 +120,25 @@ impl Calls {
         std::mem::take(&mut self.open)
     }
 
-    /// The live rows. Calls that wait for an answer do not run yet.
-    pub fn rows(&self, now: Duration, theme: &Theme, waits: impl Fn(&str) -> bool) -> Vec<Line> {
+    /// The live rows. Calls that wait for an answer do not run yet; an agent's row says what it does.
+    pub fn rows(
+        &self,
+        now: Duration,
+        theme: &Theme,
+        waits: impl Fn(&str) -> bool,
+        agent: impl Fn(&str) -> Option<Row>,
+    ) -> Vec<Line> {
+        let faint = theme.fg(Token::Inactive);
         let mut lines = self.held.as_ref().map_or_else(Vec::new, |held| held.lines(theme));
         for call in &self.open {
             lines.extend(tools::title(&call.label, Mood::Running, theme));
             let time = now.saturating_sub(call.since);
-            let state = match &call.inner {
-                Some(inner) => Some(format!(
-                    "{} {} · {} tokens · {}{}",
-                    inner.tool_uses,
-                    tools::plural(inner.tool_uses as usize, "tool use"),
-                    super::spinner::short_count(inner.tokens),
-                    elapsed(time),
-                    if inner.last_tool.is_empty() { String::new() } else { format!(" · {}", inner.last_tool) },
-                )),
-                None if waits(&call.id) => None,
-                None if time >= Duration::from_secs(2) => Some(format!("Running… {}", elapsed(time))),
-                None => None,
+            let state = match agent(&call.id) {
+                Some(Row::Shown(line)) => Some(line.over(faint)),
+                Some(Row::Hidden) => None,
+                None if waits(&call.id) || time < Duration::from_secs(2) => None,
+                None => Some(Line::styled(format!("Running… {}", elapsed(time)), faint)),
             };
-            let state = state.map(|state| Line::styled(state, theme.fg(Token::Inactive)));
             lines.extend(tools::hung(state.into_iter().collect(), theme));
         }
         lines
@@ -135,22 +148,22 @@ impl Calls {
 impl Held {
     fn lines(&self, theme: &Theme) -> Vec<Line> {
         let count = self.names.len();
-        let label = match (&self.group, self.names.as_slice()) {
-            (Group::Server(_), [_]) => return self.alone.clone(),
-            (Group::Read, [only]) => Label { name: "Read".into(), argument: only.clone() },
-            (Group::Search, [only]) => Label { name: "Search".into(), argument: only.clone() },
-            (Group::Read, _) => Label { name: format!("Read {count} files"), argument: String::new() },
-            (Group::Search, _) => Label { name: format!("Searched {count} times"), argument: String::new() },
-            (Group::Server(server), _) => {
-                Label { name: format!("Called {server} {count} times"), argument: String::new() }
-            }
-        };
-        let mut lines = tools::title(&label, Mood::Done, theme);
-        if count > 1 {
-            let faint = theme.fg(Token::Inactive);
-            let names = self.names.iter().map(|name| Line::styled(crate::text::clean(name).replace('\n', " "), faint));
-            lines.extend(tools::hung(names.collect(), theme));
+        if count == 1 {
+            return self.alone.clone();
         }
+        let name = match &self.group {
+            Group::Read => format!("Read {count} files"),
+            Group::Search => format!("Searched {count} times"),
+            Group::Server(server) => format!("Called {server} {count} times"),
+        };
+        let mut lines = tools::title(&Label { name, argument: String::new() }, Mood::Done, theme);
+        let faint = theme.fg(Token::Inactive);
+        let row = |(name, summary): &(String, Option<String>)| {
+            let name = crate::text::clean(name).replace('\n', " ");
+            let summary = summary.as_ref().map_or_else(String::new, |summary| format!(" · {summary}"));
+            Line::styled(format!("{name}{summary}"), faint)
+        };
+        lines.extend(tools::hung(self.names.iter().map(row).collect(), theme));
         lines
     }
 }
@@ -163,7 +176,7 @@ mod tests {
 
     fn finish(calls: &mut Calls, tool: &str, input: Value) -> bool {
         let label = tools::label(tool, &input, &Session::default());
-        let call = OpenCall { id: "c".into(), tool: tool.into(), input, label, since: Duration::ZERO, inner: None };
+        let call = OpenCall { id: "c".into(), tool: tool.into(), input, label, since: Duration::ZERO, said: None };
         let outcome = Outcome { text: "ok".into(), is_error: false, detail: Value::Null };
         calls.hold(&call, &outcome, || vec![Line::plain("by itself")])
     }

@@ -1,12 +1,14 @@
 //! What the engine tells, turned into state and finished lines. The engine speaks to us as to any host: the typed
 //! messages of the protocol, and control lines as text.
 
-use super::calls::{Inner, OpenCall};
-use super::dialog::Request;
+mod control;
+
+use super::Effect;
+use super::calls::OpenCall;
 use super::reply::Part;
 use super::session::{Background, SlashCommand};
 use super::spinner::Waits;
-use super::tools::{self, Mood, Outcome};
+use super::tools::{self, Outcome};
 use super::transcript::Kind;
 use super::{App, todos};
 use crate::reader::Label;
@@ -114,19 +116,6 @@ struct Block {
     is_error: bool,
 }
 
-/// A control line, read far enough.
-#[derive(Deserialize)]
-struct ControlLine {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    request_id: String,
-    #[serde(default)]
-    request: Value,
-    #[serde(default)]
-    response: Value,
-}
-
 /// Text of a tool result: a string, or its text blocks.
 fn result_text(content: &Value) -> String {
     match content {
@@ -202,6 +191,11 @@ impl App {
     fn init(&mut self, init: &Init) {
         self.session.id = Some(init.session_id.clone());
         self.session.model = Some(init.model.clone());
+        // The first one tells the real name of the place; a later one, that it is another.
+        let was_placed = std::mem::replace(&mut self.session.is_placed, true);
+        if was_placed && self.session.cwd != init.cwd {
+            self.effects.push(Effect::Moved { session: init.session_id.clone(), cwd: init.cwd.clone() });
+        }
         if let Some(mode) = PermissionMode::parse(init.permission_mode) {
             self.session.mode = mode;
         }
@@ -216,6 +210,7 @@ impl App {
     fn reset(&mut self) {
         self.transcript.clear();
         self.todos.clear();
+        self.agents = super::agents::Agents::default();
         self.status.changed(self.now);
         self.session.cost_usd = 0.0;
         self.session.context_used = 0;
@@ -342,11 +337,6 @@ impl App {
     }
 
     fn call(&mut self, block: Block) {
-        if block.name == "TodoWrite"
-            && let Some(list) = todos::read(&block.input)
-        {
-            self.todos = list;
-        }
         let label = tools::label(&block.name, &block.input, &self.session);
         self.transcript.add(Kind::Call, &format!("{} {}", block.name, block.input));
         if !self.calls.joins(&block.name) {
@@ -361,7 +351,7 @@ impl App {
             input: block.input,
             label,
             since: self.now,
-            inner: None,
+            said: None,
         });
     }
 
@@ -430,6 +420,10 @@ impl App {
 
     fn settled(&mut self, id: &str, outcome: &Outcome) {
         let Some(call) = self.calls.close(id) else { return };
+        // One that goes on in the background has a row of its own.
+        if outcome.detail.get("status").and_then(Value::as_str) != Some("async_launched") {
+            self.agent_ended(id);
+        }
         self.ring_after(self.now.saturating_sub(call.since));
         let kind = if outcome.is_error { Kind::Failure } else { Kind::Result };
         self.transcript.add(kind, &outcome.text);
@@ -437,13 +431,15 @@ impl App {
             turn.waits = self.calls.running().map_or(Waits::Model, |tool| Waits::Tool(tool.to_owned()));
         }
         let (theme, columns) = (&self.preferences.theme, self.size.columns);
-        let lines = || {
-            let mood = if outcome.is_error { Mood::Failed } else { Mood::Done };
-            let mut lines = tools::title(&call.label, mood, theme);
-            lines.extend(tools::result(&call.tool, &call.input, outcome, theme, columns));
-            lines
-        };
-        if self.calls.hold(&call, outcome, lines) || call.tool == "TodoWrite" && !outcome.is_error {
+        let lines = || call.lines(outcome, theme, columns);
+        if self.calls.hold(&call, outcome, lines) {
+            return;
+        }
+        if call.tool == "TodoWrite" && !outcome.is_error {
+            // Shown as the list itself.
+            if let Some(list) = todos::read(&call.input) {
+                self.todos = list;
+            }
             return;
         }
         let lines = lines();
@@ -451,13 +447,17 @@ impl App {
         self.say(if outcome.is_error { Label::ToolError } else { Label::Tool }, lines);
     }
 
-    fn result(&mut self, result: &TurnResult) {
+    /// A call without a result was cut off with the turn.
+    fn cut_calls_off(&mut self) {
         self.print_held();
-        // A call without a result was cut off with the turn.
         for call in self.calls.abandon() {
-            let lines = tools::title(&call.label, Mood::Failed, &self.preferences.theme);
+            let lines = call.cut_off(&self.preferences.theme);
             self.say(Label::ToolError, lines);
         }
+    }
+
+    fn result(&mut self, result: &TurnResult) {
+        self.cut_calls_off();
         let look = look!(self);
         if !self.reply.is_empty()
             && let Some(part) = self.reply.abandon(&look)
@@ -520,26 +520,23 @@ impl App {
                 self.note("The conversation was compacted.", Token::Inactive);
             }
             SystemBody::TaskStarted(started) => {
+                self.agents.started(&started, self.now);
                 let name = match started.subagent_type {
                     Some(kind) => format!("{kind}: {}", started.description),
                     None => started.description,
                 };
                 self.session.agent_names.insert(started.task_id, name);
             }
-            SystemBody::TaskProgress(progress) => {
-                if let Some(call) = self.calls.get_mut(&progress.tool_use_id) {
-                    call.inner = Some(Inner {
-                        tool_uses: progress.usage.tool_uses,
-                        tokens: progress.usage.total_tokens,
-                        last_tool: progress.last_tool_name,
-                    });
-                }
-            }
+            SystemBody::TaskProgress(progress) => self.agents.progressed(&progress),
+            SystemBody::TaskUpdated { task_id, patch, .. } if patch.end_time.is_some() => self.agent_ended(&task_id),
             SystemBody::BackgroundTasksChanged { tasks } => {
                 self.session.background = tasks.into_iter().map(Background::of).collect();
                 self.tasks_changed();
             }
-            SystemBody::TaskNotification(done) => self.note(&done.summary, Token::Inactive),
+            SystemBody::TaskNotification(done) => {
+                self.agent_ended(&done.task_id);
+                self.note(&done.summary, Token::Inactive);
+            }
             SystemBody::LocalCommandOutput { content } => {
                 self.transcript.add(Kind::Result, &content);
                 let content = crate::text::clean(&content);
@@ -564,88 +561,12 @@ impl App {
             _ => {}
         }
     }
-
-    fn control_line(&mut self, line: &str) {
-        let Ok(line) = serde_json::from_str::<ControlLine>(line) else { return };
-        match line.kind.as_str() {
-            "control_request" => self.asked(line.request_id, line.request),
-            "control_cancel_request" => {
-                self.dialogs.retain(|dialog| dialog.id != line.request_id);
-                self.after_dialog();
-            }
-            "control_response" => self.answered(&line.response),
-            _ => {}
-        }
-    }
-
-    fn asked(&mut self, id: String, request: Value) {
-        let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if subtype == "elicitation" {
-            let form = super::form::Form::read(&request);
-            self.dialogs.push_back(super::dialog::Dialog::of_form(id, form, self.now));
-            return;
-        }
-        match serde_json::from_value::<Request>(request) {
-            Ok(request) if subtype == "can_use_tool" => {
-                self.open_dialog(id, request);
-                self.ring();
-                if let Some(turn) = &mut self.turn {
-                    turn.waits = Waits::Permission;
-                }
-            }
-            // Nothing may wait for us for ever.
-            Ok(_) | Err(_) => {
-                let error = format!("the terminal does not know {subtype}");
-                let response = serde_json::json!({"subtype": "error", "request_id": id, "error": error});
-                self.effects.push(super::Effect::Answer(response.to_string()));
-            }
-        }
-    }
-
-    /// A dialog has gone: the turn goes on, or the next question comes up.
-    pub(super) fn after_dialog(&mut self) {
-        if let Some(next) = self.dialogs.front_mut() {
-            next.shown_at = self.now;
-            return;
-        }
-        let running = self.calls.running().map(str::to_owned);
-        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.waits == Waits::Permission) {
-            turn.waits = running.map_or(Waits::Model, Waits::Tool);
-        }
-    }
-
-    fn answered(&mut self, response: &Value) {
-        if response.get("request_id").and_then(Value::as_str) == self.greeting.as_deref() {
-            self.greeting = None;
-            self.is_ready = true;
-            self.ask_settings();
-        }
-        let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();
-        if let Some(what) = self.awaited.remove(id) {
-            return self.arrived(what, response);
-        }
-        if let Some(error) = response.get("error").and_then(Value::as_str) {
-            // What an engine does not know is not offered; everything else is worth telling.
-            if response.get("error_code").and_then(Value::as_str) != Some("unsupported_request") {
-                self.hint(error.to_owned(), Duration::from_secs(6));
-            }
-            return;
-        }
-        let Some(body) = response.get("response") else { return };
-        let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();
-        if self.given_back(id, body) || self.status_told(id, body) || self.settings_told(id, body) {
-            return;
-        }
-        if let Some(account) = body.get("account").filter(|_| self.session.needs_credentials) {
-            self.met(account);
-        }
-        if let Some(mode) = body.get("mode").and_then(Value::as_str).and_then(PermissionMode::parse) {
-            self.session.mode = mode;
-        }
-        self.session.learn(body);
-    }
 }
 
 fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
     text.trim().strip_prefix(start)?.strip_suffix(end)
 }
+
+#[cfg(test)]
+#[path = "feed_tests.rs"]
+mod tests;

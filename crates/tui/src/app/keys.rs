@@ -6,9 +6,11 @@ use super::recall::Search;
 use super::spinner::Waits;
 use super::{App, Armed, Effect, Overlay};
 use crate::editor::Editor;
+use crate::editor::chips::Chip;
 use crate::editor::vim::Handled;
 use crate::keys::bindings::{Action, Context, Match};
 use crate::keys::{Code, Key, Mods};
+use engine::recall::Typed;
 use serde_json::json;
 use std::time::Duration;
 
@@ -384,7 +386,12 @@ impl App {
         }
         self.recall.add(submission.expanded.trim());
         let session_id = self.session.id.clone().unwrap_or_default();
-        self.effects.push(Effect::Remember { text: submission.expanded.trim().to_owned(), session_id });
+        let pasted = submission.chips.iter().filter_map(|(label, chip)| match chip {
+            Chip::Text(text) => Some((label.clone(), text.clone())),
+            Chip::Image { .. } => None,
+        });
+        let typed = Typed { shown: submission.shown.trim().to_owned(), pasted: pasted.collect() };
+        self.effects.push(Effect::Remember { typed, session_id });
         if self.local_command(&submission.expanded) {
             return;
         }

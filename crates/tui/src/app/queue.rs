@@ -180,6 +180,8 @@ impl App {
         }
         self.editor.chips.restore(prompt.chips);
         self.editor.set(prompt.shown);
+        // The model never hears of what was not meant to be asked.
+        self.control(&json!({"subtype": "x_retract_prompt"}));
     }
 
     pub(super) fn queue_rows(&self) -> Vec<Line> {

@@ -11,6 +11,8 @@ pub struct Recall {
     /// Newest first.
     prompts: Vec<String>,
     loaded: bool,
+    /// An older prompt was asked for before there were any.
+    awaited: bool,
     /// Which one is shown.
     at: Option<usize>,
     /// What stood in the editor, and changes made to recalled prompts, by position.
@@ -30,6 +32,13 @@ impl Recall {
             if self.prompts.len() < LIMIT && self.prompts.last() != Some(&prompt) {
                 self.prompts.push(prompt);
             }
+        }
+    }
+
+    /// Shows what was asked for before it was there, unless something else was written meanwhile.
+    pub fn show_awaited(&mut self, editor: &mut Editor) {
+        if std::mem::take(&mut self.awaited) && editor.is_empty() {
+            self.older(editor);
         }
     }
 
@@ -81,6 +90,7 @@ impl Recall {
     pub fn older(&mut self, editor: &mut Editor) -> bool {
         let next = self.at.map_or(0, |at| at + 1);
         if next >= self.prompts.len() {
+            self.awaited = !self.loaded;
             return false;
         }
         self.keep(editor);

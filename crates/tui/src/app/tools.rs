@@ -1,18 +1,16 @@
-//! How calls are named and what of their results is shown. Pure text work: nothing here knows whether a call runs.
+//! How calls are named. Pure text work: nothing here knows whether a call runs.
 
-use crate::diff::{self, Hunk, Sign};
+mod results;
+
+use super::session::Session;
 use crate::style::{Line, Style};
 use crate::text;
 use crate::theme::{Theme, Token};
-use serde::Deserialize;
 use serde_json::Value;
 use std::fmt::Write;
 
-use super::session::Session;
+pub use results::{INTERRUPTED, Outcome, hung, hunks_of, result, summary};
 
-/// Lines of a result that are shown at once.
-const PREVIEW: usize = 4;
-const DIFF_ROWS: usize = 60;
 /// Arguments are cut here; the whole input stands in the transcript view.
 const ARGUMENT: usize = 400;
 
@@ -63,7 +61,20 @@ pub fn label(tool: &str, input: &Value, session: &Session) -> Label {
         "WebFetch" => ("Fetch", field(input, "url").to_owned()),
         "WebSearch" => ("Web search", field(input, "query").to_owned()),
         "TodoWrite" => ("Update todos", String::new()),
+        "TaskCreate" => ("New task", field(input, "subject").to_owned()),
+        "TaskUpdate" => ("Update task", task_argument(input)),
+        "TaskGet" => ("Task", field(input, "taskId").to_owned()),
+        "TaskList" => ("Tasks", String::new()),
+        "TaskOutput" => ("Output", field(input, "task_id").to_owned()),
+        "TaskStop" => ("Stop", [field(input, "task_id"), field(input, "shell_id")].concat()),
+        "EnterPlanMode" => ("Plan first", String::new()),
         "ExitPlanMode" => ("Plan", String::new()),
+        "ToolSearch" => ("Find tools", field(input, "query").to_owned()),
+        "EnterWorktree" => ("Enter worktree", [field(input, "name"), field(input, "path")].concat()),
+        "ExitWorktree" => ("Leave worktree", field(input, "action").to_owned()),
+        "SendMessage" => ("Message", field(input, "to").to_owned()),
+        "ListMcpResourcesTool" => ("List resources", field(input, "server").to_owned()),
+        "ReadMcpResourceTool" => ("Read resource", field(input, "uri").to_owned()),
         "AskUserQuestion" => ("Question", first_question(input)),
         "Skill" => ("Skill", field(input, "skill").to_owned()),
         "Agent" | "Task" => {
@@ -76,6 +87,11 @@ pub fn label(tool: &str, input: &Value, session: &Session) -> Label {
         _ => return Label { name: other_name(tool), argument: shorten(&compact(input)) },
     };
     Label { name: name.to_owned(), argument: shorten(&argument) }
+}
+
+fn task_argument(input: &Value) -> String {
+    let (id, status) = (field(input, "taskId"), field(input, "status"));
+    if status.is_empty() { id.to_owned() } else { format!("{id}: {}", status.replace('_', " ")) }
 }
 
 fn first_question(input: &Value) -> String {
@@ -154,144 +170,6 @@ pub fn title(label: &Label, mood: Mood, theme: &Theme) -> Vec<Line> {
     lines
 }
 
-/// A result as the engine tells it.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    pub text: String,
-    pub is_error: bool,
-    /// `tool_use_result`: an object, or a string for errors.
-    pub detail: Value,
-}
-
-/// The lines under a finished call.
-pub fn result(tool: &str, input: &Value, outcome: &Outcome, theme: &Theme, columns: usize) -> Vec<Line> {
-    if outcome.is_error {
-        return hung(preview(strip_tags(&outcome.text), theme.fg(Token::Error), theme), theme);
-    }
-    match tool {
-        "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => changed(tool, input, outcome, theme, columns),
-        "Read" => hung(vec![Line::plain(read_summary(outcome))], theme),
-        "Glob" | "Grep" => hung(vec![Line::plain(search_summary(outcome))], theme),
-        "TodoWrite" => Vec::new(),
-        _ => hung(preview(&outcome.text, Style::PLAIN, theme), theme),
-    }
-}
-
-/// Errors of validation come wrapped in a tag meant for the model.
-fn strip_tags(text: &str) -> &str {
-    let text = text.trim();
-    let inner = text.strip_prefix("<tool_use_error>").and_then(|rest| rest.strip_suffix("</tool_use_error>"));
-    inner.unwrap_or(text)
-}
-
-pub fn read_summary(outcome: &Outcome) -> String {
-    match outcome.detail.pointer("/file/numLines").and_then(Value::as_u64) {
-        Some(1) => "Read 1 line".into(),
-        Some(lines) => format!("Read {lines} lines"),
-        None if outcome.detail.get("type").and_then(Value::as_str) == Some("image") => "Read image".into(),
-        None => "Read".into(),
-    }
-}
-
-fn search_summary(outcome: &Outcome) -> String {
-    let count = |name: &str| outcome.detail.get(name).and_then(Value::as_u64);
-    match (count("numLines"), count("numFiles").or_else(|| count("totalFiles"))) {
-        (Some(lines), _) if lines > 0 => format!("Found {lines} lines"),
-        (_, Some(1)) => "Found 1 file".into(),
-        (_, Some(files)) => format!("Found {files} files"),
-        (_, None) => "Searched".into(),
-    }
-}
-
-/// The first lines, and how many more there are.
-fn preview(text: &str, style: Style, theme: &Theme) -> Vec<Line> {
-    let clean = text::clean(text);
-    let all: Vec<&str> = clean.trim_end().split('\n').collect();
-    if all.len() == 1 && all[0].is_empty() {
-        return vec![Line::styled("(no output)", theme.fg(Token::Inactive))];
-    }
-    let shown = if all.len() <= PREVIEW + 1 { all.len() } else { PREVIEW };
-    let mut lines: Vec<Line> = all[..shown].iter().map(|line| Line::styled(shorten(line), style)).collect();
-    if shown < all.len() {
-        let more = format!("… +{} lines (ctrl+o to expand)", all.len() - shown);
-        lines.push(Line::styled(more, theme.fg(Token::Inactive)));
-    }
-    lines
-}
-
-/// Puts the corner before the first line and aligns the others.
-pub fn hung(lines: Vec<Line>, theme: &Theme) -> Vec<Line> {
-    let hang = |(index, line): (usize, Line)| {
-        let mut out = Line::styled(if index == 0 { "  ⎿ " } else { "    " }, theme.fg(Token::Inactive));
-        out.fill = line.fill;
-        out.append(line);
-        out
-    };
-    lines.into_iter().enumerate().map(hang).collect()
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PatchHunk {
-    old_start: usize,
-    new_start: usize,
-    lines: Vec<String>,
-}
-
-/// The hunks of a `structuredPatch`.
-pub fn hunks_of(detail: &Value) -> Vec<Hunk> {
-    let patch = detail.get("structuredPatch").and_then(|patch| Vec::<PatchHunk>::deserialize(patch).ok());
-    let read = |hunk: PatchHunk| {
-        let (mut old, mut new) = (hunk.old_start, hunk.new_start);
-        let mut rows: Hunk = Vec::new();
-        for line in &hunk.lines {
-            let (sign, number) = match line.as_bytes().first() {
-                Some(b'+') => (Sign::Added, new),
-                Some(b'-') => (Sign::Removed, old),
-                Some(b'\\') => continue,
-                Some(_) | None => (Sign::Same, new),
-            };
-            new += usize::from(sign != Sign::Removed);
-            old += usize::from(sign != Sign::Added);
-            rows.push(diff::Row {
-                sign,
-                number,
-                text: line.get(1..).unwrap_or_default().to_owned(),
-                marks: Vec::new(),
-            });
-        }
-        diff::mark_words(&mut rows);
-        rows
-    };
-    patch.into_iter().flatten().map(read).collect()
-}
-
-fn changed(tool: &str, input: &Value, outcome: &Outcome, theme: &Theme, columns: usize) -> Vec<Line> {
-    let path = field(input, "file_path");
-    let look = diff::Look { theme, columns: columns.saturating_sub(4), path, limit: DIFF_ROWS };
-    let hunks = hunks_of(&outcome.detail);
-    if hunks.is_empty() {
-        let content = field(input, "content");
-        if tool == "Write" && !content.is_empty() {
-            let created = diff::between("", content, 1);
-            let count = content.lines().count();
-            let mut lines = vec![Line::plain(format!("Wrote {count} {}", plural(count, "line")))];
-            lines.extend(diff::render(&created, &diff::Look { limit: 12, ..look }));
-            return hung(lines, theme);
-        }
-        return hung(preview(&outcome.text, Style::PLAIN, theme), theme);
-    }
-    let (added, removed) = diff::counts(&hunks);
-    let summary = format!(
-        "{added} {} and {removed} {}",
-        if added == 1 { "addition" } else { "additions" },
-        if removed == 1 { "removal" } else { "removals" }
-    );
-    let mut lines = vec![Line::plain(summary)];
-    lines.extend(diff::render(&hunks, &look));
-    hung(lines, theme)
-}
-
 pub fn plural(count: usize, word: &str) -> String {
     if count == 1 { word.to_owned() } else { format!("{word}s") }
 }
@@ -325,28 +203,5 @@ mod tests {
         assert_eq!(shown("mcp__slack__send", json!({"to": "a"})), "● slack - send (MCP)(to: \"a\")");
         assert_eq!(shown("TodoWrite", json!({"todos": []})), "● Update todos");
         assert_eq!(shown("Bash", json!({"command": "a\u{1b}[2Jb"})), "● Bash(ab)");
-    }
-
-    #[test]
-    fn results_are_cut_with_a_count() {
-        let outcome = |text: &str, is_error| Outcome { text: text.into(), is_error, detail: Value::Null };
-        let shown = |outcome: &Outcome| texts(&result("Bash", &json!({}), outcome, &Theme::default(), 80));
-        assert_eq!(shown(&outcome("a\nb\n", false)), ["  ⎿ a", "    b"]);
-        assert_eq!(shown(&outcome("", false)), ["  ⎿ (no output)"]);
-        let long = "line\n".repeat(9);
-        assert_eq!(shown(&outcome(&long, false))[4], "    … +5 lines (ctrl+o to expand)");
-        assert_eq!(shown(&outcome("<tool_use_error>bad</tool_use_error>", true)), ["  ⎿ bad"]);
-    }
-
-    #[test]
-    fn an_edit_shows_its_patch() {
-        let detail = json!({"structuredPatch": [{"oldStart": 7, "oldLines": 2, "newStart": 7, "newLines": 2,
-            "lines": [" same", "-let a = 1;", "+let b = 1;"]}]});
-        let outcome = Outcome { text: "ok".into(), is_error: false, detail };
-        let lines = result("Edit", &json!({"file_path": "/project/a.rs"}), &outcome, &Theme::default(), 60);
-        assert_eq!(
-            texts(&lines),
-            ["  ⎿ 1 addition and 1 removal", "      7   same", "      8 - let a = 1;", "      8 + let b = 1;"]
-        );
     }
 }

@@ -81,7 +81,8 @@ impl App {
         lower.drain(..lower.len().saturating_sub(room));
         let room = room - lower.len();
         let waits = |id: &str| self.dialogs.iter().any(|dialog| dialog.request.tool_use_id == id);
-        let mut calls = self.calls.rows(self.now, theme, waits);
+        let agent = |call: &str| self.agents.row_of_call(call, self.now);
+        let mut calls = self.calls.rows(self.now, theme, waits, agent);
         if !calls.is_empty() {
             calls.insert(0, Line::new());
         }
@@ -146,6 +147,7 @@ impl App {
                 } else {
                     lines.extend(status);
                 }
+                lines.extend(self.agent_rows());
             }
         }
         (lines, Some(caret))

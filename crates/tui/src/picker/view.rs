@@ -11,6 +11,16 @@ use engine::query::{self, Scope, Speaker};
 /// From here on a session has a second row with its facts.
 const ROOMY: usize = 10;
 const NARROW: usize = 32;
+/// What the keys do, and which of them are left out first where there is no room.
+const KEYS: [(&str, u8); 7] = [
+    ("enter resume", 0),
+    ("space preview", 2),
+    ("ctrl+r rename", 4),
+    ("ctrl+a all", 3),
+    ("ctrl+w worktrees", 5),
+    ("ctrl+b branch", 6),
+    ("esc leave", 1),
+];
 
 impl Picker {
     pub fn rows(&self, theme: &Theme, size: Size) -> (Vec<Line>, Option<Caret>) {
@@ -43,10 +53,7 @@ impl Picker {
                 (Some(problem), ..) => Line::styled(text::clean(problem), theme.fg(Token::Error)),
                 (None, Some(_), _) => Line::styled("enter to name · esc to leave it", faint),
                 (None, None, Some(_)) => Line::styled("enter to resume · ↑↓ others · esc to close", faint),
-                (None, None, None) => Line::styled(
-                    "enter resume · space preview · ctrl+r rename · ctrl+a all · ctrl+w worktrees · ctrl+b branch · esc",
-                    faint,
-                ),
+                (None, None, None) => Line::styled(text::keys_within(&KEYS, columns), faint),
             };
             rows.push(hint);
         }

@@ -184,13 +184,15 @@ impl Outside {
                     sender.blocking_send(Input::History(engine::recall::newest(&env, &cwd, HISTORY))).ok();
                 });
             }
-            Effect::Remember { text, session_id } => {
+            Effect::Remember { typed, session_id } => {
                 let (env, cwd) = (self.env.clone(), self.cwd.clone());
-                tokio::task::spawn_blocking(move || engine::recall::remember(&env, &cwd, &session_id, &text));
+                tokio::task::spawn_blocking(move || engine::recall::remember(&env, &cwd, &session_id, &typed));
             }
             Effect::Picker(request) => self.fetch.serve(request),
             // The loop's own.
             Effect::Chosen(_)
+            | Effect::Fork { .. }
+            | Effect::Moved { .. }
             | Effect::Entry(_)
             | Effect::ExternalEditor(_)
             | Effect::Errand(_)

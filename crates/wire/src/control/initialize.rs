@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// The fields of `initialize`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Initialize {
     /// Callback hooks by event name.

@@ -44,8 +44,14 @@ pub enum HostRequest {
     GetHooksListing,
     /// Ours: what the user's status line prints now.
     StatusLine(StatusLine),
+    /// Ours: what the user's command says about the agents that run.
+    AgentStatusLine(AgentStatusLine),
+    /// Ours: the prompt of a turn that was stopped before any answer is taken back.
+    RetractPrompt,
     /// Ours: the host has told its person something, and hooks are to hear of it.
     Notify(Notify),
+    /// Ours: a question on the side, with the conversation as its context.
+    SideQuestion(SideQuestion),
     Unknown(String),
 }
 
@@ -108,7 +114,10 @@ impl HostRequest {
             "background_tasks" => Self::BackgroundTasks(part(subtype, text)?),
             "get_task_output" => Self::GetTaskOutput(part(subtype, text)?),
             "x_status_line" => Self::StatusLine(part(subtype, text)?),
+            "x_agent_status_line" => Self::AgentStatusLine(part(subtype, text)?),
             "x_notify" => Self::Notify(part(subtype, text)?),
+            "x_side_question" => Self::SideQuestion(part(subtype, text)?),
+            "x_retract_prompt" => Self::RetractPrompt,
             "cancel_async_message" => Self::CancelAsyncMessage(part(subtype, text)?),
             "read_file" => Self::ReadFile(part(subtype, text)?),
             "seed_read_state" => Self::SeedReadState(part(subtype, text)?),
@@ -144,6 +153,12 @@ impl HostRequest {
 
 fn part<T: DeserializeOwned>(subtype: &str, text: &str) -> Result<T, Unreadable> {
     serde_json::from_str(text).map_err(|error| Unreadable { subtype: subtype.to_owned(), problem: error.to_string() })
+}
+
+/// `x_side_question`
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SideQuestion {
+    pub question: String,
 }
 
 /// A field that may be absent (nothing changes), null (back to the default) or set.
@@ -237,6 +252,27 @@ pub struct StatusLine {
     /// The editor's mode, when it has modes.
     #[serde(default)]
     pub vim: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct AgentStatusLine {
+    pub columns: u64,
+    pub rows: u64,
+    pub tasks: Vec<AgentRow>,
+}
+
+/// An agent that runs, as the host knows it.
+#[derive(Debug, Deserialize)]
+pub struct AgentRow {
+    pub id: String,
+    pub name: String,
+    pub description: String,
+    /// What its row says otherwise.
+    pub label: String,
+    pub elapsed_ms: u64,
+    pub token_count: u64,
+    /// The counts before, oldest first.
+    pub token_samples: Vec<u64>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,0 +1,141 @@
+//! Rows of agents that run, and a command of the person's own that writes them: the real binary in a pseudo-terminal.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use serde_json::{Value, json};
+use testkit::{Gate, ModelServer, Reply, Sandbox, Terminal};
+
+const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
+
+fn call(in_background: bool) -> Value {
+    json!({"description": "Look around", "prompt": "look", "subagent_type": "general-purpose",
+           "run_in_background": in_background})
+}
+
+/// An agent that makes one call and then waits for the gate.
+fn agent(gate: &Gate) -> ModelServer {
+    ModelServer::script([
+        Reply::tool("Agent", call(false)),
+        Reply::tool("Glob", json!({"pattern": "*.txt"})),
+        Reply::text("Nothing there.").gate(gate),
+        Reply::text("The agent found nothing."),
+    ])
+}
+
+/// A command that keeps what it is told in `told` and answers with `content`.
+fn rows(sandbox: &Sandbox, content: &str) -> Value {
+    let told = sandbox.root().join("told.json");
+    let script = format!(
+        "cat > '{told}.new'; mv '{told}.new' '{told}'; id=$(grep -o '\"id\":\"[^\"]*\"' '{told}' | head -1 | cut -d'\"' -f4); \
+         printf '{{\"id\":\"%s\",\"content\":\"{content}\"}}\\n' \"$id\"",
+        told = told.display()
+    );
+    json!({"type": "command", "command": script})
+}
+
+fn go(sandbox: &Sandbox) -> Terminal {
+    let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(90, 24);
+    terminal.wait_for("? for shortcuts");
+    terminal.send("look around\r");
+    terminal
+}
+
+#[test]
+fn a_command_writes_the_rows_of_agents() {
+    // [EXT-250]
+    let gate = Gate::new();
+    let server = agent(&gate);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let line = rows(&sandbox, "my own row");
+    sandbox.write_config("settings.json", json!({"subagentStatusLine": line}).to_string());
+    let terminal = go(&sandbox);
+    let screen = terminal.wait_for("⎿ my own row");
+    assert!(screen.contains("● general-purpose(Look around)"), "{screen}");
+    let told: Value =
+        serde_json::from_str(&std::fs::read_to_string(sandbox.root().join("told.json")).unwrap()).unwrap();
+    for name in ["session_id", "transcript_path", "cwd"] {
+        assert!(told[name].is_string(), "{name} in {told}");
+    }
+    assert_eq!(told["columns"], 90);
+    let task = &told["tasks"][0];
+    assert_eq!((&task["name"], &task["description"]), (&json!("general-purpose"), &json!("Look around")));
+    assert_eq!((&task["type"], &task["status"]), (&json!("local_agent"), &json!("running")));
+    assert!(task["startTime"].as_u64().unwrap() > 1_600_000_000_000, "{task}");
+    assert!(task["tokenCount"].is_u64() && task["tokenSamples"].is_array() && task["label"].is_string(), "{task}");
+    gate.open_all();
+    let screen = terminal.wait_for("● The agent found nothing.");
+    assert!(screen.contains("⎿ Done (1 tool use"), "{screen}");
+    assert!(!screen.contains("my own row"), "{screen}");
+}
+
+#[test]
+fn an_empty_answer_hides_a_row_and_other_answers_leave_it() {
+    // [EXT-250]
+    let gate = Gate::new();
+    let server = agent(&gate);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write_config("settings.json", json!({"subagentStatusLine": rows(&sandbox, "")}).to_string());
+    let terminal = go(&sandbox);
+    server.wait_for_requests(3);
+    terminal.wait_until("the row is hidden", |screen| {
+        screen.contains("● general-purpose(Look around)") && !screen.contains("tool use")
+    });
+    // The settings count from the next tick on.
+    let silent = json!({"subagentStatusLine": {"type": "command", "command": "echo nothing of use"}});
+    sandbox.write_config("settings.json", silent.to_string());
+    terminal.wait_for("⎿ 1 tool use");
+    gate.open_all();
+    terminal.wait_for("● The agent found nothing.");
+}
+
+#[test]
+fn no_command_of_a_folder_runs_before_it_is_trusted_or_where_hooks_are_off() {
+    // [EXT-250] [EXT-251]
+    let line = json!({"type": "command", "command": "touch ran; echo x"});
+    for (user, project) in [
+        (json!({}), json!({"subagentStatusLine": line})),
+        (json!({"disableAllHooks": true, "subagentStatusLine": line}), json!({})),
+    ] {
+        let gate = Gate::new();
+        let server = agent(&gate);
+        let sandbox = Sandbox::with_server(EXE, &server);
+        sandbox.write_config("settings.json", user.to_string());
+        sandbox.write(".claude/settings.json", project.to_string());
+        let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(90, 24);
+        terminal.wait_for("? for shortcuts");
+        if project.get("subagentStatusLine").is_some() {
+            terminal.wait_for("Do you trust");
+            // Longer than the guard against keys that were on their way.
+            std::thread::sleep(std::time::Duration::from_millis(400));
+            terminal.send("2");
+            terminal.wait_gone("Do you trust");
+        }
+        terminal.send("look around\r");
+        terminal.wait_for("⎿ 1 tool use");
+        gate.open_all();
+        terminal.wait_for("● The agent found nothing.");
+        assert!(!sandbox.project().join("ran").exists());
+    }
+}
+
+#[test]
+fn an_agent_in_the_background_has_a_row_below_the_prompt() {
+    // [EXT-250]
+    let gate = Gate::new();
+    let held = gate.clone();
+    let server = ModelServer::with_handler(move |request| {
+        let is_main = request.json["tools"].to_string().contains("\"Agent\"");
+        match (is_main, request.tool_results().is_empty()) {
+            (true, true) => Reply::tool("Agent", call(true)),
+            (true, false) => Reply::text("It looks around."),
+            (false, true) => Reply::tool("Glob", json!({"pattern": "*.txt"})),
+            (false, false) => Reply::text("Nothing there.").gate(&held),
+        }
+    });
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let terminal = go(&sandbox);
+    let screen = terminal.wait_for("◦ general-purpose: Look around · 1 tool use");
+    assert!(screen.contains("⎿ Runs in the background"), "{screen}");
+    gate.open_all();
+    terminal.wait_gone("◦ general-purpose");
+}

@@ -1,0 +1,285 @@
+//! Agents that run: what is known of each, its row, and what a command of the person's own says in its place. That command
+//! is asked once per tick while agents run, never twice at once and never at rest; what it does not name keeps its row,
+//! and an empty answer hides it.
+
+use super::spinner::{elapsed, faint, short_count};
+use super::{App, Effect, tools};
+use crate::status_line;
+use crate::style::{Line, Style};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use wire::sdk::{TaskProgress, TaskStarted};
+
+const TICK: Duration = Duration::from_secs(1);
+/// Counts of tokens that are told, the newest ones.
+const SAMPLES: usize = 30;
+/// Rows of agents below the prompt; more are counted.
+const ROWS: usize = 5;
+
+#[derive(Debug)]
+struct Agent {
+    id: String,
+    kind: String,
+    description: String,
+    /// The call that started it.
+    call: String,
+    since: Duration,
+    tool_uses: u64,
+    tokens: u64,
+    samples: Vec<u64>,
+    last_tool: String,
+}
+
+impl Agent {
+    /// What it has done so far.
+    fn state(&self, now: Duration) -> String {
+        let uses = self.tool_uses;
+        let mut facts = vec![
+            format!("{uses} {}", tools::plural(uses as usize, "tool use")),
+            format!("{} tokens", short_count(self.tokens)),
+            elapsed(now.saturating_sub(self.since)),
+        ];
+        facts.extend(Some(self.last_tool.clone()).filter(|tool| !tool.is_empty()));
+        facts.join(" · ")
+    }
+
+    fn label(&self) -> String {
+        format!("{}: {}", self.kind, self.description)
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Agents {
+    running: Vec<Agent>,
+    /// What the command said: a row, or nothing for a hidden one.
+    said: BTreeMap<String, Option<Line>>,
+    due: Option<Duration>,
+    asked: Option<String>,
+}
+
+/// A row as the person wants it.
+pub enum Row {
+    Shown(Line),
+    Hidden,
+}
+
+impl Agents {
+    /// When the command is asked next, and when the seconds of the rows change.
+    pub fn next_change(&self, now: Duration) -> Option<Duration> {
+        let second = (!self.running.is_empty()).then(|| super::next_multiple(now, TICK));
+        self.due.into_iter().chain(second).min()
+    }
+
+    pub fn started(&mut self, started: &TaskStarted, now: Duration) {
+        let Some(kind) = started.subagent_type.clone() else { return };
+        if self.running.is_empty() {
+            self.due = Some(now);
+        }
+        self.running.retain(|agent| agent.id != started.task_id);
+        self.running.push(Agent {
+            id: started.task_id.clone(),
+            kind,
+            description: started.description.clone(),
+            call: started.tool_use_id.clone().unwrap_or_default(),
+            since: now,
+            tool_uses: 0,
+            tokens: 0,
+            samples: Vec::new(),
+            last_tool: String::new(),
+        });
+    }
+
+    pub fn progressed(&mut self, progress: &TaskProgress) {
+        let Some(agent) = self.running.iter_mut().find(|agent| agent.id == progress.task_id) else { return };
+        agent.tool_uses = progress.usage.tool_uses;
+        agent.tokens = progress.usage.total_tokens;
+        agent.last_tool.clone_from(&progress.last_tool_name);
+        agent.samples.push(agent.tokens);
+        let over = agent.samples.len().saturating_sub(SAMPLES);
+        agent.samples.drain(..over);
+    }
+
+    /// The row of the agent that a call has started.
+    pub fn row_of_call(&self, call: &str, now: Duration) -> Option<Row> {
+        let agent = self.running.iter().find(|agent| agent.call == call)?;
+        Some(self.row(agent, agent.state(now)))
+    }
+
+    fn row(&self, agent: &Agent, otherwise: String) -> Row {
+        match self.said.get(&agent.id) {
+            Some(Some(line)) => Row::Shown(line.clone()),
+            Some(None) => Row::Hidden,
+            None => Row::Shown(Line::plain(otherwise)),
+        }
+    }
+}
+
+/// A line of the command's answer.
+#[derive(Deserialize)]
+struct Said {
+    id: String,
+    content: String,
+}
+
+fn read(output: &str) -> BTreeMap<String, Option<Line>> {
+    let said = output.lines().filter_map(|line| serde_json::from_str::<Said>(line).ok());
+    said.map(|said| (said.id, status_line::rows(&said.content).into_iter().next())).collect()
+}
+
+impl App {
+    /// An agent has ended, by its id or its call.
+    pub(super) fn agent_ended(&mut self, name: &str) {
+        let agents = &mut self.agents;
+        agents.running.retain(|agent| agent.id != name && agent.call != name);
+        agents.said.retain(|id, _| agents.running.iter().any(|agent| agent.id == *id));
+        if agents.running.is_empty() {
+            agents.due = None;
+            if let Some(asked) = agents.asked.take() {
+                self.effects.push(Effect::Withdraw(asked));
+            }
+        }
+    }
+
+    /// Asks the person's command when it is time.
+    pub(super) fn ask_about_agents(&mut self) {
+        let now = self.now;
+        if self.agents.due.take_if(|due| *due <= now).is_none() || self.agents.asked.is_some() {
+            return;
+        }
+        let task = |agent: &Agent| {
+            json!({
+                "id": agent.id, "name": agent.kind, "description": agent.description, "label": agent.label(),
+                "elapsed_ms": now.saturating_sub(agent.since).as_millis() as u64,
+                "token_count": agent.tokens, "token_samples": agent.samples,
+            })
+        };
+        let tasks: Vec<Value> = self.agents.running.iter().map(task).collect();
+        let (columns, rows) = (self.size.columns, self.size.rows);
+        let request = json!({"subtype": "x_agent_status_line", "columns": columns, "rows": rows, "tasks": tasks});
+        self.agents.asked = Some(self.control(&request));
+    }
+
+    /// What the command said; `false` when this answers something else.
+    pub(super) fn agents_told(&mut self, request_id: &str, body: &Value) -> bool {
+        if self.agents.asked.take_if(|asked| asked == request_id).is_none() {
+            return false;
+        }
+        self.agents.said = body.get("output").and_then(Value::as_str).map(read).unwrap_or_default();
+        let is_configured = body.get("configured").and_then(Value::as_bool) == Some(true);
+        // Where there is no command nothing is asked until agents start anew.
+        self.agents.due = (is_configured && !self.agents.running.is_empty()).then(|| self.now + TICK);
+        true
+    }
+
+    /// Rows of the agents that no call in sight has started.
+    pub(super) fn agent_rows(&self) -> Vec<Line> {
+        let theme = &self.preferences.theme;
+        let apart = self.agents.running.iter().filter(|agent| self.calls.get(&agent.call).is_none());
+        let row = |agent: &Agent| {
+            let otherwise = format!("{} · {}", agent.label(), agent.state(self.now));
+            match self.agents.row(agent, crate::text::clean(&otherwise).replace('\n', " ")) {
+                Row::Shown(line) => {
+                    Some(Line::styled("  ◦ ", Style::PLAIN).and_line(line).truncated(self.size.columns))
+                }
+                Row::Hidden => None,
+            }
+        };
+        let mut rows: Vec<Line> = apart.filter_map(row).collect();
+        let over = rows.len().saturating_sub(ROWS);
+        if over > 0 {
+            rows.truncate(ROWS);
+            rows.push(faint(format!("  … +{over} more"), theme));
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::session::Session;
+    use crate::app::{Input, Preferences};
+    use crate::surface::Size;
+
+    fn started() -> TaskStarted {
+        TaskStarted {
+            task_id: "a1".into(),
+            run_id: None,
+            tool_use_id: Some("c1".into()),
+            description: "Find it".into(),
+            subagent_type: Some("Explore".into()),
+            is_backgrounded: true,
+            spawn_depth: None,
+            parent_task_id: None,
+            task_type: "local_agent",
+            prompt: None,
+        }
+    }
+
+    fn answer(app: &mut App, id: &str, body: &Value) {
+        let response = json!({"subtype": "success", "request_id": id, "response": body});
+        let line = json!({"type": "control_response", "response": response}).to_string();
+        app.update(Input::Event(engine::Event::Control(line)));
+    }
+
+    #[test]
+    fn the_command_is_asked_once_per_tick_and_never_at_rest() {
+        // [EXT-250]
+        let mut app = App::new(Preferences::default(), Size { columns: 80, rows: 24 }, Session::default());
+        app.now = Duration::from_secs(10);
+        assert_eq!(app.next_change(), None);
+        app.agents.started(&started(), app.now);
+        let asked = |effects: &[Effect]| {
+            effects.iter().find_map(|effect| match effect {
+                Effect::Control { id, request } if request.contains("x_agent_status_line") => Some(id.clone()),
+                _ => None,
+            })
+        };
+        let first = asked(&app.update(Input::Tick)).expect("asked at once");
+        app.now += TICK * 3;
+        assert_eq!(asked(&app.update(Input::Tick)), None, "never twice at once");
+        answer(&mut app, &first, &json!({"configured": true, "output": "{\"id\":\"a1\",\"content\":\"mine\"}"}));
+        assert_eq!(app.agent_rows()[0].text(), "  ◦ mine");
+        app.now += TICK;
+        let second = asked(&app.update(Input::Tick)).expect("the next tick");
+        answer(&mut app, &second, &json!({"configured": true, "output": "{\"id\":\"a1\",\"content\":\"\"}"}));
+        assert!(app.agent_rows().is_empty(), "hidden");
+        app.now += TICK;
+        let third = asked(&app.update(Input::Tick)).expect("the next tick");
+        answer(&mut app, &third, &json!({"configured": true, "output": "{\"id\":\"other\",\"content\":\"x\"}"}));
+        assert_eq!(app.agent_rows()[0].text(), "  ◦ Explore: Find it · 0 tool uses · 0 tokens · 5s");
+        app.now += TICK;
+        let last = asked(&app.update(Input::Tick)).expect("the next tick");
+        app.agent_ended("a1");
+        assert_eq!(app.update(Input::Tick), [Effect::Withdraw(last)], "it is stopped");
+        assert_eq!(app.next_change(), None);
+    }
+
+    #[test]
+    fn without_a_command_nothing_is_asked_until_agents_start_anew() {
+        // [EXT-250]
+        let mut app = App::new(Preferences::default(), Size { columns: 80, rows: 24 }, Session::default());
+        app.agents.started(&started(), app.now);
+        let effects = app.update(Input::Tick);
+        let [Effect::Control { id, .. }] = &effects[..] else { panic!("{effects:?}") };
+        answer(&mut app, id, &json!({"configured": false}));
+        app.now += TICK * 5;
+        assert!(app.update(Input::Tick).is_empty());
+        app.agent_ended("a1");
+        app.agents.started(&started(), app.now);
+        assert_eq!(app.update(Input::Tick).len(), 1);
+    }
+
+    #[test]
+    fn answers_are_read_line_by_line_and_the_rest_is_left_out() {
+        // [EXT-250]
+        let said = read(
+            "{\"id\":\"a\",\"content\":\"\\u001b[31mred\\u001b[0m\\u001b[2J\\nsecond\"}\nnoise\n{\"id\":\"b\",\"content\":\"\"}\n{\"id\":1}\n",
+        );
+        assert_eq!(said.len(), 2);
+        assert_eq!(said["a"].as_ref().map(Line::text).as_deref(), Some("red"));
+        assert!(said["b"].is_none());
+    }
+}

@@ -1,0 +1,247 @@
+//! A question as it is seen: its title, exactly what would run, why it is asked, and the answers with what each would save.
+
+use super::{Choice, Dialog, Field, PLAN, Place, Sheet};
+use crate::app::panel::rules;
+use crate::app::session::Session;
+use crate::app::{offer, tools};
+use crate::diff;
+use crate::markdown;
+use crate::style::{Line, Style};
+use crate::text;
+use crate::theme::{Theme, Token};
+use serde_json::Value;
+
+impl Dialog {
+    /// What would run, in full.
+    pub fn preview(&self, session: &Session, theme: &Theme, columns: usize) -> Vec<Line> {
+        let look = |path| diff::Look { theme, columns, path, limit: usize::MAX };
+        match self.request.tool_name.as_str() {
+            // Spelled out by the engine: hidden characters are visible there.
+            "Bash" => {
+                let command = self.request.description.as_deref().unwrap_or_else(|| self.field_text("command"));
+                text::clean(command).split('\n').map(Line::plain).collect()
+            }
+            "Edit" => diff::render(&self.edit_hunks(), &look(self.field_text("file_path"))),
+            "MultiEdit" => {
+                let edits = self.request.input.get("edits").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+                let part = |edit: &Value| {
+                    let text = |name: &str| edit.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+                    diff::between(&text("old_string"), &text("new_string"), 1)
+                };
+                let hunks: Vec<diff::Hunk> = edits.iter().flat_map(part).collect();
+                diff::render(&hunks, &look(self.field_text("file_path")))
+            }
+            PLAN => {
+                let look = markdown::Look { theme, columns, syntax: markdown::Syntax::Coloured };
+                markdown::render(self.field_text("plan"), &look)
+            }
+            "Write" => {
+                let before = self.before.as_deref().unwrap_or_default();
+                diff::render(&diff::between(before, self.field_text("content"), 1), &look(self.field_text("file_path")))
+            }
+            tool => {
+                let label = tools::label(tool, &self.request.input, session);
+                let mut lines = vec![Line::plain(text::clean(&label.argument))];
+                if let Some(description) = &self.request.description {
+                    lines.extend(text::clean(description).split('\n').map(Line::plain));
+                }
+                lines.retain(|line| !line.is_empty());
+                lines
+            }
+        }
+    }
+
+    /// With the file's own lines around it, when the file is known and has the text.
+    fn edit_hunks(&self) -> Vec<diff::Hunk> {
+        let (old, new) = (self.field_text("old_string"), self.field_text("new_string"));
+        match self.before.as_deref().filter(|before| !old.is_empty() && before.contains(old)) {
+            Some(before) if self.request.input.get("replace_all") == Some(&Value::Bool(true)) => {
+                diff::between(before, &before.replace(old, new), 1)
+            }
+            Some(before) => diff::between(before, &before.replacen(old, new, 1), 1),
+            None => diff::between(old, new, 1),
+        }
+    }
+
+    fn title(&self, place: &Place<'_>) -> String {
+        let path = |name: &str| text::clean(place.session.short_path(self.field_text(name)));
+        let title = match self.request.tool_name.as_str() {
+            PLAN => "The plan is ready. Go on with it?".to_owned(),
+            "Bash" => "Run a command".to_owned(),
+            "Edit" | "MultiEdit" => format!("Edit {}", path("file_path")),
+            "Write" if self.before.is_some() => format!("Overwrite {}", path("file_path")),
+            "Write" => format!("Write {}", path("file_path")),
+            "NotebookEdit" => format!("Edit {}", path("notebook_path")),
+            "Read" => format!("Read {}", path("file_path")),
+            tool => format!("Use {}", text::clean(&tools::label(tool, &self.request.input, place.session).name)),
+        };
+        let mut facts = vec![title];
+        if self.is_edited {
+            facts.push("changed by you".into());
+        }
+        if let Some(agent) = &self.request.agent_id {
+            facts.push(format!("asked by agent {}", text::clean(place.session.agent_name(agent))));
+        }
+        match place.waiting {
+            0 => {}
+            1 => facts.push("1 more question".into()),
+            more => facts.push(format!("{more} more questions")),
+        }
+        facts.join(" · ")
+    }
+
+    /// The dialog in at most `place.rows` rows, and where the cursor is, when something is typed.
+    pub fn rows(&self, place: &Place<'_>) -> (Vec<Line>, Option<(usize, usize)>) {
+        if let Some(questions) = &self.questions {
+            return questions.rows(place);
+        }
+        if let Some(form) = &self.form {
+            return form.rows(place);
+        }
+        let (theme, columns) = (place.theme, place.columns);
+        let accent = theme.fg(Token::Permission);
+        let mut choices = Vec::new();
+        let mut chosen = 0;
+        for (index, choice) in self.choices.iter().enumerate() {
+            let here = index == self.chosen;
+            let text = format!("{} {}. {}", if here { "❯" } else { " " }, index + 1, self.label(*choice));
+            chosen = if here { choices.len() } else { chosen };
+            choices.extend(Line::styled(text, if here { accent } else { Style::PLAIN }).wrapped(columns, 5));
+        }
+        let mut caret = None;
+        if let Some(field) = &self.field {
+            let (lead, editor) = match field {
+                Field::Comment(editor) => ("  comment: ", editor),
+                Field::Rule(_, editor) => ("  rule: ", editor),
+            };
+            let column = text::width(lead) + text::width(&editor.text()[..editor.cursor()]);
+            chosen = choices.len();
+            caret = Some((chosen, column.min(columns.saturating_sub(1))));
+            choices.push(Line::styled(lead, theme.fg(Token::Inactive)).and(editor.text(), Style::PLAIN));
+        }
+        let head = Line::styled(self.title(place), accent.bold()).wrapped(columns, 2);
+        let sheet =
+            Sheet { head, middle: self.middle(place), info: self.info(place), choices, chosen, hint: self.hint() };
+        sheet.rows(place, self.top, caret)
+    }
+
+    /// The preview, and what belongs to it.
+    fn middle(&self, place: &Place<'_>) -> Vec<Line> {
+        let columns = place.columns.saturating_sub(2).max(1);
+        let preview = self.preview(place.session, place.theme, columns);
+        let wrapped = preview.iter().flat_map(|line| line.wrapped(columns, 0));
+        let indented = wrapped.map(|line| {
+            let mut row = Line::plain("  ");
+            row.fill = line.fill;
+            row.append(line);
+            row
+        });
+        indented.collect()
+    }
+
+    /// Parts, reasons, places: what a person needs to decide.
+    fn info(&self, place: &Place<'_>) -> Vec<Line> {
+        let (theme, columns) = (place.theme, place.columns);
+        let faint = theme.fg(Token::Inactive);
+        let mut rows = Vec::new();
+        for part in &self.request.command_parts {
+            let (sign, token) = match part.decision.as_str() {
+                "allow" => ("✔", Token::Success),
+                "deny" => ("✘", Token::Error),
+                _ => ("?", Token::Warning),
+            };
+            let command =
+                text::truncate(&text::clean(&part.command).replace('\n', " "), columns.saturating_sub(8).max(8));
+            let mut line = Line::styled(format!("  {sign} "), theme.fg(token)).and(command, Style::PLAIN);
+            if self.explains && !part.reason.is_empty() {
+                line.push(format!("  {}", text::clean(&part.reason)), faint);
+            }
+            rows.extend(line.wrapped(columns, 4));
+        }
+        if let Some(reason) = self.reason() {
+            rows.extend(Line::styled(reason, faint).wrapped(columns, 0));
+        }
+        if let Some(path) = &self.request.blocked_path {
+            let text = format!("Outside the permitted places: {}", text::clean(path));
+            rows.extend(Line::styled(text, faint).wrapped(columns, 0));
+        }
+        if let Some(path) = self.request.input.get("planFilePath").and_then(Value::as_str) {
+            rows.extend(Line::styled(format!("Plan file: {}", text::clean(path)), faint).wrapped(columns, 0));
+        }
+        if self.explains {
+            rows.extend(
+                self.explanation(place).iter().flat_map(|text| Line::styled(text.clone(), faint).wrapped(columns, 2)),
+            );
+        }
+        rows
+    }
+
+    /// Why it is asked. That a plan wants an answer goes without saying.
+    fn reason(&self) -> Option<String> {
+        match (self.request.requires_user_interaction, self.request.tool_name.as_str()) {
+            (true, PLAN) => None,
+            (true, _) => Some("This tool asks every time.".into()),
+            (false, _) => self.request.decision_reason.as_deref().map(text::clean),
+        }
+    }
+
+    /// What Ctrl+E adds: only what the permission engine knows, nobody is asked.
+    fn explanation(&self, place: &Place<'_>) -> Vec<String> {
+        let mut lines = vec![format!("Works in {}", text::clean(&place.session.cwd))];
+        if let Some(rule) = &self.request.matched_ask_rule {
+            let content = rule.rule_content.as_ref().map(|content| format!("({content})")).unwrap_or_default();
+            let from = rules::place_name(&rule.source);
+            lines.push(format!("The rule {}{content} of {from} asks for it", text::clean(&rule.tool_name)));
+        }
+        if let Some(purpose) = self.request.input.get("description").and_then(Value::as_str) {
+            lines.push(format!("The model says: {}", text::clean(purpose)));
+        }
+        let needs = self.request.command_parts.iter().filter(|part| part.decision != "allow").count();
+        lines.push(match (self.request.tool_name.as_str(), self.request.command_parts.len()) {
+            ("Bash", 0) => "One command; it is in no list of harmless ones, and no rule allows it".into(),
+            ("Bash", all) => format!("{needs} of {all} parts need your leave"),
+            ("Edit" | "MultiEdit" | "Write" | "NotebookEdit", _) => {
+                "The file is saved before it changes: `gimlet undo` brings it back".into()
+            }
+            _ => "No rule allows it".into(),
+        });
+        lines
+    }
+
+    fn hint(&self) -> String {
+        let mut keys = vec!["enter to choose"];
+        match &self.field {
+            Some(Field::Comment(_)) => return "enter to answer · esc to take the comment away".into(),
+            Some(Field::Rule(..)) => return "enter to take this rule · esc to leave it".into(),
+            None => keys.push("tab to comment"),
+        }
+        if self.editable().is_some() {
+            keys.push("ctrl+g to edit");
+        }
+        if self.choice() == Choice::YesAlways && offer::count(&self.request.permission_suggestions) > 0 {
+            keys.push("e to edit the rule");
+            keys.push("←→ where");
+        }
+        if self.request.tool_name != PLAN {
+            keys.push("ctrl+e why");
+        }
+        keys.push("esc for no");
+        keys.join(" · ")
+    }
+
+    fn label(&self, choice: Choice) -> String {
+        match choice {
+            Choice::Yes => "Yes".into(),
+            Choice::YesAlways => {
+                let scope = offer::scope(&self.request.permission_suggestions).unwrap_or_default();
+                format!("Yes, and {scope}")
+            }
+            Choice::PlanClearing => "Yes, clear the conversation and accept edits".into(),
+            Choice::PlanAccepting => "Yes, and accept edits from now on".into(),
+            Choice::PlanBypassing => "Yes, and bypass all permissions".into(),
+            Choice::PlanAsking => "Yes, and ask for each edit".into(),
+            Choice::No if self.request.tool_name == PLAN => "No, keep planning".into(),
+            Choice::No => "No".into(),
+        }
+    }
+}

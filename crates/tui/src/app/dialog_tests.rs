@@ -1,0 +1,161 @@
+use super::*;
+use crate::style::Line;
+
+fn dialog(value: Value) -> Dialog {
+    Dialog::new("q1".into(), serde_json::from_value(value).unwrap(), Duration::ZERO, PlanOffers::default())
+}
+
+fn texts(dialog: &Dialog) -> Vec<String> {
+    sized(dialog, 60, 24)
+}
+
+fn sized(dialog: &Dialog, columns: usize, rows: usize) -> Vec<String> {
+    let (session, theme) = (Session::default(), Theme::default());
+    let place = Place { session: &session, theme: &theme, columns, rows, waiting: 0 };
+    dialog.rows(&place).0.iter().map(Line::text).collect()
+}
+
+#[test]
+fn the_rule_that_would_be_saved_is_shown_in_full() {
+    // [TST-240]
+    let suggestions = json!([{"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "cargo test:*"}],
+                              "behavior": "allow", "destination": "localSettings"}]);
+    let dialog =
+        dialog(json!({"tool_name": "Bash", "input": {"command": "cargo test"}, "permission_suggestions": suggestions}));
+    let rows = texts(&dialog);
+    assert!(rows.contains(&"  cargo test".to_owned()), "{rows:?}");
+    let all = rows.join(" ");
+    assert!(all.contains("2. Yes, and do not ask again for Bash(cargo test:*)"), "{rows:?}");
+    assert!(dialog.answer(Choice::YesAlways).contains("localSettings"));
+}
+
+#[test]
+fn a_scope_that_cannot_be_told_is_not_offered() {
+    // [TST-240]
+    for suggestion in
+        [json!({"type": "novel"}), json!({"type": "addRules", "behavior": "allow", "destination": "moon", "rules": []})]
+    {
+        let dialog = dialog(json!({"tool_name": "Bash", "permission_suggestions": [suggestion]}));
+        assert_eq!(dialog.choices, [Choice::Yes, Choice::No]);
+    }
+}
+
+#[test]
+fn no_ends_the_turn_unless_something_was_said_or_an_agent_asked() {
+    let mut asked = dialog(json!({"tool_name": "Bash", "input": {"command": "x"}}));
+    assert!(asked.answer(Choice::No).contains("\"interrupt\":true"));
+    let mut comment = Editor::new();
+    comment.insert("use make");
+    asked.field = Some(Field::Comment(comment));
+    let answer = asked.answer(Choice::No);
+    assert!(answer.contains("use make") && !answer.contains("interrupt"));
+    let agent = dialog(json!({"tool_name": "Bash", "agent_id": "a1"}));
+    assert!(agent.answer(Choice::No).contains("\"interrupt\":false"));
+    assert!(texts(&agent)[1].contains("asked by agent a1"));
+}
+
+#[test]
+fn a_plan_is_shown_rendered_and_its_approval_sets_the_mode() {
+    // [TST-241]
+    let plan = dialog(json!({"tool_name": "ExitPlanMode", "input": {"plan": "# Steps\n\n1. look\n2. leap"}}));
+    let rows = texts(&plan);
+    assert!(rows.contains(&"  1. look".to_owned()) && rows.contains(&"  Steps".to_owned()), "{rows:?}");
+    assert_eq!(plan.choices, [Choice::PlanAccepting, Choice::PlanAsking, Choice::No]);
+    assert!(plan.answer(Choice::PlanAccepting).contains("\"mode\":\"acceptEdits\""));
+    let refused = plan.answer(Choice::No);
+    assert!(refused.contains("keep planning") && !refused.contains("interrupt"));
+}
+
+#[test]
+fn an_edit_is_shown_as_its_diff() {
+    let dialog = dialog(json!({"tool_name": "Edit",
+        "input": {"file_path": "a.rs", "old_string": "let a = 1;\n", "new_string": "let b = 1;\n"}}));
+    let rows = texts(&dialog);
+    assert_eq!(rows[1], "Edit a.rs");
+    assert!(rows[2].ends_with("- let a = 1;") && rows[3].ends_with("+ let b = 1;"));
+}
+
+#[test]
+fn preview_reason_and_answers_are_set_apart_where_there_is_room() {
+    let asked =
+        dialog(json!({"tool_name": "Bash", "input": {"command": "make"}, "decision_reason": "no rule allows it"}));
+    let rows = sized(&asked, 60, 24);
+    assert_eq!(rows[1..7], ["Run a command", "  make", "", "no rule allows it", "", "❯ 1. Yes"], "{rows:?}");
+    let low = sized(&asked, 60, 12);
+    assert!(!low.contains(&String::new()) && low.contains(&"no rule allows it".to_owned()), "{low:?}");
+}
+
+#[test]
+fn that_a_question_wants_an_answer_is_no_reason() {
+    let asks = |tool: &str| {
+        let reason = "the tool needs an answer of the user";
+        dialog(json!({"tool_name": tool, "input": {"plan": "1. look"}, "decision_reason": reason,
+                      "requires_user_interaction": true}))
+    };
+    let plan = texts(&asks("ExitPlanMode"));
+    assert!(!plan.iter().any(|row| row.contains("answer of the user")), "{plan:?}");
+    let tool = texts(&asks("mcp__bank__pay"));
+    assert!(tool.contains(&"This tool asks every time.".to_owned()), "{tool:?}");
+}
+
+#[test]
+fn parts_of_a_command_are_told_with_what_each_needs() {
+    // [TST-240]
+    let parts = json!([{"command": "cd src", "decision": "allow", "reason": "read-only"},
+                       {"command": "rm x", "decision": "ask", "reason": "no rule allows it"}]);
+    let mut dialog =
+        dialog(json!({"tool_name": "Bash", "input": {"command": "cd src && rm x"}, "command_parts": parts}));
+    let rows = texts(&dialog);
+    assert!(rows.contains(&"  ✔ cd src".to_owned()) && rows.contains(&"  ? rm x".to_owned()), "{rows:?}");
+    dialog.explains = true;
+    let rows = texts(&dialog);
+    assert!(rows.iter().any(|row| row.contains("no rule allows it")), "{rows:?}");
+    assert!(rows.contains(&"1 of 2 parts need your leave".to_owned()), "{rows:?}");
+}
+
+#[test]
+fn the_chosen_answer_is_seen_at_every_size_and_previews_scroll() {
+    // [TST-240] [TST-247]
+    let command: Vec<String> = (0..60).map(|n| format!("echo {n}")).collect();
+    let mut dialog = dialog(json!({"tool_name": "Bash", "input": {"command": command.join("\n")},
+        "decision_reason": "a reason that is long enough to wrap in a narrow window"}));
+    for (columns, rows) in [(20, 5), (40, 8), (80, 24), (200, 60)] {
+        for chosen in 0..2 {
+            dialog.chosen = chosen;
+            let shown = sized(&dialog, columns, rows);
+            assert!(shown.len() <= rows, "{columns}x{rows}");
+            assert!(shown.iter().any(|row| row.starts_with('❯')), "{columns}x{rows}: {shown:?}");
+        }
+    }
+    dialog.top = 30;
+    assert!(texts(&dialog).contains(&"  echo 30".to_owned()));
+}
+
+#[test]
+fn a_change_is_shown_in_its_file_and_can_be_edited() {
+    // [TST-44]
+    let mut dialog = dialog(json!({"tool_name": "Edit",
+        "input": {"file_path": "a.rs", "old_string": "two\n", "new_string": "zwei\n"}}));
+    dialog.before = Some("one\ntwo\nthree\n".into());
+    let rows = texts(&dialog);
+    assert!(
+        rows.iter().any(|row| row.ends_with("2 - two")) && rows.iter().any(|row| row.ends_with("  three")),
+        "{rows:?}"
+    );
+    // Editors end the last line, or ours took it off.
+    dialog.edit("deux".into());
+    assert!(dialog.is_edited);
+    let answer = dialog.answer(Choice::Yes);
+    assert!(answer.contains(r#""new_string":"deux\n""#), "{answer}");
+    assert!(texts(&dialog).iter().any(|row| row.contains("changed by you")));
+}
+
+#[test]
+fn a_plan_offers_what_the_session_may() {
+    // [TST-241]
+    let request = || serde_json::from_value(json!({"tool_name": "ExitPlanMode", "input": {"plan": "x"}})).unwrap();
+    let offers = PlanOffers { clears: true, bypasses: true };
+    let plan = Dialog::new("q".into(), request(), Duration::ZERO, offers);
+    assert_eq!(plan.choices, [Choice::PlanClearing, Choice::PlanBypassing, Choice::PlanAsking, Choice::No]);
+    assert!(plan.answer(Choice::PlanClearing).contains("\"interrupt\":true"));
+}

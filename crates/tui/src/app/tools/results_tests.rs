@@ -1,0 +1,43 @@
+use super::*;
+use serde_json::json;
+
+fn texts(lines: &[Line]) -> Vec<String> {
+    lines.iter().map(Line::text).collect()
+}
+
+#[test]
+fn results_are_cut_with_a_count() {
+    let outcome = |text: &str, is_error| Outcome { text: text.into(), is_error, detail: Value::Null };
+    let shown = |outcome: &Outcome| texts(&result("Bash", &json!({}), outcome, &Theme::default(), 80));
+    assert_eq!(shown(&outcome("a\nb\n", false)), ["  ⎿ a", "    b"]);
+    assert_eq!(shown(&outcome("", false)), ["  ⎿ (no output)"]);
+    let long = "line\n".repeat(9);
+    assert_eq!(shown(&outcome(&long, false))[4], "    … +5 lines (ctrl+o to expand)");
+    assert_eq!(shown(&outcome("<tool_use_error>bad</tool_use_error>", true)), ["  ⎿ bad"]);
+}
+
+#[test]
+fn an_edit_shows_its_patch() {
+    let detail = json!({"structuredPatch": [{"oldStart": 7, "oldLines": 2, "newStart": 7, "newLines": 2,
+        "lines": [" same", "-let a = 1;", "+let b = 1;"]}]});
+    let outcome = Outcome { text: "ok".into(), is_error: false, detail };
+    let lines = result("Edit", &json!({"file_path": "/project/a.rs"}), &outcome, &Theme::default(), 60);
+    assert_eq!(
+        texts(&lines),
+        ["  ⎿ 1 addition and 1 removal", "      7   same", "      8 - let a = 1;", "      8 + let b = 1;"]
+    );
+}
+
+#[test]
+fn what_a_resumed_conversation_knows_is_enough() {
+    let told = |tool: &str, text: &str| {
+        let outcome = Outcome { text: text.into(), is_error: false, detail: Value::Null };
+        texts(&result(tool, &json!({"plan": "1. look"}), &outcome, &Theme::default(), 60)).join("\n")
+    };
+    assert_eq!(told("Read", "1\ta\n2\tb"), "  ⎿ 2 lines");
+    assert_eq!(told("Grep", "a.rs\nb.rs"), "  ⎿ 2 lines");
+    assert_eq!(told("WebSearch", "found it"), "  ⎿ found it");
+    assert_eq!(told("TaskOutput", "<status>x</status>"), "  ⎿ <status>x</status>");
+    assert_eq!(told("Agent", "It is in a.rs."), "  ⎿ It is in a.rs.");
+    assert_eq!(told("ExitPlanMode", "approved"), "  ⎿ Approved\n    1. look");
+}
