@@ -36,7 +36,11 @@ impl Session {
             notice,
             repositories,
             retract,
+            credentials,
         } = wishes;
+        if let Some(options) = credentials {
+            self.io.link.renew(&self.io.watch.loaded, options);
+        }
         if retract {
             self.retract_prompt();
         }

@@ -172,6 +172,12 @@ impl Control {
                 self.wishes.notice = Some(asked);
                 Said::Now(json!({}))
             }
+            HostRequest::RenewCredentials => {
+                let bare = front.reach.reduced == crate::hooks::Reduced::Bare;
+                let now_ms = sys::clock::now_ms();
+                self.wishes.credentials = Some(config::credentials::CredentialOptions { bare, now_ms });
+                Said::Now(json!({}))
+            }
             HostRequest::RetractPrompt => {
                 self.wishes.retract = true;
                 Said::Now(json!({}))

@@ -27,6 +27,8 @@ pub(crate) struct Wishes {
     pub tasks: bool,
     /// Repositories below the session's directories that the host works with.
     pub repositories: Vec<PathBuf>,
+    /// Credentials are looked for anew.
+    pub credentials: Option<config::credentials::CredentialOptions>,
     /// The prompt of the turn that was stopped is taken back.
     pub retract: bool,
     /// Hooks are to hear of it.
@@ -46,6 +48,7 @@ impl Wishes {
             && self.agents.is_none()
             && !self.tasks
             && self.repositories.is_empty()
+            && self.credentials.is_none()
             && !self.retract
             && self.notice.is_none()
     }

@@ -201,6 +201,7 @@ impl Outside {
             | Effect::Alert(_)
             | Effect::Mark(_)
             | Effect::Sequence(_)
+            | Effect::AskBackground
             | Effect::Exit => {}
         }
     }
