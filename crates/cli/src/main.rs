@@ -17,6 +17,7 @@ mod nearest;
 mod parse;
 mod permissions;
 mod preferences;
+mod project;
 mod sandbox;
 mod sessions;
 mod subcommand;
@@ -82,6 +83,7 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
         Subcommand::Agents => answer(agents::run(rest, &Env::snapshot())),
         Subcommand::Mcp => answer(mcp_command::run(rest, &Env::snapshot())),
         Subcommand::Memory => answer(memory::run(rest, &Env::snapshot())),
+        Subcommand::Project => answer(project::run(rest, &Env::snapshot())),
         Subcommand::Sandbox => answer(sandbox::run(rest, &Env::snapshot())),
         Subcommand::Sessions => sessions::run(rest, &Env::snapshot()).unwrap_or_else(|message| fail(&message)),
         Subcommand::Hooks => answer(hooks::run(rest, &Env::snapshot())),

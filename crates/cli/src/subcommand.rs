@@ -20,6 +20,7 @@ pub(crate) enum Subcommand {
     Agents,
     Sandbox,
     Sessions,
+    Project,
     Acp,
     Help,
     /// Known to users of the reference, not part of this build.
@@ -56,12 +57,13 @@ const TABLE: &[Row] = &[
     row("agents", Subcommand::Agents, "agents [--json] [--all]: sessions and their agents, with state, tokens and cost"),
     row("sandbox", Subcommand::Sandbox, "sandbox run|status: run a command confined; what the sandbox can do here"),
     row("sessions", Subcommand::Sessions, "sessions list|search|show|export|rename: earlier conversations"),
+    row("project", Subcommand::Project, "project purge [path]: delete what is kept about a project"),
     row("acp", Subcommand::Acp, "Serve an editor through the Agent Client Protocol"),
     row("completions", Subcommand::Completions, "completions <shell>: print a completion script"),
     row("help", Subcommand::Help, ""),
     missing("update"), missing("upgrade"), missing("install"), missing("setup-token"),
     missing("plugin"), missing("plugins"), missing("attach"), missing("logs"), missing("stop"), missing("kill"),
-    missing("respawn"), missing("rm"), missing("daemon"), missing("auto-mode"), missing("project"), missing("import"),
+    missing("respawn"), missing("rm"), missing("daemon"), missing("auto-mode"), missing("import"),
     missing("remote-control"), missing("rc"), missing("self-hosted-runner"), missing("gateway"), missing("ultrareview"),
     missing("serve"),
 ];

@@ -229,3 +229,46 @@ fn what_cannot_move_stays_as_it_is() {
     assert_eq!(listed(&sandbox, &sandbox.project()).len(), 1);
     assert!(listed(&sandbox, &other).is_empty());
 }
+
+// [TST-184] What the new folder brings along is asked about, as at a start.
+#[test]
+fn the_terminal_follows_and_asks_about_the_new_folder() {
+    let server = ModelServer::script([Reply::text("One."), Reply::text("Two."), Reply::text("Three.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let other = other(&sandbox);
+    std::fs::write(other.join("only-there.txt"), "x").unwrap();
+    let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(100, 30);
+    terminal.wait_for("? for shortcuts");
+    terminal.send("hello\r");
+    terminal.wait_for("● One.");
+    terminal.wait_gone("esc to interrupt");
+    terminal.send(&format!("/cd {}\r", other.display()));
+    terminal.wait_for("The session works in");
+    terminal.wait_gone("esc to interrupt");
+    // Files are those of the new place.
+    terminal.send("look at @only-th");
+    terminal.wait_for("only-there.txt");
+    terminal.send("\t\r");
+    terminal.wait_for("● Two.");
+    terminal.wait_gone("esc to interrupt");
+    // Back, and there again once it has something to run.
+    terminal.send(&format!("/cd {}\r", sandbox.project().display()));
+    terminal.wait_for(&format!("works in {} now", sandbox.project().display()));
+    let ran = sandbox.root().join("ran");
+    let hook = json!([{"hooks": [{"type": "command", "command": format!("touch {}", ran.display())}]}]);
+    std::fs::write(other.join(".claude/settings.json"), json!({"hooks": {"UserPromptSubmit": hook}}).to_string())
+        .unwrap();
+    terminal.wait_gone("esc to interrupt");
+    terminal.send(&format!("/cd {}\r", other.display()));
+    let screen = terminal.wait_for("Do you trust");
+    assert!(screen.contains("touch "), "{screen}");
+    // Longer than the guard against keys that were on their way.
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    terminal.send("1");
+    terminal.wait_gone("Do you trust");
+    terminal.send("and now?\r");
+    terminal.wait_for("● Three.");
+    assert!(ran.exists());
+    assert!(server.request(2).all_text().contains("hello"));
+    assert_eq!(sandbox.transcript_paths().len(), 1);
+}

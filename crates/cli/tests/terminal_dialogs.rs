@@ -298,7 +298,7 @@ fn commands_that_are_not_there_say_why_and_are_not_offered() {
         terminal.wait_for(&format!("⎿ {name}: "));
         terminal.wait_gone("esc to interrupt");
     }
-    for name in ["/btw", "/color", "/focus", "/scroll-speed", "/terminal-setup", "/tui", "/voice"] {
+    for name in ["/color", "/focus", "/scroll-speed", "/terminal-setup", "/tui", "/voice"] {
         command(&mut terminal, name);
         terminal.wait_for(&format!("{name}: "));
     }

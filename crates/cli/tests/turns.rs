@@ -330,6 +330,43 @@ fn requests_grow_by_appending() {
     assert!(requests[0].all_text().contains("Use tabs."));
 }
 
+// [CLI-124] Neither a changed mode nor a loaded skill changes what was sent before.
+#[test]
+fn modes_and_skills_leave_the_prefix_alone() {
+    let mut count = 0;
+    let server = ModelServer::with_handler(move |_| {
+        count += 1;
+        match count {
+            2 => Reply::tool("Skill", json!({"skill": "tidy"})),
+            n => Reply::text(format!("answer {n}")),
+        }
+    });
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write("CLAUDE.md", "Use tabs.\n");
+    sandbox.write_config("skills/tidy/SKILL.md", "---\nname: tidy\ndescription: Tidies\n---\nTidy up now.\n");
+    let mut run = sandbox.gimlet(&args(&STREAM, &["--input-format", "stream-json"])).stdin_open().spawn();
+    let mut modes = ["acceptEdits", "plan", "default", "dontAsk", "default"].iter();
+    for prompt in ["one", "two", "three", "/tidy please", "five", "six"] {
+        run.send_user(prompt);
+        run.wait_for("result");
+        if let Some(mode) = modes.next() {
+            let request = json!({"subtype": "set_permission_mode", "mode": mode});
+            run.send_json(&json!({"type": "control_request", "request_id": mode, "request": request}));
+            run.wait_for("control_response");
+        }
+    }
+    let requests = server.requests();
+    assert_eq!(requests.len(), 7);
+    let marker = br#","cache_control":{"type":"ephemeral"}"#;
+    for pair in requests.windows(2) {
+        let (earlier, later) = (&pair[0].body, &pair[1].body);
+        let moving = earlier.windows(marker.len()).rposition(|w| w == marker).unwrap();
+        assert!(later.starts_with(&earlier[..moving]), "the prefix of a request changed");
+    }
+    let last = requests[6].all_text();
+    assert!(last.contains("Tidy up now.") && last.to_lowercase().contains("plan mode"), "{last}");
+}
+
 // [TST-100]
 #[test]
 fn requests_carry_path_version_session_and_our_own_name() {

@@ -123,6 +123,24 @@ pub fn count_skill_use(env: &Env, name: &str, now_ms: u64) -> Result<(), StateEr
     })
 }
 
+/// Forgets everything about a folder, its trust included; whether there was anything.
+pub fn forget_project(env: &Env, folder: &str) -> Result<bool, StateError> {
+    if !knows_project(env, folder) {
+        return Ok(false);
+    }
+    let mut had = false;
+    update(env, |state| {
+        let projects = state.get_mut("projects").and_then(Value::as_object_mut);
+        had = projects.and_then(|projects| projects.remove(folder)).is_some();
+    })?;
+    Ok(had)
+}
+
+/// Whether the file has an entry for this folder.
+pub fn knows_project(env: &Env, folder: &str) -> bool {
+    GlobalState::read(env).raw.get("projects").is_some_and(|projects| projects.get(folder).is_some())
+}
+
 /// Sessions without a person cannot go on with a state file nobody can read: trust and accounts would be guessed.
 pub fn check(env: &Env) -> Result<(), StateError> {
     match read_for_change(env) {

@@ -53,6 +53,8 @@ pub(crate) struct Said {
 enum Audience {
     User,
     Model,
+    /// Not even the transcript keeps it.
+    Moment,
 }
 
 impl Said {
@@ -194,6 +196,7 @@ async fn local_end(session: &mut Session, typed: &Typed, mut turn: Turn, said: S
     let recorded = match said.audience {
         Audience::Model => record(session, typed, &said.text).await,
         Audience::User => note(session, typed, &said.text),
+        Audience::Moment => Ok(()),
     };
     if let Err(error) = recorded {
         tracing::warn!(%error, "a command could not be recorded");
@@ -223,6 +226,10 @@ async fn perform(session: &mut Session, typed: &Typed, turn: &Turn) -> Option<Sa
         Action::AddDir => places::add_dir(session, arguments).await,
         Action::Agents => show::agents(&session.io),
         Action::Autocompact => switch::autocompact(session, arguments),
+        Action::Btw => {
+            let answered = session.typed_side_question(arguments, &turn.token).await?;
+            Said { audience: Audience::Moment, ..answered.map_or_else(Said::refused, Said::shown) }
+        }
         Action::Context => Said::shown(context_usage::text(session, arguments)),
         Action::Effort => switch::effort(session, arguments),
         Action::Export => changes::export(session, arguments).await,

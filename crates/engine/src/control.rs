@@ -118,6 +118,16 @@ impl Control {
         front.reach.transcript = transcript.clone();
     }
 
+    /// Answers the request when `work` is done.
+    pub(crate) fn start_reply(
+        &mut self,
+        request_id: String,
+        work: impl Future<Output = Result<serde_json::Value, Refusal>> + Send + 'static,
+    ) {
+        let id = request_id.clone();
+        self.jobs.start(request_id, async move { dispatch::line(&id, work.await) });
+    }
+
     /// The lane that overtakes the stream.
     pub(crate) fn replies(&self) -> Option<mpsc::Sender<Event>> {
         self.front.as_ref().map(|front| front.replies.clone())

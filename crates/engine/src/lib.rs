@@ -42,6 +42,7 @@ pub mod screens;
 mod scribe;
 mod session;
 mod side;
+mod side_question;
 mod step;
 mod structured;
 mod tasks;

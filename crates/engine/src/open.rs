@@ -535,6 +535,7 @@ impl Opening {
             state: Arc::clone(&io.state),
             transcript: io.scribe.transcript().clone(),
             mcp: Arc::new(ServerControl(Arc::clone(io.mcp.servers()))),
+            side: Arc::clone(&io.side),
             host_hooks,
             tools,
         }

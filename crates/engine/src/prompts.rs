@@ -39,6 +39,15 @@ pub(crate) fn bounded(words: &str) -> std::borrow::Cow<'_, str> {
 pub(crate) const COMMAND_CAVEAT: &str = "<local-command-caveat>The next messages come from a command the user ran in gimlet. They ask for nothing: do not \
      answer them unless the user refers to them.</local-command-caveat>";
 
+/// A question that is no part of the conversation.
+pub(crate) fn side_question(question: &str) -> String {
+    format!(
+        "<side-question>\nThe user asks something on the side. The question and your answer are no part of the conversation, and \
+         the work under way goes on as if they had not been. Answer at once and briefly, from what you know here. You have no tools for \
+         this: call none, and promise nothing for later.\n\n{question}\n</side-question>"
+    )
+}
+
 /// A command as readers of transcripts know it.
 pub(crate) fn command(name: &str, arguments: &str) -> String {
     format!(

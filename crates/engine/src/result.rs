@@ -160,6 +160,7 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
     session.io.host.send(Message::Result(Box::new(result))).await;
     session.control.board.api_ms += session.io.ledger.api_ms;
     session.context.end_turn();
+    session.io.side.forget_sent();
     session.control.end_turn();
     // While an agent works or a prompt waits, a turn is still owed.
     if !session.io.state.tasks.owes_agents(None) && session.control.backlog() == 0 {
@@ -175,6 +176,7 @@ async fn conclude_agent(session: &mut Session) {
     }
     session.tell_disk().await;
     session.context.end_turn();
+    session.io.side.forget_sent();
     session.control.end_turn();
 }
 

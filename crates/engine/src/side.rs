@@ -26,6 +26,8 @@ struct Shared {
     client: Option<Client>,
     main: String,
     usage: Vec<(String, Usage)>,
+    /// What the running turn last sent.
+    sent: Option<Arc<Request>>,
 }
 
 impl Side {
@@ -47,6 +49,35 @@ impl Side {
         let mut shared = self.shared();
         shared.client = Some(client);
         main.clone_into(&mut shared.main);
+    }
+
+    /// The turn sends this now.
+    pub(crate) fn set_sent(&self, request: &Arc<Request>) {
+        self.shared().sent = Some(Arc::clone(request));
+    }
+
+    /// The turn is over.
+    pub(crate) fn forget_sent(&self) {
+        self.shared().sent = None;
+    }
+
+    /// The client and the last request of the turn that runs.
+    pub(crate) fn under_way(&self) -> Option<(Client, Arc<Request>)> {
+        let shared = self.shared();
+        Some((shared.client.clone()?, shared.sent.clone()?))
+    }
+
+    /// Asks with a whole request; the text of the answer.
+    pub(crate) async fn complete(&self, client: &Client, request: &Request) -> Result<String, String> {
+        let done = complete(client, request).await.map_err(|error| error.to_string())?;
+        let answered = if done.assembly.model.is_empty() { request.model.clone() } else { done.assembly.model };
+        self.shared().usage.push((answered, done.assembly.usage));
+        let text = reply(done.blocks).text.trim().to_owned();
+        if text.is_empty() {
+            Err("There was no answer; a question on the side cannot use tools.".into())
+        } else {
+            Ok(text)
+        }
     }
 
     /// Moves what side requests used into the ledger.

@@ -11,6 +11,7 @@ use crate::session::Io;
 use crate::turn::{Turn, TurnError};
 use model::{ErrorKind, ModelError, RetryPolicy, Verdict, catalog};
 use reception::Reception;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::StoreError;
 use sys::Env;
@@ -47,9 +48,10 @@ pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> 
     };
     io.side.set(client.clone(), context.model());
     let request = match context.request() {
-        Ok(request) => request,
+        Ok(request) => Arc::new(request),
         Err(error) => return Ok(too_large(turn, error)),
     };
+    io.side.set_sent(&request);
     if io.flags.partial_messages {
         io.host.system(SystemBody::requesting()).await;
     }

@@ -35,6 +35,7 @@ impl Session {
             tasks,
             notice,
             repositories,
+            questions,
             retract,
             credentials,
         } = wishes;
@@ -69,6 +70,9 @@ impl Session {
         for directory in repositories {
             let directory = directory.display().to_string();
             self.io.observe(DirectoryAdded { directory, source: "register_repo_root".into() });
+        }
+        for (request_id, question) in questions {
+            self.start_side_question(request_id, &question).await;
         }
         self.post().await;
     }

@@ -11,6 +11,7 @@ pub mod history;
 pub mod layout;
 pub mod list;
 pub mod pastes;
+pub mod purge;
 pub mod registry;
 pub mod relocate;
 pub mod resume;

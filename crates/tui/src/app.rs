@@ -4,6 +4,7 @@
 pub mod agents;
 pub mod alerts;
 pub mod answer;
+pub mod aside;
 pub mod calls;
 pub mod dialog;
 pub mod feed;
@@ -123,6 +124,16 @@ pub enum Effect {
     Picker(Request),
     /// A conversation was chosen, or none.
     Chosen(Option<Box<SessionInfo>>),
+    /// A copy of this session takes its place and is told this first.
+    Fork {
+        session: String,
+        prompt: String,
+    },
+    /// The session works somewhere else now.
+    Moved {
+        session: String,
+        cwd: String,
+    },
     /// An answer that a start waits for.
     Entry(gate::Answer),
     /// Something for a screen; answered by `Input::Brought`.
@@ -280,6 +291,7 @@ pub struct App {
     shows_todos: bool,
     queue: queue::Queue,
     status: status::Status,
+    asides: aside::Asides,
     alerts: alerts::Alerts,
     agents: agents::Agents,
     pictures: pictures::Pictures,
@@ -339,6 +351,7 @@ impl App {
             todos: Vec::new(),
             shows_todos: true,
             queue: queue::Queue::default(),
+            asides: aside::Asides::default(),
             status: status::Status::default(),
             alerts: alerts::Alerts::default(),
             agents: agents::Agents::default(),

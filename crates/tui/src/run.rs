@@ -367,6 +367,8 @@ impl Interface {
                     }
                 },
                 Effect::Chosen(chosen) => self.moves = Some(chosen.map_or(Move::Stay, Move::To)),
+                Effect::Fork { session, prompt } => self.moves = Some(Move::Fork { session, prompt }),
+                Effect::Moved { session, cwd } => self.moves = Some(Move::Moved { session, cwd }),
                 Effect::Entry(answer) => self.moves = Some(Move::Answered(answer)),
                 effect => self.outside.perform(effect).await,
             }

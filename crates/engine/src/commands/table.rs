@@ -7,6 +7,7 @@ pub(crate) enum Action {
     AddDir,
     Agents,
     Autocompact,
+    Btw,
     Cd,
     Clear,
     Compact,
@@ -83,6 +84,7 @@ pub(crate) static ROWS: &[Row] = &[
     row("add-dir", &[], "<path>", "Add a working directory", Action::AddDir),
     row("agents", &[], "", "List agents and how to make your own", Action::Agents),
     row("autocompact", &[], "[auto|tokens]", "When the conversation is summarised by itself", Action::Autocompact),
+    row("btw", &[], "<question>", "Ask on the side, outside the conversation", Action::Btw),
     row("cd", &[], "<path>", "Move the session to another directory", Action::Cd),
     row("clear", &["reset", "new"], "[name]", "Start a new conversation; the old one keeps the name", Action::Clear),
     row("code-review", &["review"], "[target]", "Review a diff, branch, commit or path", Action::Expand(include_str!("prompts/review.md"))),
@@ -106,7 +108,6 @@ pub(crate) static ROWS: &[Row] = &[
     row("todos", &[], "", "Show the model's task list", Action::Todos),
     row("usage", &["cost", "stats"], "", "What this session has cost", Action::Usage),
     // Only at a terminal.
-    row("btw", &[], "[question]", "Side question outside the conversation", Action::Terminal),
     row("color", &[], "[color]", "Colour of the prompt bar", Action::Terminal),
     row("copy", &[], "[N]", "Copy an answer", Action::Terminal),
     row("diff", &[], "", "Browse uncommitted changes", Action::Terminal),

@@ -4,6 +4,7 @@ use super::greeting::models;
 use super::{Control, Front};
 use crate::command::Event;
 use crate::grants::wanted_mode;
+use crate::side_question;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ pub(super) enum Said {
     Line(String),
     Later(BoxFuture<'static, Result<Value, Refusal>>),
     Refused(Refusal),
+    /// Answered by the session.
+    Noted,
 }
 
 impl Said {
@@ -68,15 +71,8 @@ impl Control {
             Said::Now(response) => self.send(success(&request_id, response)).await,
             Said::Line(line) => self.send(line).await,
             Said::Refused(refusal) => self.send(refused(&request_id, refusal)).await,
-            Said::Later(work) => {
-                let id = request_id.clone();
-                self.jobs.start(request_id, async move {
-                    match work.await {
-                        Ok(response) => success(&id, response),
-                        Err(refusal) => refused(&id, refusal),
-                    }
-                });
-            }
+            Said::Later(work) => self.start_reply(request_id, work),
+            Said::Noted => {}
         }
     }
 
@@ -178,6 +174,17 @@ impl Control {
                 self.wishes.credentials = Some(config::credentials::CredentialOptions { bare, now_ms });
                 Said::Now(json!({}))
             }
+            HostRequest::SideQuestion(asked) => {
+                let question = asked.question.trim();
+                match side_question::beside_turn(&front.reach.side, question).filter(|_| self.running) {
+                    _ if question.is_empty() => Said::refused("A question must not be empty"),
+                    Some(asked) => Said::Later(Box::pin(asked.reply())),
+                    None => {
+                        self.wishes.questions.push((request_id.to_owned(), question.to_owned()));
+                        Said::Noted
+                    }
+                }
+            }
             HostRequest::RetractPrompt => {
                 self.wishes.retract = true;
                 Said::Now(json!({}))
@@ -229,6 +236,14 @@ fn rename(front: &Front, asked: RenameSession) -> Said {
     match front.reach.transcript.append(vec![line]) {
         Ok(()) => Said::Now(json!({})),
         Err(error) => Said::refused(error.to_string()),
+    }
+}
+
+/// The line that answers a request.
+pub(super) fn line(request_id: &str, said: Result<Value, Refusal>) -> String {
+    match said {
+        Ok(response) => success(request_id, response),
+        Err(refusal) => refused(request_id, refusal),
     }
 }
 

@@ -4,6 +4,7 @@ use super::mcp::McpControl;
 use crate::agents::Agents;
 use crate::hooks::{HostHooks, Reduced};
 use crate::ledger::Ledger;
+use crate::side::Side;
 use config::Selection;
 use config::roots::Roots;
 use model::Catalog;
@@ -44,6 +45,7 @@ pub(crate) struct Reach {
     pub state: Arc<ToolState>,
     pub transcript: Transcript,
     pub mcp: Arc<dyn McpControl>,
+    pub side: Arc<Side>,
     pub host_hooks: Arc<HostHooks>,
     /// Every tool the session began with.
     pub tools: Arc<Registry>,

@@ -29,6 +29,8 @@ pub(crate) struct Wishes {
     pub repositories: Vec<PathBuf>,
     /// Credentials are looked for anew.
     pub credentials: Option<config::credentials::CredentialOptions>,
+    /// Questions on the side, with the ids of their requests.
+    pub questions: Vec<(String, String)>,
     /// The prompt of the turn that was stopped is taken back.
     pub retract: bool,
     /// Hooks are to hear of it.
@@ -49,6 +51,7 @@ impl Wishes {
             && !self.tasks
             && self.repositories.is_empty()
             && self.credentials.is_none()
+            && self.questions.is_empty()
             && !self.retract
             && self.notice.is_none()
     }

@@ -3,6 +3,7 @@
 
 mod control;
 
+use super::Effect;
 use super::calls::OpenCall;
 use super::reply::Part;
 use super::session::{Background, SlashCommand};
@@ -190,6 +191,11 @@ impl App {
     fn init(&mut self, init: &Init) {
         self.session.id = Some(init.session_id.clone());
         self.session.model = Some(init.model.clone());
+        // The first one tells the real name of the place; a later one, that it is another.
+        let was_placed = std::mem::replace(&mut self.session.is_placed, true);
+        if was_placed && self.session.cwd != init.cwd {
+            self.effects.push(Effect::Moved { session: init.session_id.clone(), cwd: init.cwd.clone() });
+        }
         if let Some(mode) = PermissionMode::parse(init.permission_mode) {
             self.session.mode = mode;
         }

@@ -12,6 +12,7 @@ use serde_json::json;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     Agents,
+    Btw,
     Config,
     Context,
     Copy,
@@ -70,6 +71,7 @@ const fn also(mut row: Row, aliases: &'static [&'static str]) -> Row {
 #[rustfmt::skip]
 static ROWS: &[Row] = &[
     row("agents", "", "Agents that run or can be started", Does::Agents, Arguments::Ours),
+    row("btw", "[question]", "Ask on the side, also while a turn runs", Does::Btw, Arguments::Ours),
     also(row("config", "[key=value]", "See and change settings", Does::Config, Arguments::Ours), &["settings"]),
     row("context", "", "What fills the context window, as a grid", Does::Context, Arguments::Engine),
     row("copy", "[N] [w]", "Copy the latest answer, or the Nth latest; w writes a file", Does::Copy, Arguments::Ours),
@@ -98,7 +100,6 @@ static ROWS: &[Row] = &[
 /// Answered here and in no list.
 #[rustfmt::skip]
 static HIDDEN: &[Row] = &[
-    row("btw", "", "", Does::Why("side questions are not there yet; `gimlet -p` in another terminal asks one"), Arguments::Ours),
     row("color", "", "", Does::Why("the bar has the colour of the permission mode; /theme changes the colours"), Arguments::Ours),
     row("fast", "", "", Does::Fast, Arguments::Ours),
     row("focus", "", "", Does::Why("there is no focus view; ctrl+o shows everything in full"), Arguments::Ours),
@@ -157,6 +158,7 @@ impl App {
     fn perform_local(&mut self, does: Does, arguments: &str) {
         match does {
             Does::Agents => self.open_agents(),
+            Does::Btw => self.open_aside(arguments),
             Does::Config if arguments.is_empty() => self.open_settings(),
             Does::Config => self.set_directly(arguments),
             Does::Context => self.open_context(),

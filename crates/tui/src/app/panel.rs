@@ -29,6 +29,7 @@ const ROWS: usize = 14;
 #[derive(Debug)]
 pub enum Subject {
     Agents,
+    Aside,
     Commands(Vec<String>),
     Context,
     Diff,
@@ -120,6 +121,8 @@ impl Panel {
 /// What an answer of the engine is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Awaited {
+    /// The question on the side with this number.
+    Aside(u64),
     /// The file that the question with this id is about.
     Before(String),
     Context,
@@ -354,6 +357,7 @@ impl App {
             Subject::Themes(_) => self.theme_chosen(item),
             // Only to be read.
             Subject::Agents
+            | Subject::Aside
             | Subject::Context
             | Subject::Diff
             | Subject::Doctor
@@ -375,6 +379,7 @@ impl App {
     /// A key that the list or page has no use for.
     fn letter(&mut self, key: Key) {
         match self.panels.last().map(|panel| &panel.subject) {
+            Some(Subject::Aside) => self.aside_key(key),
             Some(Subject::Models(_)) => self.model_key(key),
             Some(Subject::Tasks(_)) => self.tasks_key(key),
             Some(Subject::Themes(_)) => self.theme_key(key),
@@ -420,6 +425,9 @@ impl App {
         if let Awaited::Before(id) = &what {
             return self.before_arrived(id, response);
         }
+        if let Awaited::Aside(number) = what {
+            return self.aside_arrived(number, response);
+        }
         if let Some(error) = response.get("error").and_then(Value::as_str) {
             if let Some(Panel { body: Body::Waiting, .. }) = self.panels.last() {
                 self.panels.pop();
@@ -437,7 +445,7 @@ impl App {
             Awaited::Status => self.status_arrived(body),
             Awaited::TaskOutput => self.task_output_arrived(body),
             Awaited::Usage => self.usage_arrived(body),
-            Awaited::Quiet | Awaited::Before(_) => {}
+            Awaited::Quiet | Awaited::Aside(_) | Awaited::Before(_) => {}
             Awaited::Done(words) => self.note(&words, Token::Inactive),
             Awaited::ServersAgain(words) => {
                 self.note(&words, Token::Inactive);

@@ -58,6 +58,8 @@ pub struct Session {
     pub place: String,
     /// The working directory as it is.
     pub cwd: String,
+    /// The engine has said where it works.
+    pub is_placed: bool,
     pub commands: Vec<SlashCommand>,
     pub cost_usd: f64,
     /// Tokens of the last request, all kinds.

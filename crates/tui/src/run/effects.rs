@@ -191,6 +191,8 @@ impl Outside {
             Effect::Picker(request) => self.fetch.serve(request),
             // The loop's own.
             Effect::Chosen(_)
+            | Effect::Fork { .. }
+            | Effect::Moved { .. }
             | Effect::Entry(_)
             | Effect::ExternalEditor(_)
             | Effect::Errand(_)

@@ -20,6 +20,16 @@ pub(super) enum Move {
     /// The same one, with what has changed outside.
     Again,
     To(Box<SessionInfo>),
+    /// A copy of this session, which is told something first.
+    Fork {
+        session: String,
+        prompt: String,
+    },
+    /// The session went to another directory by itself.
+    Moved {
+        session: String,
+        cwd: String,
+    },
     /// None was chosen.
     Stay,
     Answered(Answer),
@@ -31,6 +41,8 @@ pub(super) struct Door {
     /// How it was before a move that has not succeeded yet.
     before: Option<Boot>,
     answered: Answered,
+    /// The session behind the interface is a copy that was made here: what is chosen next is not to be copied.
+    is_copy: bool,
     pub(super) events: Option<Events>,
 }
 
@@ -52,7 +64,29 @@ enum Came {
 
 impl Door {
     pub(super) fn new(boot: Boot) -> Self {
-        Self { boot, before: None, answered: Answered::default(), events: None }
+        Self { boot, before: None, answered: Answered::default(), is_copy: false, events: None }
+    }
+
+    /// The same person goes on with something else; how it was is kept.
+    fn turn_to(&mut self, session: SessionChoice) {
+        self.before = Some(self.boot.clone());
+        self.answered = Answered { summary: true, ..Answered::default() };
+        self.boot.options.session = session;
+    }
+
+    /// The session works in `cwd` now. Whether something has to be asked about that folder: then it is taken up anew there.
+    fn follow(&mut self, session: String, cwd: String) -> bool {
+        self.boot.cwd = cwd.into();
+        // What was said about the folder before does not hold for this one.
+        self.boot.options.trust = engine::Options::default().trust;
+        self.boot.options.session = SessionChoice::Resume { target: session, fork: None };
+        let answered = Answered { summary: true, ..Answered::default() };
+        let asks = matches!(entry::next(&mut self.boot.clone(), &answered), Ok(Step::Ask(_)));
+        if asks {
+            self.before = Some(self.boot.clone());
+            self.answered = answered;
+        }
+        asks
     }
 
     /// Finds the next question, or opens the session when there is none. Reading settings and a long conversation takes
@@ -141,7 +175,24 @@ impl Interface {
                 self.app.is_ready = false;
                 door.before = Some(door.boot.clone());
                 door.answered = Answered::default();
+                if std::mem::take(&mut door.is_copy) {
+                    door.boot.options.session = SessionChoice::New { id: None };
+                }
                 aim(&mut door.boot, &session);
+            }
+            Move::Fork { session, prompt } => {
+                self.app.is_ready = false;
+                door.turn_to(SessionChoice::Resume { target: session, fork: Some(engine::Fork::default()) });
+                door.is_copy = true;
+                self.app.submit_first(&prompt);
+            }
+            Move::Moved { session, cwd } => {
+                self.app.session.place = super::short_home(&cwd, &door.boot.env);
+                self.outside.relocate(Path::new(&cwd));
+                if !door.follow(session, cwd) {
+                    return None;
+                }
+                self.app.is_ready = false;
             }
             Move::Answered(Answer::Declined) if door.events.is_none() => return Some(End::Asked),
             Move::Answered(Answer::Declined) => return self.fail(door, "This conversation goes on.".into()),

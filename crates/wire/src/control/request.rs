@@ -52,6 +52,8 @@ pub enum HostRequest {
     RetractPrompt,
     /// Ours: the host has told its person something, and hooks are to hear of it.
     Notify(Notify),
+    /// Ours: a question on the side, with the conversation as its context.
+    SideQuestion(SideQuestion),
     Unknown(String),
 }
 
@@ -117,6 +119,7 @@ impl HostRequest {
             "x_agent_status_line" => Self::AgentStatusLine(part(subtype, text)?),
             "x_notify" => Self::Notify(part(subtype, text)?),
             "x_renew_credentials" => Self::RenewCredentials,
+            "x_side_question" => Self::SideQuestion(part(subtype, text)?),
             "x_retract_prompt" => Self::RetractPrompt,
             "cancel_async_message" => Self::CancelAsyncMessage(part(subtype, text)?),
             "read_file" => Self::ReadFile(part(subtype, text)?),
@@ -153,6 +156,12 @@ impl HostRequest {
 
 fn part<T: DeserializeOwned>(subtype: &str, text: &str) -> Result<T, Unreadable> {
     serde_json::from_str(text).map_err(|error| Unreadable { subtype: subtype.to_owned(), problem: error.to_string() })
+}
+
+/// `x_side_question`
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SideQuestion {
+    pub question: String,
 }
 
 /// A field that may be absent (nothing changes), null (back to the default) or set.

@@ -1,0 +1,83 @@
+//! Questions on the side: asked with the conversation as it stands, answered without tools, and part of nothing. The request is
+//! the conversation's next one with the question as its last words, so that its prefix is read from the cache; the history, the
+//! transcript and a turn that runs meanwhile do not notice. What it costs is counted.
+
+use crate::control::Refusal;
+use crate::link::LinkError;
+use crate::prompts;
+use crate::session::Session;
+use crate::side::Side;
+use model::{Client, Request, Turn};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// A question that is ready to be asked.
+pub(crate) struct Asked {
+    pub side: Arc<Side>,
+    pub client: Client,
+    pub request: Request,
+}
+
+impl Asked {
+    pub(crate) async fn answer(self) -> Result<String, String> {
+        self.side.complete(&self.client, &self.request).await
+    }
+
+    /// As a host is told.
+    pub(crate) async fn reply(self) -> Result<Value, Refusal> {
+        self.answer().await.map(|answer| json!({ "answer": answer })).map_err(Refusal::new)
+    }
+}
+
+/// While a turn runs: with what was last sent.
+pub(crate) fn beside_turn(side: &Arc<Side>, question: &str) -> Option<Asked> {
+    let (client, sent) = side.under_way()?;
+    let mut request = (*sent).clone();
+    request.messages.push(Turn::user_text(&prompts::side_question(question)));
+    Some(Asked { side: Arc::clone(side), client, request })
+}
+
+impl Session {
+    /// With everything that was said.
+    pub(crate) async fn side_question(&mut self, question: &str) -> Result<Asked, String> {
+        let client = self.io.link.client().await.map_err(|error: LinkError| error.to_string())?;
+        let request = self.context.summary_request(&prompts::side_question(question), 0);
+        let request = request.map_err(|error| error.to_string())?;
+        Ok(Asked { side: Arc::clone(&self.io.side), client, request })
+    }
+
+    /// Asked by the host between two turns; the answer is a reply like any other.
+    pub(crate) async fn start_side_question(&mut self, request_id: String, question: &str) {
+        let asked = self.side_question(question).await;
+        self.control.start_reply(request_id, async move {
+            match asked {
+                Ok(asked) => asked.reply().await,
+                Err(why) => Err(Refusal::new(why)),
+            }
+        });
+    }
+
+    /// Typed as a command. `None` when the process must stop.
+    pub(crate) async fn typed_side_question(
+        &mut self,
+        question: &str,
+        token: &CancellationToken,
+    ) -> Option<Result<String, String>> {
+        if question.is_empty() {
+            return Some(Err("Which question? Usage: /btw <question>".into()));
+        }
+        let asked = match self.side_question(question).await {
+            Ok(asked) => asked,
+            Err(why) => return Some(Err(why)),
+        };
+        let token = token.clone();
+        let answered = async move {
+            tokio::select! {
+                () = token.cancelled() => Err("The question was taken back.".to_owned()),
+                answer = asked.answer() => answer,
+            }
+        };
+        self.control.during(Box::pin(answered)).await
+    }
+}

@@ -1,0 +1,240 @@
+//! Everything that is kept about a project, found and removed: transcripts with what belongs to them, task lists, debug logs, file
+//! history, lines of the prompt history. Notes stay, and so does a session that is open somewhere. Directories whose names fall
+//! together on disk are told apart by what their files say. Nothing is followed through a link.
+
+use crate::error::StoreError;
+use crate::layout::{self, Layout};
+use crate::{list, registry};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// Folders of the configuration home with entries named after sessions.
+const BY_SESSION: [&str; 7] = ["tasks", "debug", "file-history", "session-env", "image-cache", "uploads", "todos"];
+
+/// Which projects are meant.
+#[derive(Clone, Copy, Debug)]
+pub enum Scope<'a> {
+    One(&'a Path),
+    All,
+}
+
+/// What is kept about one directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Project {
+    pub cwd: String,
+    pub sessions: Vec<Session>,
+    /// Lines of the prompt history.
+    pub prompts: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    pub id: String,
+    /// Files and folders, each whole.
+    pub paths: Vec<PathBuf>,
+    pub bytes: u64,
+    /// A process has it open.
+    pub is_open: bool,
+}
+
+impl Project {
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.prompts == 0
+    }
+}
+
+/// What could be removed, by directory. Nothing is changed. Blocking.
+pub fn survey(layout: &Layout, scope: Scope<'_>) -> Vec<Project> {
+    let wanted = match scope {
+        Scope::One(path) => Some(layout::resolved(path)),
+        Scope::All => None,
+    };
+    let open: BTreeSet<String> = registry::live(layout).into_iter().map(|owner| owner.session_id).collect();
+    let mut found: BTreeMap<String, Project> = BTreeMap::new();
+    let dirs = match scope {
+        Scope::One(path) => layout.readable_dirs(path),
+        Scope::All => entries(&layout.projects()),
+    };
+    for dir in dirs {
+        for transcript in transcripts(&dir) {
+            let Some(cwd) = place(&transcript, wanted.as_deref()) else { continue };
+            let session = session(layout, &transcript, &open);
+            let project = found.entry(cwd.clone()).or_default();
+            match project.sessions.iter_mut().find(|known| known.id == session.id) {
+                Some(known) => {
+                    known.bytes += session.bytes;
+                    known.paths.extend(session.paths);
+                }
+                None => project.sessions.push(session),
+            }
+        }
+    }
+    for (cwd, prompts) in prompts(layout) {
+        if wanted.as_ref().is_none_or(|wanted| *wanted == cwd) {
+            found.entry(cwd).or_default().prompts = prompts;
+        }
+    }
+    found.into_iter().map(|(cwd, project)| Project { cwd, ..project }).filter(|project| !project.is_empty()).collect()
+}
+
+/// Removes one session with everything that belongs to it.
+pub fn remove(session: &Session) -> Result<(), StoreError> {
+    for path in &session.paths {
+        let meta = std::fs::symlink_metadata(path);
+        let removed = match meta {
+            Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(path),
+            Ok(_) => std::fs::remove_file(path),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::write(path, error)),
+        }
+        // The last session of a project takes its folder along; notes keep it.
+        if let Some(dir) = path.parent().filter(|dir| dir.parent().is_some_and(|above| above.ends_with("projects"))) {
+            std::fs::remove_dir(dir).ok();
+        }
+    }
+    Ok(())
+}
+
+/// Takes the prompts of a directory out of the history; the others stay to the byte. How many were taken.
+pub fn forget_prompts(layout: &Layout, cwd: &str) -> Result<usize, StoreError> {
+    const ATTEMPTS: usize = 5;
+    let path = layout.history();
+    let fail = |error| StoreError::write(&path, error);
+    for _ in 0..ATTEMPTS {
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            Err(error) => return Err(StoreError::read(&path, error)),
+        };
+        let mut kept = Vec::with_capacity(bytes.len());
+        let mut taken = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if project_of(line).as_deref() == Some(cwd) { taken += 1 } else { kept.extend_from_slice(line) }
+        }
+        if taken == 0 {
+            return Ok(0);
+        }
+        // Somebody typed meanwhile: their line must not be lost.
+        if path.metadata().is_ok_and(|meta| meta.len() == bytes.len() as u64) {
+            sys::fs::atomic_write(&path, &kept, 0o600).map_err(fail)?;
+            return Ok(taken);
+        }
+    }
+    Err(fail(io::Error::other("it is being written to; try again")))
+}
+
+fn prompts(layout: &Layout) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    let Ok(file) = File::open(layout.history()) else { return found };
+    for line in BufReader::new(file).split(b'\n').map_while(Result::ok) {
+        if let Some(project) = project_of(&line) {
+            *found.entry(project).or_default() += 1;
+        }
+    }
+    found
+}
+
+fn project_of(line: &[u8]) -> Option<String> {
+    let prompt: crate::history::Prompt = serde_json::from_slice(line).ok()?;
+    Some(layout::nfc(&prompt.project)).filter(|project| !project.is_empty())
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let mut all: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    all.sort();
+    all
+}
+
+/// Transcripts, and those that were set aside under a longer name.
+fn transcripts(dir: &Path) -> Vec<PathBuf> {
+    let is_file = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+    entries(dir).into_iter().filter(|path| id_of(path).is_some() && is_file(path)).collect()
+}
+
+fn id_of(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let id = name.get(..36).filter(|id| sys::id::is_uuid(id))?;
+    let rest = &name[36..];
+    let is_transcript = rest == ".jsonl" || rest.starts_with(".orphaned-") || rest.starts_with(".jsonl.superseded-");
+    is_transcript.then(|| id.to_owned())
+}
+
+/// The directory a transcript belongs to, when it is `wanted`. One that names none belongs to whoever asks for its folder.
+fn place(transcript: &Path, wanted: Option<&str>) -> Option<String> {
+    let recorded = list::describe(transcript).and_then(|info| info.cwd).map(|cwd| layout::nfc(&cwd));
+    match (recorded, wanted) {
+        (Some(cwd), None) => Some(cwd),
+        (Some(cwd), Some(wanted)) => {
+            (cwd == wanted || layout::resolved(Path::new(&cwd)) == wanted).then(|| wanted.to_owned())
+        }
+        (None, Some(wanted)) => Some(wanted.to_owned()),
+        (None, None) => Some(transcript.parent()?.file_name()?.to_string_lossy().into_owned()),
+    }
+}
+
+fn session(layout: &Layout, transcript: &Path, open: &BTreeSet<String>) -> Session {
+    let id = id_of(transcript).unwrap_or_default();
+    let beside = transcript.parent().map(|dir| dir.join(&id));
+    let kept = BY_SESSION.iter().flat_map(|folder| {
+        let dir = layout.home().join(folder);
+        [dir.join(&id), dir.join(format!("{id}.txt")), dir.join(format!("{id}.json"))]
+    });
+    let all = std::iter::once(transcript.to_path_buf()).chain(beside).chain(kept);
+    let paths: Vec<PathBuf> = all.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect();
+    let bytes = paths.iter().map(|path| size(path)).sum();
+    Session { is_open: open.contains(&id), id, paths, bytes }
+}
+
+fn size(path: &Path) -> u64 {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => entries(path).iter().map(|entry| size(entry)).sum(),
+        Ok(meta) => meta.len(),
+        Err(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sys::Env;
+
+    #[test]
+    fn names_that_fall_together_are_told_apart_and_notes_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(&Env::default().with([("CLAUDE_CONFIG_DIR", dir.path())]));
+        let (here, there) = (Path::new("/my-app"), Path::new("/my_app"));
+        let folder = layout.project_dir(here);
+        assert_eq!(folder, layout.project_dir(there));
+        std::fs::create_dir_all(folder.join("memory")).unwrap();
+        let id = |n: u8| format!("11111111-2222-4333-8444-{n:012}");
+        for (n, cwd) in [(1, here), (2, there)] {
+            let line = format!(r#"{{"type":"user","cwd":"{}","message":{{"content":"x"}},"uuid":"u"}}"#, cwd.display());
+            std::fs::write(folder.join(format!("{}.jsonl", id(n))), line + "\n").unwrap();
+            std::fs::create_dir_all(folder.join(id(n)).join("subagents")).unwrap();
+            std::fs::create_dir_all(dir.path().join("tasks").join(id(n))).unwrap();
+        }
+        let history = r#"{"display":"a","project":"/my-app"}"#.to_owned()
+            + "\n{\"display\":\"b\",\"project\":\"/my_app\"}\nnoise\n";
+        std::fs::write(layout.history(), &history).unwrap();
+        let found = survey(&layout, Scope::One(here));
+        assert_eq!(found.len(), 1);
+        let project = &found[0];
+        assert_eq!((project.cwd.as_str(), project.sessions.len(), project.prompts), ("/my-app", 1, 1));
+        assert_eq!((project.sessions[0].id.as_str(), project.sessions[0].paths.len()), (id(1).as_str(), 3));
+        assert_eq!(survey(&layout, Scope::All).len(), 2);
+        remove(&project.sessions[0]).unwrap();
+        assert_eq!(forget_prompts(&layout, "/my-app").unwrap(), 1);
+        assert!(survey(&layout, Scope::One(here)).is_empty());
+        let left = std::fs::read_to_string(layout.history()).unwrap();
+        assert_eq!(left, "{\"display\":\"b\",\"project\":\"/my_app\"}\nnoise\n");
+        remove(&survey(&layout, Scope::All)[0].sessions[0]).unwrap();
+        assert!(folder.join("memory").is_dir());
+    }
+}
