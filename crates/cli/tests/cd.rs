@@ -6,7 +6,7 @@ mod common;
 use common::{EXE, host, print, session_of, stream};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use testkit::{Block, Gate, ModelServer, Reply, Running, Sandbox};
+use testkit::{Block, Captured, Gate, ModelServer, Reply, Running, Sandbox};
 
 fn say(run: &mut Running, text: &str) -> Value {
     run.send_user(text);
@@ -29,6 +29,13 @@ fn other(sandbox: &Sandbox) -> PathBuf {
 fn project_dir(sandbox: &Sandbox, dir: &Path) -> PathBuf {
     let name = dir.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
     sandbox.config_dir().join("projects").join(name.collect::<String>())
+}
+
+/// The bytes of a request up to its moving cache marker.
+fn prefix(request: &Captured) -> Vec<u8> {
+    let marker = br#","cache_control":{"type":"ephemeral"}"#;
+    let moving = request.body.windows(marker.len()).rposition(|w| w == marker).unwrap();
+    request.body[..moving].to_vec()
 }
 
 /// The ids that `gimlet sessions list` shows in `dir`.
@@ -115,6 +122,7 @@ fn a_conversation_moves_with_everything_it_has() {
 
     // It goes on there, and by its id from anywhere.
     let there = print(&sandbox, "again", &["--continue"]).cwd(&other).run().expect_clean();
+    assert!(server.request(4).body.starts_with(&prefix(&server.request(3))), "as if it had never been closed");
     assert_eq!(session_of(&there.lines().into_iter().filter(|l| l["subtype"] == "init").collect::<Vec<_>>()), id);
     let elsewhere = sandbox.root().join("elsewhere");
     std::fs::create_dir_all(&elsewhere).unwrap();
@@ -187,6 +195,36 @@ fn trust_and_rules_are_those_of_the_new_place() {
     let allowed = say(&mut run, "go");
     assert_eq!(allowed["permission_denials"], json!([]));
     assert!(ran.exists() && other.join("made").exists());
+}
+
+// What was granted and what runs goes along; without a file there is nothing to move but the conversation.
+#[test]
+fn grants_and_background_commands_go_along() {
+    let server = ModelServer::script([
+        Reply::tool(
+            "Bash",
+            json!({"command": "until [ -e go ]; do sleep 0.01; done; echo over", "run_in_background": true}),
+        ),
+        Reply::text("started"),
+        Reply::tool("Bash", json!({"command": "touch made"})),
+        Reply::text("made"),
+        Reply::text("heard"),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let other = other(&sandbox);
+    let mut run = host(&sandbox, &["--no-session-persistence"]).spawn();
+    say(&mut run, "/permissions allow Bash");
+    say(&mut run, "REMEMBER");
+    let moved = say(&mut run, &format!("/cd {}", other.display()));
+    assert_eq!(moved["is_error"], false, "{moved}");
+    assert_eq!(say(&mut run, "make it")["permission_denials"], json!([]));
+    assert!(other.join("made").exists());
+    assert!(server.request(2).all_text().contains("REMEMBER"));
+    // The command still runs where it began, and its end is told.
+    std::fs::write(sandbox.project().join("go"), "").unwrap();
+    assert_eq!(run.wait_for("result")["result"], "heard");
+    assert!(server.request(4).last_user_text().contains("<task-notification>"));
+    assert!(sandbox.transcript_paths().is_empty());
 }
 
 #[test]

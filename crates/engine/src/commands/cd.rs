@@ -56,10 +56,13 @@ fn objection(session: &Session) -> Result<(), String> {
     if session.is_recorded() {
         return Err("A session that is recorded or replayed cannot move.".into());
     }
-    let agents = session.io.state.tasks.running().iter().filter(|task| task.is_agent()).count();
-    match agents {
-        0 => Ok(()),
-        _ => Err("Agents still work in this directory. Wait for them or stop them (/tasks), then move.".into()),
+    // Commands go on wherever the session is; agents and servers belong to their directory.
+    match session.io.state.tasks.running().iter().find(|task| task.kind != "local_bash") {
+        None => Ok(()),
+        Some(task) if task.is_agent() => {
+            Err("Agents still work in this directory. Wait for them or stop them (/tasks), then move.".into())
+        }
+        Some(_) => Err("A call of a server still runs. Wait for it or stop it (/tasks), then move.".into()),
     }
 }
 
