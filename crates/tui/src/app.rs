@@ -44,7 +44,7 @@ use crate::picker::{News, Picker, Request};
 use crate::reader::{Label, Via};
 use crate::style::{Line, Style};
 use crate::surface::Size;
-use crate::theme::{Theme, Token};
+use crate::theme::{Base, Theme, Token};
 use calls::Calls;
 use dialog::Dialog;
 use engine::query::SessionInfo;
@@ -161,6 +161,8 @@ pub enum Effect {
     Mark(Mark),
     /// A hook's sequence for the terminal, not checked yet.
     Sequence(String),
+    /// Ask the terminal for its background; the answer comes through `set_background`.
+    AskBackground,
     Suspend,
     Redraw,
     Exit,
@@ -266,6 +268,8 @@ pub struct App {
     pub now: Duration,
     pub editor: Editor,
     pub session: Session,
+    /// The theme is that of the terminal's background.
+    pub follows_background: bool,
     pub overlay: Option<Overlay>,
     /// The engine has said what it can do.
     pub is_ready: bool,
@@ -329,6 +333,7 @@ impl App {
             now: Duration::ZERO,
             editor: Editor::new(),
             session,
+            follows_background: false,
             overlay: None,
             is_ready: false,
             greeting: None,
@@ -472,6 +477,13 @@ impl App {
         let place = self.session.place.rsplit('/').next().unwrap_or_default();
         let mark = if self.is_busy() { "✳ " } else { "" };
         format!("{mark}gimlet · {place}")
+    }
+
+    /// The terminal has said how its background is.
+    pub fn set_background(&mut self, base: Base) {
+        if self.follows_background {
+            self.preferences.theme = Theme::new(base);
+        }
     }
 
     /// The last words: how to come back.

@@ -417,7 +417,11 @@ impl App {
     /// Text the engine put into the conversation.
     fn injected(&mut self, text: &str) {
         if text.starts_with("[Request interrupted") {
-            self.note("Interrupted. What should be done instead?", Token::Error);
+            // A no ends the turn as well; its row has said so.
+            let by_key = self.turn.as_ref().is_none_or(|turn| turn.waits == Waits::Interrupting);
+            let said =
+                if by_key { "Interrupted. What should be done instead?" } else { "What should be done instead?" };
+            self.note(said, Token::Error);
         } else if let Some(output) = between(text, "<local-command-stdout>", "</local-command-stdout>") {
             self.note(output, Token::Text);
         } else if let Some(output) = between(text, "<local-command-stderr>", "</local-command-stderr>") {
@@ -436,7 +440,7 @@ impl App {
         self.ring_after(self.now.saturating_sub(call.since));
         let kind = if outcome.is_error { Kind::Failure } else { Kind::Result };
         self.transcript.add(kind, &outcome.text);
-        if let Some(turn) = &mut self.turn {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.waits != Waits::Interrupting) {
             turn.waits = self.calls.running().map_or(Waits::Model, |tool| Waits::Tool(tool.to_owned()));
         }
         let (theme, columns) = (&self.preferences.theme, self.size.columns);
@@ -444,11 +448,8 @@ impl App {
         if self.calls.hold(&call, outcome, lines) {
             return;
         }
-        if call.tool == "TodoWrite" && !outcome.is_error {
-            // Shown as the list itself.
-            if let Some(list) = todos::read(&call.input) {
-                self.todos = list;
-            }
+        // Shown as the list itself.
+        if !outcome.is_error && todos::follow(&mut self.todos, &call.tool, &call.input, outcome) {
             return;
         }
         let lines = lines();

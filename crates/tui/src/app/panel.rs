@@ -178,6 +178,10 @@ pub enum Brought {
         outcome: Result<String, String>,
     },
     Themes(Vec<(String, String)>),
+    /// Where the key is kept now.
+    SignedIn(Result<String, String>),
+    /// Whether there was one.
+    SignedOut(Result<bool, String>),
     Doctor(String),
     Diff(Result<String, String>),
     /// A remark.
@@ -466,6 +470,8 @@ impl App {
             Brought::Doctor(report) => self.fill(|subject| matches!(subject, Subject::Doctor), pages::plain(&report)),
             Brought::Diff(diff) => self.diff_arrived(diff),
             Brought::Note(Ok(text)) => self.note(&text, Token::Inactive),
+            Brought::SignedIn(outcome) => self.signed_in(outcome),
+            Brought::SignedOut(outcome) => self.signed_out(outcome),
         }
     }
 
