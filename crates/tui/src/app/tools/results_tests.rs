@@ -41,3 +41,13 @@ fn what_a_resumed_conversation_knows_is_enough() {
     assert_eq!(told("Agent", "It is in a.rs."), "  ⎿ It is in a.rs.");
     assert_eq!(told("ExitPlanMode", "approved"), "  ⎿ Approved\n    1. look");
 }
+
+#[test]
+fn a_no_of_an_earlier_run_is_told_in_words_for_people() {
+    let told = |text: &str| {
+        let outcome = Outcome { text: text.into(), is_error: true, detail: Value::Null };
+        texts(&result("Bash", &json!({}), &outcome, &Theme::default(), 60))
+    };
+    assert_eq!(told(REFUSED), ["  ⎿ You said no"]);
+    assert_eq!(told(KEEPS_PLANNING), ["  ⎿ Not yet: planning goes on"]);
+}
