@@ -101,8 +101,11 @@ fn strip_tags(text: &str) -> &str {
 }
 
 fn read_summary(outcome: &Outcome) -> String {
-    let shown = outcome.number("/file/numLines").or_else(|| outcome.detail.is_null().then(|| lines_in(&outcome.text)));
-    match (outcome.word("/type"), shown, outcome.number("/file/totalLines")) {
+    // The end of the last line is numbered as well, for the model.
+    let over = u64::from(outcome.word("/file/content").ends_with('\n'));
+    let told = |pointer| outcome.number(pointer).map(|lines: u64| lines.saturating_sub(over));
+    let shown = told("/file/numLines").or_else(|| outcome.detail.is_null().then(|| lines_in(&outcome.text)));
+    match (outcome.word("/type"), shown, told("/file/totalLines")) {
         ("image", ..) => "an image".into(),
         ("pdf" | "parts", ..) => "a document".into(),
         (_, Some(lines), Some(all)) if lines < all => format!("{lines} of {}", counted(all as usize, "line")),

@@ -51,3 +51,14 @@ fn a_no_of_an_earlier_run_is_told_in_words_for_people() {
     assert_eq!(told(REFUSED), ["  ⎿ You said no"]);
     assert_eq!(told(KEEPS_PLANNING), ["  ⎿ Not yet: planning goes on"]);
 }
+
+#[test]
+fn lines_are_counted_as_people_do() {
+    let read = |content: &str, lines: u64, all: u64| {
+        let detail = json!({"type": "text", "file": {"content": content, "numLines": lines, "totalLines": all}});
+        summary("Read", &Outcome { text: String::new(), is_error: false, detail }).unwrap()
+    };
+    assert_eq!(read("a\nb\n", 3, 3), "2 lines");
+    assert_eq!(read("a\nb", 2, 2), "2 lines");
+    assert_eq!(read("a", 1, 40), "1 of 40 lines");
+}
