@@ -25,6 +25,12 @@ fn other(sandbox: &Sandbox) -> PathBuf {
     dir
 }
 
+fn add_skill(dir: &Path) {
+    let skill = dir.join(".claude/skills/there");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "---\nname: there\ndescription: Only of the other place\n---\nx\n").unwrap();
+}
+
 /// Where transcripts of `dir` lie.
 fn project_dir(sandbox: &Sandbox, dir: &Path) -> PathBuf {
     let name = dir.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
@@ -59,9 +65,7 @@ fn a_conversation_moves_with_everything_it_has() {
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("CLAUDE.md", "Rules of the first place.\n");
     let other = other(&sandbox);
-    let skill = other.join(".claude/skills/there");
-    std::fs::create_dir_all(&skill).unwrap();
-    std::fs::write(skill.join("SKILL.md"), "---\nname: there\ndescription: Only of the other place\n---\nx\n").unwrap();
+    add_skill(&other);
     let seen = sandbox.root().join("seen");
     let hook = json!([{"hooks": [{"type": "command", "command": format!("cat >> {0}; echo >> {0}", seen.display())}]}]);
     let hooks = json!({"CwdChanged": hook, "UserPromptSubmit": hook, "SessionStart": hook, "SessionEnd": hook});
@@ -164,6 +168,31 @@ fn a_move_that_was_killed_is_finished() {
         assert_eq!(sandbox.transcript_paths(), std::slice::from_ref(file), "step {step}");
         assert!(file.with_extension("").join("subagents").is_dir(), "step {step}");
         assert_eq!((listed(&sandbox, &home), listed(&sandbox, &away)), (vec![id.clone()], vec![]), "step {step}");
+    }
+}
+
+// [TST-184] Really killed, in the middle of moving to and fro.
+#[test]
+fn a_session_that_is_killed_while_it_moves_is_in_one_place() {
+    for moves in 0..6 {
+        let server = ModelServer::with_handler(|_| Reply::text("ok"));
+        let sandbox = Sandbox::with_server(EXE, &server);
+        let places = [other(&sandbox), sandbox.project()];
+        let mut run = host(&sandbox, &[]).spawn();
+        let id = say(&mut run, "begin")["session_id"].as_str().unwrap().to_owned();
+        for n in 0..20 {
+            run.send_user(&format!("/cd {}", places[n % 2].display()));
+        }
+        for _ in 0..moves {
+            run.wait_for("result");
+        }
+        run.kill();
+        drop(run.finish());
+        let found: Vec<String> = places.iter().flat_map(|place| listed(&sandbox, place)).collect();
+        assert_eq!(found, std::slice::from_ref(&id), "after {moves} moves");
+        drop(print(&sandbox, "more", &["--resume", &id]).cwd(sandbox.root()).run().expect_clean());
+        assert!(server.last_request().all_text().contains("begin"));
+        assert_eq!(sandbox.transcript_paths().len(), 1, "after {moves} moves");
     }
 }
 
@@ -275,6 +304,7 @@ fn the_terminal_follows_and_asks_about_the_new_folder() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let other = other(&sandbox);
     std::fs::write(other.join("only-there.txt"), "x").unwrap();
+    add_skill(&other);
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(100, 30);
     terminal.wait_for("? for shortcuts");
     terminal.send("hello\r");
@@ -283,7 +313,11 @@ fn the_terminal_follows_and_asks_about_the_new_folder() {
     terminal.send(&format!("/cd {}\r", other.display()));
     terminal.wait_for("The session works in");
     terminal.wait_gone("esc to interrupt");
-    // Files are those of the new place.
+    // Commands and files are those of the new place.
+    terminal.send("/ther");
+    terminal.wait_for("Only of the other place");
+    terminal.send("\x15");
+    terminal.wait_gone("Only of the other place");
     terminal.send("look at @only-th");
     terminal.wait_for("only-there.txt");
     terminal.send("\t\r");

@@ -5,6 +5,7 @@ mod control;
 
 use super::Effect;
 use super::calls::OpenCall;
+use super::panel::Awaited;
 use super::reply::Part;
 use super::session::{Background, SlashCommand};
 use super::spinner::Waits;
@@ -16,7 +17,7 @@ use crate::style::Line;
 use crate::theme::Token;
 use engine::{Aside, Event};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::time::Duration;
 use wire::mode::PermissionMode;
@@ -198,6 +199,7 @@ impl App {
         let was_placed = std::mem::replace(&mut self.session.is_placed, true);
         if was_placed && self.session.cwd != init.cwd {
             self.effects.push(Effect::Moved { session: init.session_id.clone(), cwd: init.cwd.clone() });
+            self.learn_place();
         }
         if let Some(mode) = PermissionMode::parse(init.permission_mode) {
             self.session.mode = mode;
@@ -207,6 +209,13 @@ impl App {
             let command = |name: &String| SlashCommand { name: name.clone(), ..SlashCommand::default() };
             self.session.commands = super::local::with_own(init.slash_commands.iter().map(command).collect());
         }
+    }
+
+    /// Commands, agents and settings are those of another place.
+    fn learn_place(&mut self) {
+        self.request(&json!({"subtype": "reload_plugins"}), Awaited::Place);
+        self.ask_settings();
+        self.status.changed(self.now);
     }
 
     /// Another conversation begins behind the same pair of channels.

@@ -129,6 +129,8 @@ pub enum Awaited {
     Hooks,
     Memory,
     Models,
+    /// What the place the session moved to brings along.
+    Place,
     Rules,
     Servers,
     Status,
@@ -440,6 +442,7 @@ impl App {
             Awaited::Hooks => self.hooks_arrived(body),
             Awaited::Memory => self.memory_arrived(body),
             Awaited::Models => self.models_arrived(body),
+            Awaited::Place => self.session.learn(body),
             Awaited::Rules => self.rules_arrived(body),
             Awaited::Servers => self.servers_arrived(body),
             Awaited::Status => self.status_arrived(body),
