@@ -555,9 +555,14 @@ impl App {
     }
 
     fn print_prompt(&mut self, text: &str) {
+        self.print_prompt_as(text, text);
+    }
+
+    /// `shown` is printed; the transcript view has the whole.
+    fn print_prompt_as(&mut self, text: &str, shown: &str) {
         let theme = &self.preferences.theme;
         let fill = theme.colour(Token::UserMessageBackground);
-        let lines = crate::text::clean(text)
+        let lines = crate::text::clean(shown)
             .split('\n')
             .enumerate()
             .map(|(index, line)| {

@@ -23,6 +23,9 @@ use std::time::Duration;
 use wire::mode::PermissionMode;
 use wire::sdk::{Assistant, Init, Message, StreamEvent, SystemBody, TurnResult, User};
 
+/// Lines of a prompt of a resumed conversation that are shown.
+const EARLIER_ROWS: usize = 8;
+
 /// The few fields of an API event that are shown.
 #[derive(Deserialize)]
 struct ApiEvent<'a> {
@@ -411,7 +414,13 @@ impl App {
             return;
         }
         self.print_held();
-        self.print_prompt(text);
+        let lines = text.lines().count();
+        if lines <= EARLIER_ROWS + 1 {
+            return self.print_prompt(text);
+        }
+        // A paste: what was typed showed as a label, too.
+        let first: Vec<&str> = text.lines().take(EARLIER_ROWS).collect();
+        self.print_prompt_as(text, &format!("{}\n… +{} lines", first.join("\n"), lines - EARLIER_ROWS));
     }
 
     /// Text the engine put into the conversation.
