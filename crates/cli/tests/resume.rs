@@ -204,6 +204,14 @@ fn an_id_is_found_from_another_directory() {
     assert_eq!(session_of(&from_there().expect_clean().lines()), id);
     assert!(server.last_request().all_text().contains("REMEMBER"));
     assert_eq!(sandbox.transcript_paths().len(), 1, "it stays where it is");
+    // A copy belongs to the place it was made in.
+    let fork = print(&sandbox, "more", &["--resume", &id, "--fork-session"]).cwd(&elsewhere).run().expect_clean();
+    let listed = sandbox.gimlet(&["sessions", "list", "--json"]).cwd(&elsewhere).run().expect_clean().stdout;
+    assert!(listed.contains(&session_of(&fork.lines())), "{listed}");
+    std::fs::remove_dir_all(
+        sandbox.transcript_paths().iter().find(|p| !p.to_str().unwrap().contains(&id)).unwrap().parent().unwrap(),
+    )
+    .unwrap();
     let copies = sandbox.config_dir().join("projects/-copy");
     std::fs::create_dir_all(&copies).unwrap();
     std::fs::copy(&sandbox.transcript_paths()[0], copies.join(format!("{id}.jsonl"))).unwrap();

@@ -442,7 +442,13 @@ impl App {
             Awaited::Hooks => self.hooks_arrived(body),
             Awaited::Memory => self.memory_arrived(body),
             Awaited::Models => self.models_arrived(body),
-            Awaited::Place => self.session.learn(body),
+            Awaited::Place => {
+                self.session.learn(body);
+                // A command that is being typed may be one of them.
+                if self.editor.text().starts_with('/') {
+                    self.suggest();
+                }
+            }
             Awaited::Rules => self.rules_arrived(body),
             Awaited::Servers => self.servers_arrived(body),
             Awaited::Status => self.status_arrived(body),
