@@ -19,7 +19,7 @@ fn rest() {
 /// The model calls this tool of the server, which asks.
 fn asked(tool: &str) -> (ModelServer, Sandbox, Terminal) {
     let (model, sandbox) = scene([Reply::tool(&format!("mcp__fix__{tool}"), json!({})), Reply::text("That was it.")]);
-    let flags = ["--mcp-config", &config(&[]), "--allowedTools", "mcp__fix"];
+    let flags = ["--mcp-config", &config(&["forms"]), "--allowedTools", "mcp__fix"];
     let mut terminal = sandbox.gimlet(&flags).terminal(80, 30);
     terminal.wait_for("? for shortcuts");
     terminal.send("go\r");

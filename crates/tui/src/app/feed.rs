@@ -504,6 +504,7 @@ impl App {
                 )]);
             }
         }
+        self.keep_background_agents();
         self.status.settings_may_differ(self.now);
         self.doing.clear();
         self.alerts.rests(self.now);
@@ -551,6 +552,7 @@ impl App {
             SystemBody::BackgroundTasksChanged { tasks } => {
                 self.session.background = tasks.into_iter().map(Background::of).collect();
                 self.tasks_changed();
+                self.keep_background_agents();
             }
             SystemBody::TaskNotification(done) => {
                 self.agent_ended(&done.task_id);

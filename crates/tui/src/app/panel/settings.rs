@@ -216,10 +216,10 @@ impl App {
         let own = files.into_iter().map(|(name, text)| (format!("custom:{name}"), Theme::parse(&text)));
         let follow = std::iter::once(("auto".to_owned(), self.preferences.theme.clone()));
         let all: Vec<(String, Theme)> = follow.chain(built_in).chain(own).collect();
-        let now = self.preferences.theme.base().name();
-        let item = |(name, _): &(String, Theme)| match name.as_str() {
-            "auto" => Item::new("auto", "follows the terminal's background"),
-            name => Item::new(name, "").current(name == now),
+        let now = if self.follows_background { "auto" } else { self.preferences.theme.base().name() };
+        let item = |(name, _): &(String, Theme)| {
+            let about = if name == "auto" { "follows the terminal's background" } else { "" };
+            Item::new(name.clone(), about).current(name == now)
         };
         let items = all.iter().map(item).collect();
         let themes = Themes { before: self.preferences.theme.clone(), all };
