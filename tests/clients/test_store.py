@@ -1,6 +1,6 @@
 """Sessions that gimlet wrote, read and changed by the session functions of the real Python and TypeScript SDKs.
 
-[TST-136] [SDK-165] [SDK-166] [SDK-167] [SDK-168] [SDK-171] [SDK-172] [SDK-173] [SDK-174] [SDK-176] [SDK-183]
+[TST-136] [TST-184] [SDK-165] [SDK-166] [SDK-167] [SDK-168] [SDK-171] [SDK-172] [SDK-173] [SDK-174] [SDK-176] [SDK-183]
 """
 
 import asyncio
@@ -56,6 +56,21 @@ def test_git_branch_and_unusual_directories(box, model, reader):
         (info,) = reader.list(str(directory))
         assert (info["session_id"], info["cwd"], info["git_branch"]) == (done.session, str(odd), "topic/one")
         assert len(reader.messages(done.session, str(directory))) == 2
+
+
+def test_a_session_that_moved_is_found_where_it_is(box, model, reader):
+    """[TST-184]"""
+    other = box.root / "other"
+    other.mkdir()
+    model.push(reply(text("One.")), reply(text("Two.")))
+    session = box.ask("begin").session
+    assert box.ask(f"/cd {other}", "--resume", session).session == session
+    box.ask("go on", "--resume", session, cwd=other)
+    assert reader.list() == []
+    (info,) = reader.list(str(other))
+    assert (info["session_id"], info["first_prompt"]) == (session, "begin")
+    messages = reader.messages(session, str(other))
+    assert [m["message"]["content"] for m in messages if m["type"] == "assistant"] == [content(text("One.")), content(text("Two."))]
 
 
 def test_parallel_calls_come_back_in_order(box, model, reader):

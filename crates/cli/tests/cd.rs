@@ -6,7 +6,7 @@ mod common;
 use common::{EXE, host, print, session_of, stream};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use testkit::{Block, Gate, ModelServer, Reply, Running, Sandbox};
+use testkit::{Block, Captured, Gate, ModelServer, Reply, Running, Sandbox};
 
 fn say(run: &mut Running, text: &str) -> Value {
     run.send_user(text);
@@ -25,10 +25,23 @@ fn other(sandbox: &Sandbox) -> PathBuf {
     dir
 }
 
+fn add_skill(dir: &Path) {
+    let skill = dir.join(".claude/skills/there");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "---\nname: there\ndescription: Only of the other place\n---\nx\n").unwrap();
+}
+
 /// Where transcripts of `dir` lie.
 fn project_dir(sandbox: &Sandbox, dir: &Path) -> PathBuf {
     let name = dir.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
     sandbox.config_dir().join("projects").join(name.collect::<String>())
+}
+
+/// The bytes of a request up to its moving cache marker.
+fn prefix(request: &Captured) -> Vec<u8> {
+    let marker = br#","cache_control":{"type":"ephemeral"}"#;
+    let moving = request.body.windows(marker.len()).rposition(|w| w == marker).unwrap();
+    request.body[..moving].to_vec()
 }
 
 /// The ids that `gimlet sessions list` shows in `dir`.
@@ -52,9 +65,7 @@ fn a_conversation_moves_with_everything_it_has() {
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("CLAUDE.md", "Rules of the first place.\n");
     let other = other(&sandbox);
-    let skill = other.join(".claude/skills/there");
-    std::fs::create_dir_all(&skill).unwrap();
-    std::fs::write(skill.join("SKILL.md"), "---\nname: there\ndescription: Only of the other place\n---\nx\n").unwrap();
+    add_skill(&other);
     let seen = sandbox.root().join("seen");
     let hook = json!([{"hooks": [{"type": "command", "command": format!("cat >> {0}; echo >> {0}", seen.display())}]}]);
     let hooks = json!({"CwdChanged": hook, "UserPromptSubmit": hook, "SessionStart": hook, "SessionEnd": hook});
@@ -115,6 +126,7 @@ fn a_conversation_moves_with_everything_it_has() {
 
     // It goes on there, and by its id from anywhere.
     let there = print(&sandbox, "again", &["--continue"]).cwd(&other).run().expect_clean();
+    assert!(server.request(4).body.starts_with(&prefix(&server.request(3))), "as if it had never been closed");
     assert_eq!(session_of(&there.lines().into_iter().filter(|l| l["subtype"] == "init").collect::<Vec<_>>()), id);
     let elsewhere = sandbox.root().join("elsewhere");
     std::fs::create_dir_all(&elsewhere).unwrap();
@@ -159,6 +171,31 @@ fn a_move_that_was_killed_is_finished() {
     }
 }
 
+// [TST-184] Really killed, in the middle of moving to and fro.
+#[test]
+fn a_session_that_is_killed_while_it_moves_is_in_one_place() {
+    for moves in 0..6 {
+        let server = ModelServer::with_handler(|_| Reply::text("ok"));
+        let sandbox = Sandbox::with_server(EXE, &server);
+        let places = [other(&sandbox), sandbox.project()];
+        let mut run = host(&sandbox, &[]).spawn();
+        let id = say(&mut run, "begin")["session_id"].as_str().unwrap().to_owned();
+        for n in 0..20 {
+            run.send_user(&format!("/cd {}", places[n % 2].display()));
+        }
+        for _ in 0..moves {
+            run.wait_for("result");
+        }
+        run.kill();
+        drop(run.finish());
+        let found: Vec<String> = places.iter().flat_map(|place| listed(&sandbox, place)).collect();
+        assert_eq!(found, std::slice::from_ref(&id), "after {moves} moves");
+        drop(print(&sandbox, "more", &["--resume", &id]).cwd(sandbox.root()).run().expect_clean());
+        assert!(server.last_request().all_text().contains("begin"));
+        assert_eq!(sandbox.transcript_paths().len(), 1, "after {moves} moves");
+    }
+}
+
 // [CLI-164] What the new place declares counts only when it is trusted, whatever vouched for the old one.
 #[test]
 fn trust_and_rules_are_those_of_the_new_place() {
@@ -187,6 +224,36 @@ fn trust_and_rules_are_those_of_the_new_place() {
     let allowed = say(&mut run, "go");
     assert_eq!(allowed["permission_denials"], json!([]));
     assert!(ran.exists() && other.join("made").exists());
+}
+
+// What was granted and what runs goes along; without a file there is nothing to move but the conversation.
+#[test]
+fn grants_and_background_commands_go_along() {
+    let server = ModelServer::script([
+        Reply::tool(
+            "Bash",
+            json!({"command": "until [ -e go ]; do sleep 0.01; done; echo over", "run_in_background": true}),
+        ),
+        Reply::text("started"),
+        Reply::tool("Bash", json!({"command": "touch made"})),
+        Reply::text("made"),
+        Reply::text("heard"),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let other = other(&sandbox);
+    let mut run = host(&sandbox, &["--no-session-persistence"]).spawn();
+    say(&mut run, "/permissions allow Bash");
+    say(&mut run, "REMEMBER");
+    let moved = say(&mut run, &format!("/cd {}", other.display()));
+    assert_eq!(moved["is_error"], false, "{moved}");
+    assert_eq!(say(&mut run, "make it")["permission_denials"], json!([]));
+    assert!(other.join("made").exists());
+    assert!(server.request(2).all_text().contains("REMEMBER"));
+    // The command still runs where it began, and its end is told.
+    std::fs::write(sandbox.project().join("go"), "").unwrap();
+    assert_eq!(run.wait_for("result")["result"], "heard");
+    assert!(server.request(4).last_user_text().contains("<task-notification>"));
+    assert!(sandbox.transcript_paths().is_empty());
 }
 
 #[test]
@@ -237,6 +304,7 @@ fn the_terminal_follows_and_asks_about_the_new_folder() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let other = other(&sandbox);
     std::fs::write(other.join("only-there.txt"), "x").unwrap();
+    add_skill(&other);
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(100, 30);
     terminal.wait_for("? for shortcuts");
     terminal.send("hello\r");
@@ -245,7 +313,11 @@ fn the_terminal_follows_and_asks_about_the_new_folder() {
     terminal.send(&format!("/cd {}\r", other.display()));
     terminal.wait_for("The session works in");
     terminal.wait_gone("esc to interrupt");
-    // Files are those of the new place.
+    // Commands and files are those of the new place.
+    terminal.send("/ther");
+    terminal.wait_for("Only of the other place");
+    terminal.send("\x15");
+    terminal.wait_gone("Only of the other place");
     terminal.send("look at @only-th");
     terminal.wait_for("only-there.txt");
     terminal.send("\t\r");

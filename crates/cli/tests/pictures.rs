@@ -40,7 +40,12 @@ fn keep(name: &str, terminal: &Terminal) {
 /// What depends on the moment: the spinner's seconds and its glyph, the name of a plan's file.
 fn steady(picture: &str) -> String {
     let still = |line: &str| match line.split_once("s · ↓ ") {
-        _ if line.contains(">Plan file: ") => String::new(),
+        _ if line.contains(">Plan file: ") => {
+            // With the width of the other name it would be stretched.
+            let (start, fill) = (line.find(" textLength").unwrap(), line.find(" fill=").unwrap());
+            let (style, _) = line[fill..].split_once('>').unwrap();
+            format!("{}{style}>Plan file: ~/.claude/plans/prices-with-tax.md</text>\n", &line[..start])
+        }
         Some((before, after)) => {
             let before = before.trim_end_matches(|c: char| c.is_ascii_digit());
             format!("{before}2s · ↓ {after}\n")
@@ -99,7 +104,7 @@ fn draw_a_diff() {
         Reply::tool("Edit", json!({"file_path": "src/cart.ts", "old_string": BEFORE, "new_string": AFTER})),
     ]);
     let sandbox = sandbox(&server);
-    let mut terminal = start(&sandbox, 28, &[]);
+    let mut terminal = start(&sandbox, 30, &[]);
     terminal.send("multiply by the count\r");
     terminal.wait_for("1. Yes");
     keep("diff", &terminal);

@@ -185,6 +185,7 @@ fn everything_has_its_place() {
     drop(run.expect_clean());
     let home = sandbox.config_dir();
     assert!(home.join(format!("debug/{ID}.txt")).is_file());
+    assert_eq!(std::fs::read_link(home.join("debug/latest")).unwrap(), Path::new(&format!("{ID}.txt")));
     assert!(home.join(format!("tasks/{ID}/1.json")).is_file());
     let env_file = std::fs::read_to_string(seen).unwrap();
     assert!(env_file.starts_with(home.join(format!("session-env/{ID}")).to_str().unwrap()), "{env_file}");
@@ -204,6 +205,14 @@ fn an_id_is_found_from_another_directory() {
     assert_eq!(session_of(&from_there().expect_clean().lines()), id);
     assert!(server.last_request().all_text().contains("REMEMBER"));
     assert_eq!(sandbox.transcript_paths().len(), 1, "it stays where it is");
+    // A copy belongs to the place it was made in.
+    let fork = print(&sandbox, "more", &["--resume", &id, "--fork-session"]).cwd(&elsewhere).run().expect_clean();
+    let listed = sandbox.gimlet(&["sessions", "list", "--json"]).cwd(&elsewhere).run().expect_clean().stdout;
+    assert!(listed.contains(&session_of(&fork.lines())), "{listed}");
+    std::fs::remove_dir_all(
+        sandbox.transcript_paths().iter().find(|p| !p.to_str().unwrap().contains(&id)).unwrap().parent().unwrap(),
+    )
+    .unwrap();
     let copies = sandbox.config_dir().join("projects/-copy");
     std::fs::create_dir_all(&copies).unwrap();
     std::fs::copy(&sandbox.transcript_paths()[0], copies.join(format!("{id}.jsonl"))).unwrap();

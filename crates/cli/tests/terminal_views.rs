@@ -220,9 +220,8 @@ fn a_screen_reader_hears_labels_and_no_glyphs() {
     let (row, column) = terminal.cursor();
     let line = terminal.screen().lines().nth(usize::from(row)).unwrap_or_default().to_owned();
     assert!(line.starts_with("> one") && column == 6, "{column} in {line:?}");
-    let bytes = String::from_utf8_lossy(&terminal.bytes()).into_owned();
     for mark in ["\x07\x1b", "\x1b]133;C\x07", "\x1b]133;D\x07"] {
-        assert!(bytes.contains(mark), "{mark:?}");
+        wait_for_bytes(&terminal, 0, mark);
     }
 }
 
@@ -284,4 +283,73 @@ fn a_hook_may_have_a_text_shown_otherwise() {
         assert_eq!(message["delta"], "The secret is 42.");
         assert!(message["message_id"].is_string() && message["turn_id"].is_string());
     }
+}
+
+/// Waits until these bytes were written to the terminal after the first `from`.
+fn wait_for_bytes(terminal: &Terminal, from: usize, wanted: &str) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !String::from_utf8_lossy(&terminal.bytes()[from..]).contains(wanted) {
+        assert!(std::time::Instant::now() < deadline, "{wanted:?} was never written");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_theme_that_follows_the_terminal_does_so_at_once() {
+    // [TST-248]
+    const BACKGROUND: &str = "\x1b]11;?";
+    let server = ModelServer::script([]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.set("COLORTERM", "truecolor");
+    sandbox.write_config("settings.json", json!({"theme": "dark"}).to_string());
+    let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(80, 24);
+    terminal.wait_for("? for shortcuts");
+    assert!(!String::from_utf8_lossy(&terminal.bytes()).contains(BACKGROUND));
+    let light_rule = |from: usize, terminal: &Terminal| {
+        let written = String::from_utf8_lossy(&terminal.bytes()[from..]).into_owned();
+        written
+            .rsplit("\x1b[38;2;")
+            .find(|part| part.contains('─'))
+            .map(|part| part.split('m').next().unwrap().to_owned())
+    };
+    let dark = light_rule(0, &terminal).unwrap();
+    let from = terminal.bytes().len();
+    terminal.send("/theme auto\r");
+    wait_for_bytes(&terminal, from, BACKGROUND);
+    let from = terminal.bytes().len();
+    terminal.send("\x1b]11;rgb:ffff/ffff/ffff\x1b\\");
+    wait_for_bytes(&terminal, from, "─");
+    assert_ne!(light_rule(from, &terminal).unwrap(), dark, "the colours of a light background");
+    // A theme of one's own does not follow.
+    terminal.send("/theme dark\r");
+    terminal.wait_for("theme: set to dark");
+    let from = terminal.bytes().len();
+    terminal.send("\x1b]11;rgb:ffff/ffff/ffff\x1b\\x");
+    terminal.wait_for("> x");
+    assert_eq!(light_rule(from, &terminal).unwrap_or(dark.clone()), dark);
+}
+
+#[test]
+fn a_key_that_is_entered_counts_for_the_next_request() {
+    let server =
+        ModelServer::script([Reply::error(401, "authentication_error", "invalid x-api-key"), Reply::text("Welcome.")]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.unset("ANTHROPIC_API_KEY");
+    sandbox.unset("ANTHROPIC_AUTH_TOKEN");
+    sandbox.gimlet(&["auth", "login"]).stdin("sk-ant-old-key-0123456789\n").run().expect_clean();
+    let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(100, 24);
+    terminal.wait_for("? for shortcuts");
+    terminal.send("hello\r");
+    terminal.wait_for("invalid x-api-key");
+    terminal.wait_gone("esc to interrupt");
+    terminal.send("/login\r");
+    terminal.wait_for("1. Enter an API key");
+    terminal.send("1");
+    terminal.wait_for("API key:");
+    terminal.send("sk-ant-new-key-9876543210\r");
+    terminal.wait_for("It is used from the next request on.");
+    terminal.send("again\r");
+    terminal.wait_for("● Welcome.");
+    let key = |n: usize| server.request(n).header("x-api-key").unwrap_or_default().to_owned();
+    assert_eq!((key(0).as_str(), key(1).as_str()), ("sk-ant-old-key-0123456789", "sk-ant-new-key-9876543210"));
 }

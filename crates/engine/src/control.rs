@@ -137,6 +137,7 @@ impl Control {
     pub(crate) fn take_front(&mut self, other: Self) {
         let since = self.front.as_ref().map(|front| front.reach.since);
         self.front = other.front;
+        self.modes.bypass = other.modes.bypass;
         if let (Some(front), Some(since)) = (&mut self.front, since) {
             front.reach.since = since;
         }

@@ -1,7 +1,8 @@
 //! The connection to the provider: credentials are looked for when the first request needs them, and forgotten when
 //! the provider refuses them.
 
-use config::{Credential, NoCredential};
+use config::credentials::CredentialOptions;
+use config::{Credential, Loaded, NoCredential};
 use http::Http;
 use model::{Auth, Client, Endpoint, Secret, Timeouts, Transport};
 use std::path::PathBuf;
@@ -66,6 +67,12 @@ impl Link {
         let client = Client::new(self.http.clone(), endpoint, timeouts, self.transport.clone());
         self.client = Some(client.clone());
         Ok(client)
+    }
+
+    /// Looks for a credential anew, for the next request.
+    pub(crate) fn renew(&mut self, loaded: &Loaded, options: CredentialOptions) {
+        self.credential = config::credentials::resolve(&self.env, loaded, options);
+        self.client = None;
     }
 
     /// The key of a helper is asked for again after a while; it may be short-lived.

@@ -6,6 +6,7 @@
 
 mod adapter;
 mod agents;
+mod background;
 mod control;
 mod deferral;
 mod hook;
@@ -23,6 +24,7 @@ mod telling;
 mod vault;
 
 pub(crate) use agents::{of_agent, with_server_tools};
+pub(crate) use background::{Watched, patience};
 pub(crate) use control::ServerControl;
 pub(crate) use deferral::Deferral;
 pub(crate) use owner::{Credentials, SessionOwner};
@@ -56,6 +58,8 @@ pub(crate) struct Servers {
     /// The first request waits for every server.
     waits_for_all: bool,
     always_load: Duration,
+    /// How long calls of the main thread are waited for.
+    patience: Option<Duration>,
     /// Declared and not begun.
     waiting: Mutex<Vec<(Declared, Standing)>>,
     /// Names that a host declared while the session ran.
@@ -72,6 +76,7 @@ pub(crate) struct Parts {
     pub(crate) deferral: Deferral,
     pub(crate) declared: Vec<(Declared, Standing)>,
     pub(crate) errors: Vec<ConfigError>,
+    pub(crate) patience: Option<Duration>,
 }
 
 impl Servers {
@@ -89,6 +94,7 @@ impl Servers {
             errors: parts.errors,
             waits_for_all,
             always_load: Duration::from_millis(always_load),
+            patience: parts.patience,
             waiting: Mutex::new(parts.declared),
             hosted: Mutex::default(),
             wanted: Mutex::default(),

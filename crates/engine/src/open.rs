@@ -11,9 +11,11 @@ mod conversation;
 mod lore;
 mod mcp;
 mod prompt;
+mod reach;
 mod record;
 mod replay;
 pub(crate) mod toolbox;
+mod watch;
 
 use crate::agents::recover::{self, Owed};
 use crate::agents::{Agents, Spawner};
@@ -21,7 +23,6 @@ use crate::ask::Asker;
 use crate::cage::{Confinement, Grounds};
 use crate::command::{COMMAND_QUEUE, Commands, Event, Events, Out, lanes};
 use crate::context::{Context, Limits, Models, Parts, Reminders};
-use crate::control::reach::Reach;
 use crate::control::{Control, Front, ModeChoice};
 use crate::deferred;
 use crate::desk::Desk;
@@ -29,11 +30,11 @@ use crate::grants::{Bypass, ModeOf};
 use crate::hooks::{self, EnvFiles, HookCallers, Hooking, HostHooks, Own, Parts as HookParts, Reduced};
 use crate::host::Host;
 use crate::link::Link;
-use crate::mcp::{ServerControl, Shelf};
+use crate::mcp::Shelf;
 use crate::options::{Boot, Options, SessionChoice, SettingSource, StartError};
 use crate::plan::{self, Planning};
 use crate::pressure::Pressure;
-use crate::reload::{Instructions, Watch};
+use crate::reload::Watch;
 use crate::resume;
 use crate::session::{HostFlags, InitFacts, Io, Placed, Session, Start, StateFrames};
 use crate::side::Side;
@@ -47,23 +48,23 @@ use config::roots::Roots;
 use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
 use conversation::{Abode, Conversation};
-use model::catalog::{Catalog, Served};
+use model::catalog::Catalog;
 use model::{Fragment, Identity, Transport};
-use permission::{Known, Place};
+use permission::Known;
 pub(crate) use prompt::{Recipe, style_name};
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::{Layout, Persist};
+use store::Layout;
 use sys::Env;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tools::Workspace;
 use tools::masking::Masking;
 use tools::state::{SessionFacts, ToolState};
-use tools::{Registry, Workspace};
-use wire::control::{Account, Initialize};
+use wire::control::Initialize;
 use wire::hooks::EventName;
 use wire::mode::PermissionMode;
-use wire::settings::{Behaviour, RuleText, Source};
+use wire::settings::Source;
 
 /// The calls of one message that may run at once, unless the environment says otherwise.
 const CONCURRENCY: usize = 10;
@@ -426,69 +427,6 @@ impl Opening {
         });
     }
 
-    fn watch(&self) -> Watch {
-        let given = |texts: &[String], behaviour| {
-            let rule = |text: &String| RuleText {
-                behaviour,
-                source: Source::CommandLine,
-                text: text.clone(),
-                root: self.cwd.clone(),
-            };
-            texts.iter().map(rule).collect::<Vec<_>>()
-        };
-        let allowed: &[String] = if self.loaded.managed_rules_only { &[] } else { &self.options.allowed_tools };
-        let mut rules = given(allowed, Behaviour::Allow);
-        rules.extend(given(&self.options.disallowed_tools, Behaviour::Deny));
-        let plan_file = self.planning().file;
-        let place = Place {
-            cwd: self.cwd.clone(),
-            home: self.env.home(),
-            roots: vec![self.cwd.clone()],
-            readable: vec![
-                self.session_dir().join("tool-results"),
-                store::agents::folder(&self.session_dir()),
-                self.tasks_dir(),
-                plan_file.clone(),
-            ],
-            plan_file: Some(plan_file),
-            notes: self.notes_dir().into_iter().collect(),
-            remotes: Some(sys::git::remotes(&self.cwd)),
-        };
-        Watch {
-            instructions: Instructions::All,
-            notes: self.usual_notes(),
-            cwd: self.cwd.clone(),
-            env: self.base_env.clone(),
-            selection: self.selection.clone(),
-            loaded: self.loaded.clone(),
-            given: rules,
-            granted: Vec::new(),
-            given_directories: self.options.add_dirs.iter().map(|dir| self.cwd.join(dir)).collect(),
-            granted_directories: Vec::new(),
-            place,
-            notices: Vec::new(),
-            confinement: self.confinement.clone(),
-            reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
-        }
-    }
-
-    /// One place for all worktrees and folders of a repository.
-    fn usual_notes(&self) -> PathBuf {
-        let root = sys::git::root(&self.cwd);
-        let root = root.map_or(self.cwd.clone(), |root| sys::git::main_checkout(&root).unwrap_or(root));
-        self.layout.project_dir(&root).join("memory")
-    }
-
-    /// Where this session may keep notes. A recorded run depends on nothing that another machine does not have.
-    fn notes_dir(&self) -> Option<PathBuf> {
-        let without = self.options.bare || self.options.safe_mode || self.persist() == Persist::No;
-        let recorded = self.options.record.is_some() || self.options.replay.is_some();
-        if without || recorded {
-            return None;
-        }
-        config::memory::auto_directory(&self.env, &self.loaded, Some(&self.usual_notes()))
-    }
-
     fn additional(&self) -> Vec<PathBuf> {
         let given = self.options.add_dirs.iter().map(|d| self.cwd.join(d));
         given.chain(self.loaded.additional_directories.iter().cloned()).collect()
@@ -498,47 +436,6 @@ impl Opening {
     fn bypass(&self) -> Bypass {
         let launched = self.options.allow_bypass || self.mode == PermissionMode::BypassPermissions;
         if launched && !self.loaded.bypass_disabled { Bypass::Available } else { Bypass::Closed }
-    }
-
-    /// What requests of the host act on.
-    fn reach(&self, io: &Io, host_hooks: Arc<HostHooks>, tools: Arc<Registry>) -> Reach {
-        let key_source = self.credential.as_ref().map_or("none", |credential| credential.api_key_source());
-        Reach {
-            asks: self.options.multi_turn,
-            session_id: self.conversation.session_id.clone(),
-            cwd: self.cwd.clone(),
-            base_env: self.base_env.clone(),
-            env: self.env.clone(),
-            selection: self.selection.clone(),
-            roots: self.roots.clone(),
-            catalog: Arc::clone(&self.catalog),
-            settings: Arc::clone(&self.loaded.settings),
-            skill_overrides: self.loaded.settings.skill_overrides.clone(),
-            reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
-            ledger: io.ledger.for_agent(),
-            since: std::time::Instant::now(),
-            default_model: self.model.clone(),
-            account: Account {
-                token_source: match &self.credential {
-                    Ok(Credential::AuthToken(_)) => Some("ANTHROPIC_AUTH_TOKEN".into()),
-                    Ok(Credential::OauthToken(_)) => Some("CLAUDE_CODE_OAUTH_TOKEN".into()),
-                    Ok(Credential::Login { .. }) => Some("stored login".into()),
-                    Ok(Credential::ApiKey(_) | Credential::StoredKey(_) | Credential::Helper { .. }) | Err(_) => None,
-                },
-                api_key_source: (key_source != "none").then(|| key_source.to_owned()),
-                api_provider: match self.served() {
-                    Served::FirstParty => "firstParty",
-                    Served::Gateway => "gateway",
-                },
-            },
-            agents: Arc::clone(&io.spawner.agents),
-            state: Arc::clone(&io.state),
-            transcript: io.scribe.transcript().clone(),
-            mcp: Arc::new(ServerControl(Arc::clone(io.mcp.servers()))),
-            side: Arc::clone(&io.side),
-            host_hooks,
-            tools,
-        }
     }
 
     /// A host can be asked only when it both reads our lines and can write its own.

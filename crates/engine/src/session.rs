@@ -1,5 +1,12 @@
 //! One conversation: who owns what, and what happens between turns.
 
+mod attachment;
+mod messages;
+
+pub(crate) use attachment::Attachment;
+use messages::preceded;
+pub(crate) use messages::{echo, plain_text, synthetic, text_message, user_message};
+
 use crate::agents::Spawner;
 use crate::agents::recover::Owed;
 use crate::ask::Asker;
@@ -13,9 +20,7 @@ use crate::hooks::{Moment, PromptSays};
 use crate::host::Host;
 use crate::housekeeping;
 use crate::ledger::Ledger;
-use crate::lore::invoke::Attached;
 use crate::lore::slash::{self, Plan};
-use crate::prompts::{self, Telling};
 use crate::result;
 use crate::scribe::{PromptSource, Scribe, UserLine};
 use crate::side::Side;
@@ -591,131 +596,5 @@ impl Io {
             let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
             self.host.system(body).await;
         }
-    }
-}
-
-/// `{"role":"user","content":…}` around content bytes as they are.
-pub(crate) fn user_message(content: &RawValue) -> Box<RawValue> {
-    let text = format!(r#"{{"role":"user","content":{}}}"#, content.get());
-    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
-}
-
-/// `{"role":"user","content":"…"}`
-pub(crate) fn text_message(text: &str) -> Box<RawValue> {
-    wire::raw::to_raw(text).map_or_else(|_| RawValue::NULL.to_owned(), |content| user_message(&content))
-}
-
-/// `content` with words of its own before it.
-fn preceded(words: &str, content: &RawValue) -> Option<Box<RawValue>> {
-    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
-        return wire::raw::to_raw(&format!("{words}\n\n{text}")).ok();
-    }
-    let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).ok()?;
-    let first = wire::raw::to_raw(&serde_json::json!({"type": "text", "text": words})).ok()?;
-    let all: Vec<&RawValue> = std::iter::once(&*first).chain(blocks).collect();
-    wire::raw::to_raw(&all).ok()
-}
-
-/// The text of a prompt, for titles and queues.
-pub(crate) fn plain_text(content: &RawValue) -> String {
-    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
-        return text;
-    }
-    let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).unwrap_or_default();
-    let texts: Vec<String> = blocks
-        .iter()
-        .filter_map(|block| match wire::block::BlockHead::read(block)? {
-            wire::block::BlockHead::Text(text) => Some(text.into_owned()),
-            _ => None,
-        })
-        .collect();
-    texts.join("\n")
-}
-
-/// The host's twin of a message of our own.
-pub(crate) fn synthetic(message: Box<RawValue>, written: crate::scribe::Written, host: &Host) -> User {
-    User {
-        kind: "user",
-        message,
-        parent_tool_use_id: None,
-        session_id: host.session_id.clone(),
-        uuid: written.uuid,
-        timestamp: written.timestamp,
-        tool_use_result: None,
-        is_replay: false,
-        is_synthetic: true,
-        agent: None,
-    }
-}
-
-pub(crate) fn echo(prompt: &Prompt, written: &crate::scribe::Written, host: &Host) -> User {
-    User {
-        kind: "user",
-        message: user_message(&prompt.content),
-        parent_tool_use_id: None,
-        session_id: host.session_id.clone(),
-        uuid: written.uuid.clone(),
-        timestamp: written.timestamp.clone(),
-        tool_use_result: None,
-        is_replay: true,
-        is_synthetic: false,
-        agent: None,
-    }
-}
-
-/// What goes beside a prompt: the transcript line and the text the model reads.
-pub(crate) struct Attachment {
-    pub line: Box<RawValue>,
-    pub text: String,
-}
-
-impl Attachment {
-    pub(crate) fn session_context(text: String) -> Option<Self> {
-        Self::note("x_session_context", text)
-    }
-
-    /// A text of our own kind: `kind` begins with `x_`.
-    pub(crate) fn note(kind: &str, text: String) -> Option<Self> {
-        let line = wire::raw::to_raw(&serde_json::json!({"type": kind, "content": text})).ok()?;
-        Some(Self { line, text })
-    }
-
-    pub(crate) fn skill_listing(text: &str, names: &[&str], telling: Telling) -> Option<Self> {
-        #[derive(serde::Serialize)]
-        #[serde(rename_all = "camelCase", tag = "type", rename = "skill_listing")]
-        struct Line<'a> {
-            content: &'a str,
-            is_initial: bool,
-            names: &'a [&'a str],
-            skill_count: usize,
-        }
-        let line = Line { content: text, is_initial: telling == Telling::First, names, skill_count: names.len() };
-        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::reminder(text) })
-    }
-
-    pub(crate) fn agent_mention(agent_type: &str) -> Option<Self> {
-        let line = wire::raw::to_raw(&serde_json::json!({"type": "agent_mention", "agentType": agent_type})).ok()?;
-        Some(Self { line, text: prompts::agent_mention(agent_type) })
-    }
-
-    pub(crate) fn nested_memory(file: &config::MemoryFile) -> Option<Self> {
-        let path = file.path.display().to_string();
-        let line = serde_json::json!({
-            "type": "nested_memory", "path": path, "displayPath": path, "content": file.text,
-        });
-        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::nested_memory(&path, &file.text) })
-    }
-
-    pub(crate) fn file(file: &Attached) -> Option<Self> {
-        let path = file.path.display().to_string();
-        let line = serde_json::json!({
-            "type": "file", "filename": path, "displayPath": file.display, "content": file.content,
-        });
-        Some(Self { line: wire::raw::to_raw(&line).ok()?, text: prompts::attached_file(&path, &file.content) })
-    }
-
-    pub(crate) fn date_change(date: &str) -> Option<Self> {
-        let line = wire::raw::to_raw(&serde_json::json!({"type": "date_change", "newDate": date})).ok()?;
-        Some(Self { line, text: prompts::date_change(date) })
     }
 }

@@ -41,6 +41,9 @@ pub(crate) fn beside_turn(side: &Arc<Side>, question: &str) -> Option<Asked> {
 impl Session {
     /// With everything that was said.
     pub(crate) async fn side_question(&mut self, question: &str) -> Result<Asked, String> {
+        if self.is_over_budget() {
+            return Err("The budget of this session is used up.".into());
+        }
         let client = self.io.link.client().await.map_err(|error: LinkError| error.to_string())?;
         let request = self.context.summary_request(&prompts::side_question(question), 0);
         let request = request.map_err(|error| error.to_string())?;

@@ -123,6 +123,14 @@ fn summary(task: &Task) -> String {
         return agent_summary(&task.description, task.status);
     }
     let name = &task.description;
+    if task.kind == "mcp_task" {
+        let ending = match task.status {
+            TaskStatus::Running | TaskStatus::Completed => "completed",
+            TaskStatus::Failed => "failed",
+            TaskStatus::Killed => "was stopped",
+        };
+        return format!("MCP call \"{name}\" {ending}");
+    }
     let ending = match (task.status, task.exit_code, &task.note) {
         (TaskStatus::Killed, _, Some(note)) => format!("was stopped ({note})"),
         (TaskStatus::Killed, _, None) => "was stopped".into(),

@@ -37,7 +37,11 @@ impl Session {
             repositories,
             questions,
             retract,
+            credentials,
         } = wishes;
+        if let Some(options) = credentials {
+            self.io.link.renew(&self.io.watch.loaded, options);
+        }
         if retract {
             self.retract_prompt();
         }

@@ -29,7 +29,8 @@ pub fn relocate(layout: &Layout, moving: Moving<'_>) -> Result<PathBuf, StoreErr
     let dir = layout.project_dir(moving.to);
     let new = dir.join(name);
     if new == old {
-        return Ok(new);
+        // Names of directories may fall together on disk; the line tells them apart.
+        return if old.exists() { list::add(old, line(old, moving)).map(|()| new) } else { Ok(new) };
     }
     layout::create_private(&dir).map_err(|e| StoreError::write(&dir, e))?;
     if !old.exists() {

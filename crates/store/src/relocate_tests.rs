@@ -153,3 +153,19 @@ fn nothing_is_overwritten_and_copies_stay_where_they_are() {
     std::fs::write(&world.old, text + "{\"type\":\"relocated\"}\n").unwrap();
     assert!(world.listed().is_empty());
 }
+
+#[test]
+fn directories_whose_names_fall_together_are_told_apart() {
+    let world = World::new();
+    let places = ["my-app", "my_app"].map(|name| {
+        std::fs::create_dir_all(world.dir.path().join(name)).unwrap();
+        world.place(name)
+    });
+    let here =
+        relocate(&world.layout, Moving { transcript: &world.old, from: &world.place("a"), to: &places[0] }).unwrap();
+    let there = relocate(&world.layout, Moving { transcript: &here, from: &places[0], to: &places[1] }).unwrap();
+    assert_eq!(here, there);
+    let lists = |place: &Path| find::latest(&world.layout, place, LatestScope::Headless).is_some();
+    assert_eq!((lists(&places[0]), lists(&places[1])), (false, true));
+    assert_eq!(settle(&world.layout, &there), there);
+}

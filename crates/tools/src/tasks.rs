@@ -46,7 +46,7 @@ impl TaskStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     pub id: String,
-    /// `local_bash` or `local_agent`.
+    /// `local_bash`, `local_agent` or `mcp_task`.
     pub kind: &'static str,
     pub command: String,
     pub description: String,
@@ -213,7 +213,7 @@ impl Drop for Settle {
 
 impl Tasks {
     /// `b` and 8 characters of base 36.
-    pub(crate) fn new_id() -> String {
+    pub fn new_id() -> String {
         format!("b{}", sys::id::base36(8))
     }
 
@@ -267,6 +267,13 @@ impl Tasks {
             settle.end = Some(work.await);
             drop(settle);
         });
+    }
+
+    /// Lets a call go on as a task: both its ends are told like those of a command.
+    pub fn take_over(&self, task: Task, work: impl FnOnce(CancellationToken) -> BoxFuture<'static, End>) {
+        let started = TaskEvent::Started(task.clone());
+        self.shared.change(|table| table.events.push_back(started));
+        self.spawn(task, &CancellationToken::new(), work);
     }
 
     /// A person wants the task to end. Does not wait for that; `false` when no such task runs.

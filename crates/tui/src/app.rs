@@ -19,6 +19,7 @@ pub mod pager;
 pub mod panel;
 pub mod pick;
 pub mod pictures;
+pub mod print;
 pub mod question;
 pub mod queue;
 pub mod recall;
@@ -41,10 +42,10 @@ use crate::keys::{Code, Focus, Key};
 use crate::markdown;
 use crate::notify::Channel;
 use crate::picker::{News, Picker, Request};
-use crate::reader::{Label, Via};
-use crate::style::{Line, Style};
+use crate::reader::Via;
+use crate::style::Line;
 use crate::surface::Size;
-use crate::theme::{Theme, Token};
+use crate::theme::{Base, Theme, Token};
 use calls::Calls;
 use dialog::Dialog;
 use engine::query::SessionInfo;
@@ -161,6 +162,8 @@ pub enum Effect {
     Mark(Mark),
     /// A hook's sequence for the terminal, not checked yet.
     Sequence(String),
+    /// Ask the terminal for its background; the answer comes through `set_background`.
+    AskBackground,
     Suspend,
     Redraw,
     Exit,
@@ -266,6 +269,8 @@ pub struct App {
     pub now: Duration,
     pub editor: Editor,
     pub session: Session,
+    /// The theme is that of the terminal's background.
+    pub follows_background: bool,
     pub overlay: Option<Overlay>,
     /// The engine has said what it can do.
     pub is_ready: bool,
@@ -329,6 +334,7 @@ impl App {
             now: Duration::ZERO,
             editor: Editor::new(),
             session,
+            follows_background: false,
             overlay: None,
             is_ready: false,
             greeting: None,
@@ -445,43 +451,15 @@ impl App {
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }
 
-    /// A welcome, printed once.
-    pub fn welcome(&mut self, version: &str) {
-        let theme = &self.preferences.theme;
-        let mut title = Line::styled("gimlet ", theme.fg(Token::Accent).bold());
-        title.push(version, theme.fg(Token::Inactive));
-        let place = Line::styled(self.session.place.clone(), theme.fg(Token::Inactive));
-        let mut tips = Line::styled("/ for commands · @ for files · ! for a shell command", theme.fg(Token::Inactive));
-        if self.is_spoken() {
-            // Others read it below the prompt.
-            tips.push(" · ? for shortcuts", theme.fg(Token::Inactive));
-        }
-        if let Some(via) = self.preferences.reader {
-            self.continue_cell(vec![Line::plain(via.announcement())]);
-        }
-        self.say(Label::None, vec![title, place, tips]);
-    }
-
     /// Asks the engine for what it can do.
     pub fn initialize(&mut self) {
         self.greeting = Some(self.control(&serde_json::json!({"subtype": "initialize"})));
     }
 
-    /// The title of the window.
-    pub fn title(&self) -> String {
-        let place = self.session.place.rsplit('/').next().unwrap_or_default();
-        let mark = if self.is_busy() { "✳ " } else { "" };
-        format!("{mark}gimlet · {place}")
-    }
-
-    /// The last words: how to come back.
-    pub fn farewell(&mut self) {
-        if let Some(id) = self.session.id.clone() {
-            let faint = self.preferences.theme.fg(Token::Inactive);
-            if self.is_spoken() && self.session.cost_usd > 0.0 {
-                self.say(Label::Cost, vec![Line::plain(format!("${:.2}", self.session.cost_usd))]);
-            }
-            self.say(Label::None, vec![Line::styled(format!("Continue with: gimlet --resume {id}"), faint)]);
+    /// The terminal has said how its background is.
+    pub fn set_background(&mut self, base: Base) {
+        if self.follows_background {
+            self.preferences.theme = Theme::new(base);
         }
     }
 
@@ -522,65 +500,6 @@ impl App {
         }
         self.turn = Some(turn);
         self.effects.push(Effect::Submit(prompt));
-    }
-
-    /// Adds a block of lines to the scrollback, set off from what stands there.
-    pub(crate) fn cell(&mut self, lines: Vec<Line>) {
-        if lines.is_empty() {
-            return;
-        }
-        if self.printed {
-            self.finished.push(Line::new());
-        }
-        self.printed = true;
-        self.finished.extend(lines);
-    }
-
-    /// Lines that belong to the block before them.
-    pub(crate) fn continue_cell(&mut self, lines: Vec<Line>) {
-        self.printed |= !lines.is_empty();
-        self.finished.extend(lines);
-    }
-
-    fn print_prompt(&mut self, text: &str) {
-        let theme = &self.preferences.theme;
-        let fill = theme.colour(Token::UserMessageBackground);
-        let lines = crate::text::clean(text)
-            .split('\n')
-            .enumerate()
-            .map(|(index, line)| {
-                let mut shown = Line::styled(if index == 0 { "> " } else { "  " }, theme.fg(Token::Inactive));
-                shown.push(line, Style::PLAIN);
-                shown.fill = fill;
-                shown
-            })
-            .collect();
-        self.transcript.prompt(text);
-        self.say(Label::You, lines);
-    }
-
-    /// A remark of ours in the scrollback.
-    pub(crate) fn note(&mut self, text: &str, token: Token) {
-        let style = self.preferences.theme.fg(token);
-        let text = crate::text::clean(text);
-        self.transcript.note(&text);
-        let label = match token {
-            Token::Error => Label::Error,
-            Token::Warning => Label::Warning,
-            _ => Label::None,
-        };
-        self.say(label, crate::style::lines_of(text.trim_end(), style));
-    }
-
-    /// What is wrong with a file of the person's, the first few things.
-    pub fn warn(&mut self, warnings: &[String]) {
-        const MOST: usize = 5;
-        for warning in warnings.iter().take(MOST) {
-            self.note(warning, Token::Warning);
-        }
-        if warnings.len() > MOST {
-            self.note(&format!("… and {} more", warnings.len() - MOST), Token::Warning);
-        }
     }
 
     /// A remark that goes away.

@@ -221,8 +221,8 @@ fn agents_are_stopped_on_the_second_press_and_shells_are_not() {
     // [TST-232]
     let mut app = app();
     app.session.background = vec![
-        session::Background { id: "a1".into(), is_agent: true, description: String::new() },
-        session::Background { id: "b2".into(), is_agent: false, description: String::new() },
+        session::Background { id: "a1".into(), is_agent: true, kind: "agent", description: String::new() },
+        session::Background { id: "b2".into(), is_agent: false, kind: "shell", description: String::new() },
     ];
     let keys = [Key::ctrl('x'), Key::ctrl('k')];
     assert!(press(&mut app, &keys).is_empty());

@@ -83,7 +83,6 @@ struct Interface {
     keyed_at: Instant,
     /// The picture is older than the state.
     dirty: bool,
-    follows_background: bool,
     /// The session that is being opened, beside the loop: keys are taken meanwhile.
     opening: Option<Opening>,
     /// The session behind the interface is to change.
@@ -132,6 +131,7 @@ impl Interface {
         let mut app = App::new(preferences, screen.size(), session);
         app.welcome(wire::version::OWN);
         app.warn(&start.warnings);
+        app.follows_background = start.follows_background;
         screen.draw(&mut app)?;
         if start.follows_background {
             screen.ask_background()?;
@@ -156,7 +156,6 @@ impl Interface {
             drawn_at: now,
             keyed_at: now,
             dirty: false,
-            follows_background: start.follows_background,
             opening: None,
             moves: None,
         })
@@ -279,10 +278,8 @@ impl Interface {
     }
 
     fn report(&mut self, report: &str) {
-        if let Some(base) = report.strip_prefix("]11;").and_then(theme::base_for_background)
-            && self.follows_background
-        {
-            self.app.preferences.theme = Theme::new(base);
+        if let Some(base) = report.strip_prefix("]11;").and_then(theme::base_for_background) {
+            self.app.set_background(base);
             self.dirty = true;
         }
     }
@@ -334,6 +331,8 @@ impl Interface {
             match effect {
                 Effect::Exit => return Some(End::Asked),
                 Effect::Redraw => self.screen.redraw(),
+                // A terminal that is gone is noticed by the next frame.
+                Effect::AskBackground => drop(self.screen.ask_background()),
                 Effect::Alert(text) => self.screen.alert(self.app.preferences.channel, &text),
                 Effect::Mark(mark) => self.screen.send(match mark {
                     Mark::Bell => b"\x07",

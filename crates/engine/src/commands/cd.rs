@@ -36,6 +36,10 @@ async fn go(session: &mut Session, path: &str, token: &CancellationToken) -> Res
     let elsewhere = session
         .as_in(&dir)
         .map_err(|error| format!("The session stays where it is: {} cannot be worked in. {error}", dir.display()))?;
+    // The mark of a session that was put away must not move along.
+    if let Some(mark) = session.start.unarchive.take() {
+        std::fs::remove_file(mark).ok();
+    }
     let kept = session.io.scribe.file().map(|file| file.with_extension(""));
     let moved = move_files(session, (&old, &dir), &elsewhere.transcript).await?;
     let (notices, trusted) = (elsewhere.notices.clone(), elsewhere.trusted);
@@ -56,10 +60,13 @@ fn objection(session: &Session) -> Result<(), String> {
     if session.is_recorded() {
         return Err("A session that is recorded or replayed cannot move.".into());
     }
-    let agents = session.io.state.tasks.running().iter().filter(|task| task.is_agent()).count();
-    match agents {
-        0 => Ok(()),
-        _ => Err("Agents still work in this directory. Wait for them or stop them (/tasks), then move.".into()),
+    // Commands go on wherever the session is; agents and servers belong to their directory.
+    match session.io.state.tasks.running().iter().find(|task| task.kind != "local_bash") {
+        None => Ok(()),
+        Some(task) if task.is_agent() => {
+            Err("Agents still work in this directory. Wait for them or stop them (/tasks), then move.".into())
+        }
+        Some(_) => Err("A call of a server still runs. Wait for it or stop it (/tasks), then move.".into()),
     }
 }
 

@@ -224,7 +224,11 @@ pub(super) fn tasks(io: &Io) -> Said {
     }
     let mut text = String::from("In the background:");
     for task in running {
-        let kind = if task.is_agent() { "agent" } else { "shell" };
+        let kind = match task.kind {
+            "mcp_task" => "call",
+            _ if task.is_agent() => "agent",
+            _ => "shell",
+        };
         write!(text, "\n  {} {kind} {}: {}", task.id, task.status.as_str(), shortened(&task.description)).ok();
     }
     Said::shown(text)

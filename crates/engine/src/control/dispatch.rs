@@ -1,6 +1,7 @@
 //! Requests of the host, one row each.
 
 use super::greeting::models;
+use super::wishes::Wishes;
 use super::{Control, Front};
 use crate::command::Event;
 use crate::grants::wanted_mode;
@@ -164,9 +165,11 @@ impl Control {
             }
             HostRequest::StatusLine(asked) => self.status_line(front, &asked),
             HostRequest::AgentStatusLine(asked) => self.agent_status_line(front, &asked),
-            HostRequest::Notify(asked) => {
-                self.wishes.notice = Some(asked);
-                Said::Now(json!({}))
+            HostRequest::Notify(asked) => self.wish(|wishes| wishes.notice = Some(asked)),
+            HostRequest::RenewCredentials => {
+                let bare = front.reach.reduced == crate::hooks::Reduced::Bare;
+                let options = config::credentials::CredentialOptions { bare, now_ms: sys::clock::now_ms() };
+                self.wish(|wishes| wishes.credentials = Some(options))
             }
             HostRequest::SideQuestion(asked) => {
                 let question = asked.question.trim();
@@ -179,10 +182,7 @@ impl Control {
                     }
                 }
             }
-            HostRequest::RetractPrompt => {
-                self.wishes.retract = true;
-                Said::Now(json!({}))
-            }
+            HostRequest::RetractPrompt => self.wish(|wishes| wishes.retract = true),
             HostRequest::ListPermissionRules => self.rules(front),
             HostRequest::UpdatePermissions(asked) => {
                 // In force for the next call, in agents too; saved between two phases.
@@ -202,6 +202,12 @@ impl Control {
 }
 
 impl Control {
+    /// Carried out between two phases.
+    fn wish(&mut self, change: impl FnOnce(&mut Wishes)) -> Said {
+        change(&mut self.wishes);
+        Said::Now(json!({}))
+    }
+
     fn set_model(&mut self, named: Option<String>) -> Said {
         let named = named.filter(|name| name != "default");
         if let (Some(name), Some(front)) = (&named, &self.front)

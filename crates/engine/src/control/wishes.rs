@@ -27,6 +27,8 @@ pub(crate) struct Wishes {
     pub tasks: bool,
     /// Repositories below the session's directories that the host works with.
     pub repositories: Vec<PathBuf>,
+    /// Credentials are looked for anew.
+    pub credentials: Option<config::credentials::CredentialOptions>,
     /// Questions on the side, with the ids of their requests.
     pub questions: Vec<(String, String)>,
     /// The prompt of the turn that was stopped is taken back.
@@ -48,6 +50,7 @@ impl Wishes {
             && self.agents.is_none()
             && !self.tasks
             && self.repositories.is_empty()
+            && self.credentials.is_none()
             && self.questions.is_empty()
             && !self.retract
             && self.notice.is_none()

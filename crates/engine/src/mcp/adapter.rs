@@ -1,9 +1,9 @@
 //! A server's tool as one of ours. Its schema is the server's own: we check only that the input is an object, the server
 //! checks the rest.
 
-use super::outcome;
+use super::{Servers, background};
 use futures_util::future::BoxFuture;
-use mcp::{CallError, Host, RemoteTool};
+use mcp::{Host, RemoteTool};
 use permission::Access;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -16,16 +16,17 @@ pub(super) struct McpTool {
     remote: Arc<RemoteTool>,
     /// The declaration of its server wants every call asked about.
     always_asks: bool,
+    servers: Arc<Servers>,
 }
 
 impl McpTool {
-    pub(super) fn new(host: &Host, remote: &Arc<RemoteTool>, always_asks: bool) -> Self {
+    pub(super) fn new(servers: &Arc<Servers>, (host, remote): (&Host, &Arc<RemoteTool>), always_asks: bool) -> Self {
         let spec = Spec {
             name: remote.exposed.clone().into(),
             description: remote.description.clone().into(),
             schema: remote.schema.clone().into(),
         };
-        Self { spec, host: host.clone(), remote: Arc::clone(remote), always_asks }
+        Self { spec, host: host.clone(), remote: Arc::clone(remote), always_asks, servers: Arc::clone(servers) }
     }
 }
 
@@ -42,6 +43,7 @@ impl Tool for McpTool {
             remote: Arc::clone(&self.remote),
             arguments,
             insists: self.always_asks || self.remote.meta.requires_interaction,
+            servers: Arc::clone(&self.servers),
         }))
     }
 }
@@ -51,6 +53,7 @@ struct McpCall {
     remote: Arc<RemoteTool>,
     arguments: Map<String, Value>,
     insists: bool,
+    servers: Arc<Servers>,
 }
 
 impl Call for McpCall {
@@ -68,13 +71,8 @@ impl Call for McpCall {
 
     fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {
         Box::pin(async move {
-            let Self { host, remote, arguments, .. } = *self;
-            let done = host.call(&remote.server, &remote.name, arguments, &cx.cancel).await;
-            match done {
-                Ok(result) => outcome::of(result, &remote, &cx).await,
-                Err(CallError::Cancelled) => Outcome::failed("The call was interrupted by the user."),
-                Err(error) => Outcome::failed(error.to_string()),
-            }
+            let Self { host, remote, arguments, servers, .. } = *self;
+            background::run(&servers, (host, remote), arguments, cx).await
         })
     }
 }

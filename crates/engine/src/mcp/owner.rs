@@ -67,6 +67,11 @@ impl SessionOwner {
         self.reach().and_then(|reach| reach.desk)
     }
 
+    /// A server waits for an answer of the host.
+    pub(super) fn is_asking(&self) -> bool {
+        self.desk().is_some_and(|desk| !desk.pending(Matter::Elicitation).is_empty())
+    }
+
     /// The session is over: nothing more reaches the host from here.
     pub(crate) fn retire(&self) {
         self.set_bell(None);

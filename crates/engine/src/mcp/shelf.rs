@@ -75,6 +75,7 @@ pub(super) struct Found {
     pub(super) tool: Arc<RemoteTool>,
     always_load: bool,
     always_asks: bool,
+    servers: Arc<Servers>,
 }
 
 impl Common {
@@ -101,6 +102,7 @@ impl Common {
                         tool: Arc::clone(tool),
                         always_load: view.config.always_load || tool.meta.always_load || named,
                         always_asks: ruling == Some(ToolPermission::Ask),
+                        servers: Arc::clone(&self.servers),
                     });
                 }
             }
@@ -301,5 +303,6 @@ impl Shelf {
 }
 
 fn row(found: &Found, offered: bool) -> Builtin {
-    Builtin { tool: Arc::new(McpTool::new(&found.host, &found.tool, found.always_asks)), offered }
+    let tool = McpTool::new(&found.servers, (&found.host, &found.tool), found.always_asks);
+    Builtin { tool: Arc::new(tool), offered }
 }

@@ -4,7 +4,7 @@ use super::Opening;
 use crate::agents::covers;
 use crate::desk::Desk;
 use crate::host::Host;
-use crate::mcp::{Credentials, Deferral, Filter, Parts, Servers, SessionOwner};
+use crate::mcp::{Credentials, Deferral, Filter, Parts, Servers, SessionOwner, Watched, patience};
 use crate::options::{Options, StartError};
 use crate::reload::Watch;
 use ::mcp::auth::HelperPlace;
@@ -55,6 +55,10 @@ impl Opening {
             deferral: Deferral::choose(&self.env, self.served()),
             declared,
             errors: std::mem::take(&mut self.declared.errors),
+            patience: patience(
+                &self.env,
+                if self.options.tell_history { Watched::ByPerson } else { Watched::ByProgram },
+            ),
         });
         for (name, manifest) in self.asked.sdk_mcp_server_manifests.clone().unwrap_or_default() {
             if let Some(manifest) = Manifest::read(manifest.get()) {

@@ -25,6 +25,8 @@ struct Agent {
     description: String,
     /// The call that started it.
     call: String,
+    /// The agent that did.
+    parent: Option<String>,
     since: Duration,
     tool_uses: u64,
     tokens: u64,
@@ -83,6 +85,7 @@ impl Agents {
             kind,
             description: started.description.clone(),
             call: started.tool_use_id.clone().unwrap_or_default(),
+            parent: started.parent_task_id.clone(),
             since: now,
             tool_uses: 0,
             tokens: 0,
@@ -131,8 +134,21 @@ fn read(output: &str) -> BTreeMap<String, Option<Line>> {
 impl App {
     /// An agent has ended, by its id or its call.
     pub(super) fn agent_ended(&mut self, name: &str) {
+        self.keep_agents(|agent| agent.id != name && agent.call != name);
+    }
+
+    /// No turn runs: only what is in the background, and what that has started, can still be there.
+    pub(super) fn keep_background_agents(&mut self) {
+        if self.turn.is_some() {
+            return;
+        }
+        let ids: Vec<String> = self.session.background.iter().map(|task| task.id.clone()).collect();
+        self.keep_agents(|agent| ids.contains(&agent.id) || agent.parent.as_ref().is_some_and(|id| ids.contains(id)));
+    }
+
+    fn keep_agents(&mut self, stays: impl Fn(&Agent) -> bool) {
         let agents = &mut self.agents;
-        agents.running.retain(|agent| agent.id != name && agent.call != name);
+        agents.running.retain(stays);
         agents.said.retain(|id, _| agents.running.iter().any(|agent| agent.id == *id));
         if agents.running.is_empty() {
             agents.due = None;
@@ -216,6 +232,27 @@ mod tests {
             task_type: "local_agent",
             prompt: None,
         }
+    }
+
+    #[test]
+    fn no_row_outlives_its_turn_unless_it_runs_in_the_background() {
+        let mut app = App::new(Preferences::default(), Size { columns: 80, rows: 24 }, Session::default());
+        app.agents.started(&started(), app.now);
+        let inner = TaskStarted { task_id: "a2".into(), parent_task_id: Some("a1".into()), ..started() };
+        app.agents.started(&inner, app.now);
+        let task = crate::app::session::Background {
+            id: "a1".into(),
+            kind: "local_agent",
+            is_agent: true,
+            description: String::new(),
+        };
+        app.session.background = vec![task];
+        app.keep_background_agents();
+        assert_eq!(app.agent_rows().len(), 2);
+        app.session.background.clear();
+        app.keep_background_agents();
+        assert!(app.agent_rows().is_empty());
+        assert_eq!(app.agents.next_change(app.now), None);
     }
 
     fn answer(app: &mut App, id: &str, body: &Value) {

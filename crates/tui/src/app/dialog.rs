@@ -81,6 +81,12 @@ pub enum Choice {
 }
 
 pub const PLAN: &str = "ExitPlanMode";
+/// What the model is told of a no without a word.
+pub const REFUSED: &str = "The user refused this call. Stop and wait for what they say.";
+pub const KEEPS_PLANNING: &str = "The user wants to keep planning.";
+/// The same for people.
+pub const SAID_NO: &str = "You said no";
+pub const NOT_YET: &str = "Not yet: planning goes on";
 
 /// What a plan may be approved with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -206,14 +212,14 @@ impl Dialog {
             }),
             // Without a word the model goes on planning.
             Choice::No if comment.is_none() && self.request.tool_name == PLAN => {
-                json!({"behavior": "deny", "message": "The user wants to keep planning."})
+                json!({"behavior": "deny", "message": KEEPS_PLANNING})
             }
             Choice::No => match comment {
                 Some(comment) => json!({"behavior": "deny", "message": comment}),
                 // Without a word the turn ends, so that it can be said what to do; an agent's own turn goes on.
                 None => json!({
                     "behavior": "deny",
-                    "message": "The user refused this call. Stop and wait for what they say.",
+                    "message": REFUSED,
                     "interrupt": self.request.agent_id.is_none(),
                 }),
             },
@@ -224,15 +230,15 @@ impl Dialog {
     /// What its row will say when this choice keeps the call from running.
     pub fn refusal(&self, choice: Choice) -> Option<String> {
         let said = match choice {
-            Choice::No if self.request.tool_name == PLAN => "Not yet: planning goes on",
-            Choice::No => "You said no",
+            Choice::No if self.request.tool_name == PLAN => NOT_YET,
+            Choice::No => SAID_NO,
             Choice::PlanClearing => "Approved, for a new conversation",
             Choice::Yes | Choice::YesAlways | Choice::PlanAccepting | Choice::PlanBypassing | Choice::PlanAsking => {
                 return None;
             }
         };
         Some(match self.comment().filter(|_| choice == Choice::No) {
-            Some(comment) => format!("You said no: {}", text::clean(&comment)),
+            Some(comment) => format!("{SAID_NO}: {}", text::clean(&comment)),
             None => said.to_owned(),
         })
     }

@@ -5,6 +5,7 @@ mod control;
 
 use super::Effect;
 use super::calls::OpenCall;
+use super::panel::Awaited;
 use super::reply::Part;
 use super::session::{Background, SlashCommand};
 use super::spinner::Waits;
@@ -16,11 +17,14 @@ use crate::style::Line;
 use crate::theme::Token;
 use engine::{Aside, Event};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::time::Duration;
 use wire::mode::PermissionMode;
 use wire::sdk::{Assistant, Init, Message, StreamEvent, SystemBody, TurnResult, User};
+
+/// Lines of a prompt of a resumed conversation that are shown.
+const EARLIER_ROWS: usize = 8;
 
 /// The few fields of an API event that are shown.
 #[derive(Deserialize)]
@@ -195,6 +199,7 @@ impl App {
         let was_placed = std::mem::replace(&mut self.session.is_placed, true);
         if was_placed && self.session.cwd != init.cwd {
             self.effects.push(Effect::Moved { session: init.session_id.clone(), cwd: init.cwd.clone() });
+            self.learn_place();
         }
         if let Some(mode) = PermissionMode::parse(init.permission_mode) {
             self.session.mode = mode;
@@ -204,6 +209,13 @@ impl App {
             let command = |name: &String| SlashCommand { name: name.clone(), ..SlashCommand::default() };
             self.session.commands = super::local::with_own(init.slash_commands.iter().map(command).collect());
         }
+    }
+
+    /// Commands, agents and settings are those of another place.
+    fn learn_place(&mut self) {
+        self.request(&json!({"subtype": "reload_plugins"}), Awaited::Place);
+        self.ask_settings();
+        self.status.changed(self.now);
     }
 
     /// Another conversation begins behind the same pair of channels.
@@ -402,13 +414,23 @@ impl App {
             return;
         }
         self.print_held();
-        self.print_prompt(text);
+        let lines = text.lines().count();
+        if lines <= EARLIER_ROWS + 1 {
+            return self.print_prompt(text);
+        }
+        // A paste: what was typed showed as a label, too.
+        let first: Vec<&str> = text.lines().take(EARLIER_ROWS).collect();
+        self.print_prompt_as(text, &format!("{}\n… +{} lines", first.join("\n"), lines - EARLIER_ROWS));
     }
 
     /// Text the engine put into the conversation.
     fn injected(&mut self, text: &str) {
         if text.starts_with("[Request interrupted") {
-            self.note("Interrupted. What should be done instead?", Token::Error);
+            // A no ends the turn as well; its row has said so.
+            let by_key = self.turn.as_ref().is_none_or(|turn| turn.waits == Waits::Interrupting);
+            let said =
+                if by_key { "Interrupted. What should be done instead?" } else { "What should be done instead?" };
+            self.note(said, Token::Error);
         } else if let Some(output) = between(text, "<local-command-stdout>", "</local-command-stdout>") {
             self.note(output, Token::Text);
         } else if let Some(output) = between(text, "<local-command-stderr>", "</local-command-stderr>") {
@@ -427,7 +449,7 @@ impl App {
         self.ring_after(self.now.saturating_sub(call.since));
         let kind = if outcome.is_error { Kind::Failure } else { Kind::Result };
         self.transcript.add(kind, &outcome.text);
-        if let Some(turn) = &mut self.turn {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.waits != Waits::Interrupting) {
             turn.waits = self.calls.running().map_or(Waits::Model, |tool| Waits::Tool(tool.to_owned()));
         }
         let (theme, columns) = (&self.preferences.theme, self.size.columns);
@@ -435,11 +457,8 @@ impl App {
         if self.calls.hold(&call, outcome, lines) {
             return;
         }
-        if call.tool == "TodoWrite" && !outcome.is_error {
-            // Shown as the list itself.
-            if let Some(list) = todos::read(&call.input) {
-                self.todos = list;
-            }
+        // Shown as the list itself.
+        if !outcome.is_error && todos::follow(&mut self.todos, &call.tool, &call.input, outcome) {
             return;
         }
         let lines = lines();
@@ -485,6 +504,7 @@ impl App {
                 )]);
             }
         }
+        self.keep_background_agents();
         self.status.settings_may_differ(self.now);
         self.doing.clear();
         self.alerts.rests(self.now);
@@ -532,6 +552,7 @@ impl App {
             SystemBody::BackgroundTasksChanged { tasks } => {
                 self.session.background = tasks.into_iter().map(Background::of).collect();
                 self.tasks_changed();
+                self.keep_background_agents();
             }
             SystemBody::TaskNotification(done) => {
                 self.agent_ended(&done.task_id);

@@ -118,7 +118,7 @@ fn every_tool_has_a_row_for_success() {
         let mut expected = vec![row.title];
         expected.extend(row.result);
         // Its list is what it shows.
-        let expected = if row.tool == "TodoWrite" { Vec::new() } else { expected };
+        let expected = if matches!(row.tool, "TodoWrite" | "TaskCreate") { Vec::new() } else { expected };
         assert_eq!(printed(&mut app), expected, "{}", row.tool);
     }
 }
@@ -157,7 +157,7 @@ fn every_tool_has_a_row_for_a_no() {
         app.update(Input::Event(Event::Control(line.to_string())));
         app.now += Duration::from_secs(1);
         app.update(Input::Key(Key::plain(Code::Escape)));
-        settles(&mut app, "The user refused this call. Stop and wait for what they say.", true, &Value::Null);
+        settles(&mut app, crate::app::dialog::REFUSED, true, &Value::Null);
         let said = if row.tool == "ExitPlanMode" { "  ⎿ Not yet: planning goes on" } else { "  ⎿ You said no" };
         assert_eq!(printed(&mut app), [row.title, said], "{}", row.tool);
     }
@@ -202,4 +202,15 @@ fn reads_in_a_row_say_how_much_each_brought() {
         settles(&mut app, "", false, &json!({"file": {"numLines": lines, "totalLines": lines}}));
     }
     assert_eq!(printed(&mut app), ["● Read 2 files", "  ⎿ a.rs · 142 lines", "    b.rs · 1 line"]);
+}
+
+#[test]
+fn a_long_prompt_of_a_resumed_conversation_is_folded() {
+    let mut app = app();
+    let text: Vec<String> = (0..5000).map(|n| format!("line {n}")).collect();
+    tell(&mut app, past(&json!({"role": "user", "content": text.join("\n")})).user());
+    let shown = printed(&mut app);
+    assert_eq!((shown.len(), shown[0].as_str(), shown[8].as_str()), (9, "> line 0", "  … +4992 lines"));
+    tell(&mut app, past(&json!({"role": "user", "content": "a\nb"})).user());
+    assert_eq!(printed(&mut app), ["> a", "  b"]);
 }

@@ -1,32 +1,17 @@
 //! What an MCP server asks of the person: a form of a few fields, one after the other, or an address to open. The server is
 //! named, its address is shown whole, nothing is sent unless the person sends it, and nothing is opened by itself.
 
+mod field;
+
 use super::dialog::{Place, Sheet};
 use crate::editor::Editor;
 use crate::keys::{Code, Key};
 use crate::style::{Line, Style};
 use crate::text;
 use crate::theme::Token;
+use field::{Field, Kind, shown};
 use serde_json::{Map, Value, json};
-
-/// How a field is filled in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Number,
-    Whole,
-    OneOf(Vec<Value>),
-}
-
-#[derive(Clone, Debug)]
-struct Field {
-    name: String,
-    title: String,
-    about: String,
-    kind: Kind,
-    required: bool,
-    default: Value,
-}
+use std::collections::BTreeSet;
 
 #[derive(Debug)]
 pub struct Form {
@@ -39,8 +24,10 @@ pub struct Form {
     values: Map<String, Value>,
     editor: Editor,
     chosen: usize,
+    /// What is marked, where several may be.
+    marked: BTreeSet<usize>,
     /// What is wrong with what was typed.
-    problem: Option<&'static str>,
+    problem: Option<String>,
 }
 
 /// What a key led to: the `response` object once there is one.
@@ -63,6 +50,7 @@ impl Form {
             values: Map::new(),
             editor: Editor::new(),
             chosen: 0,
+            marked: BTreeSet::new(),
             problem: None,
         };
         form.enter_field();
@@ -75,7 +63,12 @@ impl Form {
         let Some(field) = self.fields.get(self.at) else { return };
         let now = self.values.get(&field.name).unwrap_or(&field.default);
         match &field.kind {
-            Kind::OneOf(values) => self.chosen = values.iter().position(|value| value == now).unwrap_or(0),
+            Kind::OneOf(values) => self.chosen = values.iter().position(|(value, _)| value == now).unwrap_or(0),
+            Kind::AnyOf(values) => {
+                let holds = |value: &Value| now.as_array().is_some_and(|now| now.contains(value));
+                let marked = values.iter().enumerate().filter(|(_, (value, _))| holds(value));
+                self.marked = marked.map(|(at, _)| at).collect();
+            }
             Kind::Text | Kind::Number | Kind::Whole => self.editor.set(shown(now)),
         }
     }
@@ -89,20 +82,19 @@ impl Form {
             return Some(json!({"action": "cancel"}));
         }
         let Some(field) = self.fields.get(self.at) else { return self.last_key(key) };
-        let count = match &field.kind {
-            Kind::OneOf(values) => values.len(),
-            Kind::Text | Kind::Number | Kind::Whole => 0,
-        };
+        let count = field.options().len();
+        let marks = matches!(field.kind, Kind::AnyOf(_));
         match key.code {
             Code::Tab if key.mods.shift => self.step_back(),
             Code::Enter | Code::Tab => self.take(),
             Code::Up if count > 0 => self.chosen = self.chosen.checked_sub(1).unwrap_or(count - 1),
             Code::Down if count > 0 => self.chosen = (self.chosen + 1) % count,
+            Code::Char(' ') if marks => self.mark(),
             _ if count > 0 => {
                 let digit = key.text().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
                 if let Some(digit) = digit.filter(|digit| (1..=count).contains(digit)) {
                     self.chosen = digit - 1;
-                    self.take();
+                    if marks { self.mark() } else { self.take() }
                 }
             }
             _ => {
@@ -117,23 +109,29 @@ impl Form {
         self.enter_field();
     }
 
+    fn mark(&mut self) {
+        if !self.marked.remove(&self.chosen) {
+            self.marked.insert(self.chosen);
+        }
+    }
+
     /// Takes the field as it stands and goes on, if it fits.
     fn take(&mut self) {
         let Some(field) = self.fields.get(self.at) else { return };
-        let typed = self.editor.expanded();
-        let typed = typed.trim();
         let value = match &field.kind {
-            Kind::OneOf(values) => values.get(self.chosen).cloned(),
-            _ if typed.is_empty() => None,
-            Kind::Text => Some(json!(typed)),
-            Kind::Number => typed.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from),
-            Kind::Whole => typed.parse::<i64>().ok().map(Value::from),
+            Kind::OneOf(values) => Ok(values.get(self.chosen).map(|(value, _)| value.clone())),
+            Kind::AnyOf(values) => {
+                let marked = self.marked.iter().filter_map(|at| values.get(*at)).map(|(value, _)| value.clone());
+                let marked: Vec<Value> = marked.collect();
+                let is_left_out = marked.is_empty() && !field.required;
+                field.check_count(marked.len()).map(|()| (!is_left_out).then_some(Value::Array(marked)))
+            }
+            Kind::Text | Kind::Number | Kind::Whole => field.typed(&self.editor.expanded()),
         };
         match value {
-            Some(value) => drop(self.values.insert(field.name.clone(), value)),
-            None if !typed.is_empty() => return self.problem = Some("that is not a number"),
-            None if field.required => return self.problem = Some("it is needed"),
-            None => drop(self.values.remove(&field.name)),
+            Ok(Some(value)) => drop(self.values.insert(field.name.clone(), value)),
+            Ok(None) => drop(self.values.remove(&field.name)),
+            Err(problem) => return self.problem = Some(problem),
         }
         self.at += 1;
         self.enter_field();
@@ -182,9 +180,17 @@ impl Form {
                 let about = format!("{}{needed}  {}", field.title, field.about);
                 choices.extend(Line::styled(about, faint).wrapped(place.columns, 2));
                 match &field.kind {
-                    Kind::OneOf(values) => {
-                        let rows = values.iter().enumerate();
-                        choices.extend(rows.map(|(index, value)| option(index, &shown(value), self.chosen, accent)));
+                    Kind::OneOf(_) => {
+                        let row = |(index, label): (usize, &String)| option(index, label, self.chosen, accent);
+                        choices.extend(field.options().iter().enumerate().map(row));
+                    }
+                    Kind::AnyOf(_) => {
+                        let row = |(index, label): (usize, &String)| {
+                            let mark = if self.marked.contains(&index) { "☒" } else { "☐" };
+                            option(index, &format!("{mark} {label}"), self.chosen, accent)
+                        };
+                        choices.extend(field.options().iter().enumerate().map(row));
+                        hint.insert_str(0, "space to mark · ");
                     }
                     Kind::Text | Kind::Number | Kind::Whole => {
                         let column = 2 + text::width(&self.editor.text()[..self.editor.cursor()]);
@@ -192,8 +198,8 @@ impl Form {
                         choices.push(Line::styled("> ", accent).and(self.editor.text(), Style::PLAIN));
                     }
                 }
-                choices
-                    .extend(self.problem.map(|problem| Line::styled(format!("  {problem}"), theme.fg(Token::Error))));
+                let problem = self.problem.as_ref();
+                choices.extend(problem.map(|problem| Line::styled(format!("  {problem}"), theme.fg(Token::Error))));
             }
         }
         let chosen = caret.map_or(self.chosen, |(row, _)| row);
@@ -207,38 +213,12 @@ fn option(index: usize, label: &str, chosen: usize, accent: Style) -> Line {
     Line::styled(format!("{} {}. {}", if here { "❯" } else { " " }, index + 1, text::clean(label)), style)
 }
 
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text::clean(text),
-        other => other.to_string(),
-    }
-}
-
 /// Where an address really leads.
 fn host_words(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or(authority);
     format!("It leads to {}. Open it yourself if you trust it.", text::clean(host))
-}
-
-impl Field {
-    fn read(name: &str, schema: &Value, required: bool) -> Self {
-        let text =
-            |key: &str| text::clean(schema.get(key).and_then(Value::as_str).unwrap_or_default()).replace('\n', " ");
-        let listed = schema.get("enum").and_then(Value::as_array).cloned();
-        let kind = match (listed, schema.get("type").and_then(Value::as_str)) {
-            (Some(values), _) => Kind::OneOf(values),
-            (None, Some("boolean")) => Kind::OneOf(vec![true.into(), false.into()]),
-            (None, Some("number")) => Kind::Number,
-            (None, Some("integer")) => Kind::Whole,
-            (None, _) => Kind::Text,
-        };
-        let title = Some(text("title")).filter(|title| !title.is_empty()).unwrap_or_else(|| text::clean(name));
-        let default = schema.get("default").cloned().unwrap_or(Value::Null);
-        Self { name: name.to_owned(), title, about: text("description"), kind, required, default }
-    }
 }
 
 #[cfg(test)]
@@ -279,7 +259,7 @@ mod tests {
         form.key(ENTER);
         write(&mut form, "old");
         form.key(ENTER);
-        assert!(texts(&form, 60, 20).contains(&"  that is not a number".to_owned()));
+        assert!(texts(&form, 60, 20).contains(&"  that is not a whole number".to_owned()));
         form.editor.set("36");
         form.key(ENTER);
         assert!(texts(&form, 60, 20).contains(&"❯ 2. b".to_owned()), "{:?}", texts(&form, 60, 20));
@@ -287,6 +267,40 @@ mod tests {
         form.key(ENTER);
         let answer = form.key(Key::char('1')).unwrap();
         assert_eq!(answer, json!({"action": "accept", "content": {"name": "Ada", "age": 36, "kind": "b"}}));
+    }
+
+    #[test]
+    fn what_a_schema_says_is_checked_before_it_is_sent() {
+        // [TST-213]
+        let field = |schema: Value| Field::read("f", &schema, true);
+        let mail = field(json!({"type": "string", "format": "email"}));
+        assert!(mail.typed("a@b").is_err() && mail.typed("a@b.test").is_ok());
+        let day = field(json!({"type": "string", "format": "date"}));
+        assert!(day.typed("2026-13-01").is_err() && day.typed("2026-12-01").is_ok());
+        let page = field(json!({"type": "string", "format": "uri"}));
+        assert!(page.typed("here").is_err() && page.typed("https://a.test").is_ok());
+        let some = field(json!({"type": "number", "minimum": 1, "maximum": 5}));
+        assert!(some.typed("0.5").is_err() && some.typed("6").is_err() && some.typed("2.5").is_ok());
+        let short = field(json!({"type": "string", "minLength": 2, "maxLength": 3}));
+        assert!(short.typed("a").is_err() && short.typed("abcd").is_err() && short.typed("äöü").is_ok());
+    }
+
+    #[test]
+    fn choices_have_their_titles_and_may_be_left_out_or_several() {
+        // [TST-213]
+        let colours = json!({"oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]});
+        let many = json!({"type": "array", "minItems": 1, "items": {"type": "string", "enum": ["a", "b", "c"]}});
+        let schema = json!({"properties": {"colour": colours, "letters": many}, "required": ["letters"]});
+        let mut form = Form::read(&json!({"mcp_server_name": "s", "message": "?", "requested_schema": schema}));
+        let rows = texts(&form, 60, 20);
+        assert!(rows.contains(&"❯ 1. Red".to_owned()) && rows.contains(&"  3. (leave it out)".to_owned()), "{rows:?}");
+        form.key(Key::char('3'));
+        form.key(ENTER);
+        assert!(texts(&form, 60, 20).contains(&"  mark at least 1".to_owned()));
+        form.key(Key::char('1'));
+        form.key(Key::char('3'));
+        form.key(ENTER);
+        assert_eq!(form.key(ENTER), Some(json!({"action": "accept", "content": {"letters": ["a", "c"]}})));
     }
 
     #[test]

@@ -237,7 +237,7 @@ impl App {
 
     // Suggestions.
 
-    fn suggest(&mut self) {
+    pub(super) fn suggest(&mut self) {
         let Some(wanted) = menu::wanted(self.editor.text(), self.editor.cursor()) else {
             self.menu = None;
             return;

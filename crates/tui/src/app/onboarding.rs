@@ -9,12 +9,15 @@ use crate::style::{Line, Style};
 use crate::surface::Caret;
 use crate::text;
 use crate::theme::{Theme, Token};
+use serde_json::json;
 
 const CHOICES: [&str; 3] =
     ["Enter an API key (stored for you alone)", "Use an endpoint of my own", "See a recorded demo first"];
 const NOTHING: &str = "No credentials were found. How do you want to go on?";
 const ENDPOINT: &str = "Set ANTHROPIC_BASE_URL to the endpoint, and ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN if it wants one. \
                         Then start gimlet again.";
+/// How a stored key is called by the engine.
+const STORED: &str = "/login managed key";
 const DEMO: &str = "Run: gimlet demo\nIt needs no key and no network. Then come back.";
 
 #[derive(Debug, Default)]
@@ -60,6 +63,37 @@ impl App {
     /// `/login`: the same choice at any time.
     pub(super) fn open_login(&mut self) {
         self.onboarding = Some(Onboarding { asked: true, ..Onboarding::default() });
+    }
+
+    /// A key was stored while a conversation stands: its next request is sent with it, unless something else goes first.
+    pub(super) fn signed_in(&mut self, outcome: Result<String, String>) {
+        let place = match outcome {
+            Ok(place) => place,
+            Err(why) => return self.note(&why, Token::Error),
+        };
+        self.control(&json!({"subtype": "x_renew_credentials"}));
+        let used = match self.session.account.as_str() {
+            "none" | "" | STORED => {
+                STORED.clone_into(&mut self.session.account);
+                "It is used from the next request on.".to_owned()
+            }
+            other => format!("This session goes on with {other}, which goes before it."),
+        };
+        self.note(&format!("The key is stored in {place}. {used}"), Token::Success);
+    }
+
+    pub(super) fn signed_out(&mut self, outcome: Result<bool, String>) {
+        match outcome {
+            Ok(true) => {
+                self.control(&json!({"subtype": "x_renew_credentials"}));
+                if self.session.account == STORED {
+                    "none".clone_into(&mut self.session.account);
+                }
+                self.note("The stored key is gone.", Token::Inactive);
+            }
+            Ok(false) => self.note("No key was stored.", Token::Inactive),
+            Err(why) => self.note(&why, Token::Error),
+        }
     }
 
     /// Whether the key was meant for the choice.

@@ -129,6 +129,8 @@ pub enum Awaited {
     Hooks,
     Memory,
     Models,
+    /// What the place the session moved to brings along.
+    Place,
     Rules,
     Servers,
     Status,
@@ -176,6 +178,10 @@ pub enum Brought {
         outcome: Result<String, String>,
     },
     Themes(Vec<(String, String)>),
+    /// Where the key is kept now.
+    SignedIn(Result<String, String>),
+    /// Whether there was one.
+    SignedOut(Result<bool, String>),
     Doctor(String),
     Diff(Result<String, String>),
     /// A remark.
@@ -436,6 +442,13 @@ impl App {
             Awaited::Hooks => self.hooks_arrived(body),
             Awaited::Memory => self.memory_arrived(body),
             Awaited::Models => self.models_arrived(body),
+            Awaited::Place => {
+                self.session.learn(body);
+                // A command that is being typed may be one of them.
+                if self.editor.text().starts_with('/') {
+                    self.suggest();
+                }
+            }
             Awaited::Rules => self.rules_arrived(body),
             Awaited::Servers => self.servers_arrived(body),
             Awaited::Status => self.status_arrived(body),
@@ -463,6 +476,8 @@ impl App {
             Brought::Doctor(report) => self.fill(|subject| matches!(subject, Subject::Doctor), pages::plain(&report)),
             Brought::Diff(diff) => self.diff_arrived(diff),
             Brought::Note(Ok(text)) => self.note(&text, Token::Inactive),
+            Brought::SignedIn(outcome) => self.signed_in(outcome),
+            Brought::SignedOut(outcome) => self.signed_out(outcome),
         }
     }
 

@@ -33,6 +33,8 @@ impl SlashCommand {
 pub struct Background {
     pub id: String,
     pub is_agent: bool,
+    /// In one word.
+    pub kind: &'static str,
     pub description: String,
 }
 
@@ -43,7 +45,12 @@ impl Background {
             Some(kind) => format!("{kind}: {}", task.description),
             None => task.description,
         };
-        Self { id: task.task_id, is_agent, description }
+        let kind = match task.task_type {
+            _ if is_agent => "agent",
+            "mcp_task" => "call",
+            _ => "shell",
+        };
+        Self { id: task.task_id, is_agent, kind, description }
     }
 }
 

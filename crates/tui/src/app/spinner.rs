@@ -104,7 +104,7 @@ impl Turn {
         if thought >= Duration::from_secs(1) {
             facts.push(format!("thought for {}", elapsed(thought)));
         }
-        if self.waits != Waits::Interrupting {
+        if !matches!(self.waits, Waits::Interrupting | Waits::Permission) {
             facts.push("esc to interrupt".into());
         }
         line.push(format!(" ({})", facts.join(" · ")), theme.fg(Token::Inactive));

@@ -1,8 +1,10 @@
-//! The todo list of the session, as TodoWrite last set it.
+//! The todo list of the session: as TodoWrite last set it, or as the task tools have made it.
 
+use super::tools::Outcome;
 use crate::style::{Line, Style};
 use crate::theme::{Theme, Token};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// More rows are counted, not shown.
 const ROWS: usize = 5;
@@ -17,7 +19,10 @@ pub enum Status {
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Todo {
+    /// Of the task tools.
     #[serde(default)]
+    pub id: String,
+    #[serde(default, alias = "subject")]
     pub content: String,
     pub status: Status,
     #[serde(default, rename = "activeForm")]
@@ -30,8 +35,60 @@ struct Written {
 }
 
 /// The list in the input of a TodoWrite call.
-pub fn read(input: &serde_json::Value) -> Option<Vec<Todo>> {
+pub fn read(input: &Value) -> Option<Vec<Todo>> {
     Written::deserialize(input).ok().map(|written| written.todos)
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    tasks: Vec<Todo>,
+}
+
+/// Follows a call of a list that went well; `false` when it was none that shows in the list alone.
+pub fn follow(todos: &mut Vec<Todo>, tool: &str, input: &Value, outcome: &Outcome) -> bool {
+    match tool {
+        "TodoWrite" => {
+            if let Some(list) = read(input) {
+                *todos = list;
+            }
+        }
+        "TaskCreate" => {
+            let told = outcome.detail.pointer("/task/id").and_then(Value::as_str);
+            let Some(id) = told.or_else(|| id_in(&outcome.text)) else { return false };
+            let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            todos.retain(|todo| todo.id != id);
+            let (content, active_form) = (text("subject"), text("activeForm"));
+            todos.push(Todo { id: id.to_owned(), content, status: Status::Pending, active_form });
+        }
+        "TaskUpdate" => {
+            let text = |name: &str| input.get(name).and_then(Value::as_str);
+            let Some(at) = todos.iter().position(|todo| Some(todo.id.as_str()) == text("taskId")) else { return false };
+            if text("status") == Some("deleted") {
+                todos.remove(at);
+                return true;
+            }
+            let todo = &mut todos[at];
+            let status = input.get("status").and_then(|status| Status::deserialize(status).ok());
+            todo.status = status.unwrap_or(todo.status);
+            todo.content = text("subject").map_or(std::mem::take(&mut todo.content), str::to_owned);
+            todo.active_form = text("activeForm").map_or(std::mem::take(&mut todo.active_form), str::to_owned);
+        }
+        "TaskList" => {
+            let Ok(Listed { tasks }) = Listed::deserialize(&outcome.detail) else { return false };
+            let form = |todo: &Todo| todos.iter().find(|old| old.id == todo.id).map(|old| old.active_form.clone());
+            *todos =
+                tasks.into_iter().map(|todo| Todo { active_form: form(&todo).unwrap_or_default(), ..todo }).collect();
+            return false;
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// `Task #3 created …`
+fn id_in(text: &str) -> Option<&str> {
+    let rest = text.split_once('#')?.1;
+    rest.split(|c: char| !c.is_ascii_alphanumeric()).next().filter(|id| !id.is_empty())
 }
 
 /// What is being done now, in its active form.
@@ -79,6 +136,30 @@ mod tests {
             .map(|(n, status)| serde_json::json!({"content": format!("task {n}"), "status": status, "activeForm": format!("doing {n}")}))
             .collect();
         read(&serde_json::json!({ "todos": todos })).unwrap()
+    }
+
+    #[test]
+    fn tasks_make_a_list_too() {
+        // [TST-243]
+        let mut todos = Vec::new();
+        let outcome = |text: &str, detail: Value| Outcome { text: text.into(), is_error: false, detail };
+        let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let create = json(r#"{"subject": "Build", "description": "d", "activeForm": "Building"}"#);
+        let told = outcome("", json(r#"{"task": {"id": "1", "subject": "Build"}}"#));
+        assert!(follow(&mut todos, "TaskCreate", &create, &told));
+        // Of a resumed conversation only the text is known.
+        let resumed = outcome("Task #2 created successfully: Test", Value::Null);
+        assert!(follow(&mut todos, "TaskCreate", &json(r#"{"subject": "Test"}"#), &resumed));
+        let done = outcome("", Value::Null);
+        assert!(follow(&mut todos, "TaskUpdate", &json(r#"{"taskId": "1", "status": "in_progress"}"#), &done));
+        assert_eq!(active(&todos), Some("Building"));
+        assert!(!follow(&mut todos, "TaskUpdate", &json(r#"{"taskId": "9", "status": "completed"}"#), &done));
+        assert!(follow(&mut todos, "TaskUpdate", &json(r#"{"taskId": "2", "status": "deleted"}"#), &done));
+        let shown: Vec<String> = rows(&todos, &Theme::default()).iter().map(Line::text).collect();
+        assert_eq!(shown, ["  ☐ Build"]);
+        let listed = outcome("", json(r#"{"tasks": [{"id": "1", "subject": "Build all", "status": "in_progress"}]}"#));
+        assert!(!follow(&mut todos, "TaskList", &Value::Null, &listed), "it has a row of its own");
+        assert_eq!((todos[0].content.as_str(), active(&todos)), ("Build all", Some("Building")));
     }
 
     #[test]

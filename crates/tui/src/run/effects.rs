@@ -203,6 +203,7 @@ impl Outside {
             | Effect::Alert(_)
             | Effect::Mark(_)
             | Effect::Sequence(_)
+            | Effect::AskBackground
             | Effect::Exit => {}
         }
     }

@@ -41,15 +41,8 @@ impl Outside {
                 }
                 Errand::Themes => Brought::Themes(screens::themes(&boot.env)),
                 Errand::Doctor => Brought::Doctor(doctor(&boot.env)),
-                Errand::SignIn(key) => Brought::Note(engine::recall::store_key(&boot.env, &key).map(|place| {
-                    format!(
-                        "The key is stored in {place} and used from the next session on; gimlet -c continues this one."
-                    )
-                })),
-                Errand::SignOut => Brought::Note(screens::sign_out(&boot.env).map(|found| {
-                    let text = if found { "The stored key is gone." } else { "No key was stored." };
-                    text.to_owned()
-                })),
+                Errand::SignIn(key) => Brought::SignedIn(engine::recall::store_key(&boot.env, &key)),
+                Errand::SignOut => Brought::SignedOut(screens::sign_out(&boot.env)),
                 Errand::EditSettings(_) | Errand::EditKeys | Errand::EditFile(_) | Errand::Diff => {
                     Brought::Note(Err("There is no place for that file: set HOME".into()))
                 }

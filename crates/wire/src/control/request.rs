@@ -46,6 +46,8 @@ pub enum HostRequest {
     StatusLine(StatusLine),
     /// Ours: what the user's command says about the agents that run.
     AgentStatusLine(AgentStatusLine),
+    /// Ours: what is stored for signing in is another one.
+    RenewCredentials,
     /// Ours: the prompt of a turn that was stopped before any answer is taken back.
     RetractPrompt,
     /// Ours: the host has told its person something, and hooks are to hear of it.
@@ -116,6 +118,7 @@ impl HostRequest {
             "x_status_line" => Self::StatusLine(part(subtype, text)?),
             "x_agent_status_line" => Self::AgentStatusLine(part(subtype, text)?),
             "x_notify" => Self::Notify(part(subtype, text)?),
+            "x_renew_credentials" => Self::RenewCredentials,
             "x_side_question" => Self::SideQuestion(part(subtype, text)?),
             "x_retract_prompt" => Self::RetractPrompt,
             "cancel_async_message" => Self::CancelAsyncMessage(part(subtype, text)?),

@@ -38,7 +38,9 @@ impl Sheet {
         head.truncate((rows / 6).max(1));
         let mut choices = self.choices;
         let most = rows - rule.len() - head.len() - hint.len();
-        let parts = usize::from(!self.middle.is_empty()) + usize::from(!self.info.is_empty());
+        // With nothing in between the answers are set apart from the question itself.
+        let is_bare = self.middle.is_empty() && self.info.is_empty();
+        let parts = (usize::from(!self.middle.is_empty()) + usize::from(!self.info.is_empty())).max(1);
         let gaps = if rows >= ROOMY && choices.len() + parts < most { parts } else { 0 };
         let skipped =
             if choices.len() > most { self.chosen.saturating_sub(most - 1).min(choices.len() - most) } else { 0 };
@@ -50,6 +52,9 @@ impl Sheet {
         let room = left - info.len().min(left);
         let mut out = rule;
         out.append(&mut head);
+        if gaps > 0 && is_bare {
+            out.push(Line::new());
+        }
         for mut part in [window(self.middle, top, room.min(PREVIEW.max(rows / 2)), faint), info] {
             let gap = usize::from(gaps > 0 && !part.is_empty());
             out.append(&mut part);

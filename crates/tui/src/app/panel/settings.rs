@@ -4,7 +4,7 @@
 use super::{Errand, Panel, Subject, rules};
 use crate::app::select::{Item, Typing};
 use crate::app::spinner::faint;
-use crate::app::{App, Motion};
+use crate::app::{App, Effect, Motion};
 use crate::diff;
 use crate::editor::vim::Vim;
 use crate::keys::Key;
@@ -174,11 +174,7 @@ impl App {
     /// What changes in what is seen here and now.
     fn apply_setting(&mut self, key: &str, value: Option<&Value>) {
         match (key, value) {
-            ("theme", Some(Value::String(name))) => {
-                if let Some(base) = Base::parse(name) {
-                    self.preferences.theme = Theme::new(base);
-                }
-            }
+            ("theme", value) => self.apply_theme(value.and_then(Value::as_str)),
             ("editorMode", value) => {
                 self.preferences.vim = value.and_then(Value::as_str) == Some("vim");
                 self.vim = self.preferences.vim.then(Vim::default);
@@ -188,6 +184,16 @@ impl App {
                 self.preferences.motion = if reduced { Motion::Reduced } else { Motion::Full };
             }
             _ => {}
+        }
+    }
+
+    /// A theme of the person's own was put on when it was chosen.
+    fn apply_theme(&mut self, name: Option<&str>) {
+        self.follows_background = matches!(name, None | Some("auto"));
+        if self.follows_background {
+            self.effects.push(Effect::AskBackground);
+        } else if let Some(base) = name.and_then(Base::parse) {
+            self.preferences.theme = Theme::new(base);
         }
     }
 
@@ -210,10 +216,10 @@ impl App {
         let own = files.into_iter().map(|(name, text)| (format!("custom:{name}"), Theme::parse(&text)));
         let follow = std::iter::once(("auto".to_owned(), self.preferences.theme.clone()));
         let all: Vec<(String, Theme)> = follow.chain(built_in).chain(own).collect();
-        let now = self.preferences.theme.base().name();
-        let item = |(name, _): &(String, Theme)| match name.as_str() {
-            "auto" => Item::new("auto", "follows the terminal's background"),
-            name => Item::new(name, "").current(name == now),
+        let now = if self.follows_background { "auto" } else { self.preferences.theme.base().name() };
+        let item = |(name, _): &(String, Theme)| {
+            let about = if name == "auto" { "follows the terminal's background" } else { "" };
+            Item::new(name.clone(), about).current(name == now)
         };
         let items = all.iter().map(item).collect();
         let themes = Themes { before: self.preferences.theme.clone(), all };
@@ -275,12 +281,10 @@ impl App {
 
     /// A row of a list is chosen from outside: for commands that name it.
     pub(in crate::app) fn theme_named(&mut self, name: &str) {
-        match Base::parse(name) {
-            Some(_) => {
-                let value = Some(Value::String(name.to_owned()));
-                self.errand(Errand::Change { file: USER, key: "theme".into(), value });
-            }
-            None => self.note(&format!("There is no theme {name}. /theme lists them."), Token::Error),
+        if name != "auto" && Base::parse(name).is_none() {
+            return self.note(&format!("There is no theme {name}. /theme lists them."), Token::Error);
         }
+        let value = Some(Value::String(name.to_owned()));
+        self.errand(Errand::Change { file: USER, key: "theme".into(), value });
     }
 }

@@ -22,10 +22,7 @@ impl App {
             return Panel::page("Background tasks", pages::plain(text), Subject::Tasks(Vec::new()));
         }
         let row = |task: &crate::app::session::Background| {
-            Item::new(
-                task.description.clone(),
-                format!("{} {}", if task.is_agent { "agent" } else { "shell" }, task.id),
-            )
+            Item::new(task.description.clone(), format!("{} {}", task.kind, task.id))
         };
         let ids = tasks.iter().map(|task| task.id.clone()).collect();
         Panel::list("Background tasks", tasks.iter().map(row).collect(), Typing::Digits, Subject::Tasks(ids))

@@ -2,6 +2,7 @@
 //! whole result stands in the transcript view. A resumed conversation has the text of a result only.
 
 use super::{field, plural, shorten};
+use crate::app::dialog::{KEEPS_PLANNING, NOT_YET, REFUSED, SAID_NO};
 use crate::app::spinner::{elapsed, short_count};
 use crate::diff::{self, Hunk, Sign};
 use crate::markdown;
@@ -41,9 +42,14 @@ impl Outcome {
 /// The lines under a finished call.
 pub fn result(tool: &str, input: &Value, outcome: &Outcome, theme: &Theme, columns: usize) -> Vec<Line> {
     if outcome.is_error {
-        let text = strip_tags(&outcome.text);
-        let text = if text == NOT_RUN { INTERRUPTED } else { text };
-        return hung(preview(text, theme.fg(Token::Error), theme), theme);
+        let (text, token) = match strip_tags(&outcome.text) {
+            NOT_RUN => (INTERRUPTED, Token::Error),
+            // Of a resumed conversation: the model's words are all that is left.
+            REFUSED => (SAID_NO, Token::Inactive),
+            KEEPS_PLANNING => (NOT_YET, Token::Inactive),
+            text => (text, Token::Error),
+        };
+        return hung(preview(text, theme.fg(token), theme), theme);
     }
     if let Some(summary) = summary(tool, outcome) {
         return hung(vec![Line::plain(summary)], theme);
@@ -95,8 +101,11 @@ fn strip_tags(text: &str) -> &str {
 }
 
 fn read_summary(outcome: &Outcome) -> String {
-    let shown = outcome.number("/file/numLines").or_else(|| outcome.detail.is_null().then(|| lines_in(&outcome.text)));
-    match (outcome.word("/type"), shown, outcome.number("/file/totalLines")) {
+    // The end of the last line is numbered as well, for the model.
+    let over = u64::from(outcome.word("/file/content").ends_with('\n'));
+    let told = |pointer| outcome.number(pointer).map(|lines: u64| lines.saturating_sub(over));
+    let shown = told("/file/numLines").or_else(|| outcome.detail.is_null().then(|| lines_in(&outcome.text)));
+    match (outcome.word("/type"), shown, told("/file/totalLines")) {
         ("image", ..) => "an image".into(),
         ("pdf" | "parts", ..) => "a document".into(),
         (_, Some(lines), Some(all)) if lines < all => format!("{lines} of {}", counted(all as usize, "line")),

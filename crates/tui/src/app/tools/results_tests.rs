@@ -41,3 +41,24 @@ fn what_a_resumed_conversation_knows_is_enough() {
     assert_eq!(told("Agent", "It is in a.rs."), "  ⎿ It is in a.rs.");
     assert_eq!(told("ExitPlanMode", "approved"), "  ⎿ Approved\n    1. look");
 }
+
+#[test]
+fn a_no_of_an_earlier_run_is_told_in_words_for_people() {
+    let told = |text: &str| {
+        let outcome = Outcome { text: text.into(), is_error: true, detail: Value::Null };
+        texts(&result("Bash", &json!({}), &outcome, &Theme::default(), 60))
+    };
+    assert_eq!(told(REFUSED), ["  ⎿ You said no"]);
+    assert_eq!(told(KEEPS_PLANNING), ["  ⎿ Not yet: planning goes on"]);
+}
+
+#[test]
+fn lines_are_counted_as_people_do() {
+    let read = |content: &str, lines: u64, all: u64| {
+        let detail = json!({"type": "text", "file": {"content": content, "numLines": lines, "totalLines": all}});
+        summary("Read", &Outcome { text: String::new(), is_error: false, detail }).unwrap()
+    };
+    assert_eq!(read("a\nb\n", 3, 3), "2 lines");
+    assert_eq!(read("a\nb", 2, 2), "2 lines");
+    assert_eq!(read("a", 1, 40), "1 of 40 lines");
+}

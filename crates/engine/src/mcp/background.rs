@@ -1,0 +1,202 @@
+//! Calls of servers that take long. Where a person waits, the main thread's go on in the background after a while, and whenever
+//! the person says so; the model is told where the result will be and that it will hear of the end. An interrupt ends a call that
+//! is waited for, never one that was let go. Agents wait, and so does a call whose server has a question open.
+
+use super::{Servers, outcome};
+use futures_util::future::BoxFuture;
+use mcp::{CallError, CallResult, Host, RemoteTool};
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use sys::Env;
+use tokio_util::sync::CancellationToken;
+use tools::tasks::{End, Task, TaskStatus, Tasks, may_background};
+use tools::{CallCx, Outcome};
+use wire::block::{Block, Content};
+
+/// Unless `CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS` says otherwise.
+const PATIENCE_MS: u64 = 120_000;
+/// How often an open question is looked at again.
+const QUESTION: Duration = Duration::from_secs(1);
+
+/// Whether somebody sits in front of the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watched {
+    ByPerson,
+    /// Scripts and programs expect the result where they called, unless they say otherwise.
+    ByProgram,
+}
+
+/// How long a call is waited for; `None`: to its end.
+pub(crate) fn patience(env: &Env, watched: Watched) -> Option<Duration> {
+    let wanted = watched == Watched::ByPerson || env.is_on("CLAUDE_AUTO_BACKGROUND_TASKS");
+    let ms = env.number("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS").unwrap_or(PATIENCE_MS);
+    (wanted && ms > 0 && may_background(env)).then(|| Duration::from_millis(ms))
+}
+
+/// A call under way.
+struct Call {
+    remote: Arc<RemoteTool>,
+    answer: BoxFuture<'static, Result<CallResult, CallError>>,
+    /// Tells the server that nobody waits any more.
+    cancel: CancellationToken,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Person,
+    Time,
+}
+
+pub(super) async fn run(
+    servers: &Servers,
+    (host, remote): (Host, Arc<RemoteTool>),
+    arguments: Map<String, Value>,
+    cx: CallCx,
+) -> Outcome {
+    let cancel = CancellationToken::new();
+    let (token, tool) = (cancel.clone(), Arc::clone(&remote));
+    let answer = Box::pin(async move { host.call(&tool.server, &tool.name, arguments, &token).await });
+    let mut call = Call { remote, answer, cancel };
+    let stays = cx.state.facts.agent_id.is_some() || !may_background(&cx.state.facts.env);
+    let place = (!stays).then(|| cx.state.tasks.foreground.enter(&cx.id));
+    let released = async {
+        match &place {
+            Some(place) => place.released().await,
+            None => std::future::pending().await,
+        }
+    };
+    let by = tokio::select! {
+        biased;
+        done = &mut call.answer => return finish(done, &call.remote, &cx).await,
+        () = cx.cancel.cancelled() => {
+            call.cancel.cancel();
+            return finish(call.answer.await, &call.remote, &cx).await;
+        }
+        () = released => By::Person,
+        () = overdue(servers), if !stays => By::Time,
+    };
+    drop(place);
+    call.let_go(by, cx).await
+}
+
+/// Ends when the call is to go on without us.
+async fn overdue(servers: &Servers) {
+    let Some(patience) = servers.patience else { return std::future::pending().await };
+    tokio::time::sleep(patience).await;
+    while servers.owner.is_asking() {
+        tokio::time::sleep(QUESTION).await;
+    }
+}
+
+impl Call {
+    /// Goes on as a task; its result will be in a file of the session.
+    async fn let_go(self, by: By, cx: CallCx) -> Outcome {
+        let dir = cx.state.facts.session_dir.clone();
+        let made = tokio::task::spawn_blocking(move || tools::spill::create_as(&dir, "txt")).await;
+        let (file, path) = match made.map_err(std::io::Error::other).flatten() {
+            Ok(made) => made,
+            Err(error) => {
+                tracing::warn!(%error, "there is no place for the result of a call, so it is waited for");
+                return finish(self.answer.await, &self.remote, &cx).await;
+            }
+        };
+        let task = self.task(&cx, path.clone());
+        let id = task.id.clone();
+        let text = format!(
+            "The call takes long and goes on in the background as task {id}. You will be told when it ends; its result will be in {}. Do \
+             not wait for it and do not make it again.",
+            path.display()
+        );
+        let tasks = Arc::clone(&cx.state.tasks);
+        tasks.take_over(task, |stop| Box::pin(self.await_end(stop, file, cx)));
+        let mut structured = json!({"backgroundTaskId": id, "outputFile": path});
+        if by == By::Person {
+            structured["backgroundedByUser"] = true.into();
+        }
+        Outcome::text(text, wire::raw::to_raw(&structured).ok())
+    }
+
+    fn task(&self, cx: &CallCx, output: PathBuf) -> Task {
+        Task {
+            id: Tasks::new_id(),
+            kind: "mcp_task",
+            command: self.remote.exposed.clone(),
+            description: format!("{}: {}", self.remote.server, self.remote.name),
+            tool_use_id: cx.id.clone(),
+            output,
+            status: TaskStatus::Running,
+            exit_code: None,
+            note: None,
+            started_at_ms: sys::clock::now_ms(),
+            ended_at_ms: None,
+            owner: None,
+            agent: None,
+        }
+    }
+
+    async fn await_end(mut self, stop: CancellationToken, mut file: std::fs::File, cx: CallCx) -> End {
+        let done = tokio::select! {
+            done = &mut self.answer => done,
+            () = stop.cancelled() => {
+                self.cancel.cancel();
+                self.answer.await
+            }
+        };
+        let was_stopped = matches!(done, Err(CallError::Cancelled));
+        let outcome = finish(done, &self.remote, &cx).await;
+        let status = match (was_stopped, outcome.is_error) {
+            (true, _) => TaskStatus::Killed,
+            (false, true) => TaskStatus::Failed,
+            (false, false) => TaskStatus::Completed,
+        };
+        // This does not pass the seam that results of calls pass.
+        let text = cx.state.masking.mask().text(&shown(&outcome.content)).into_owned();
+        let written = tokio::task::spawn_blocking(move || file.write_all(text.as_bytes())).await;
+        let failed = written.map_err(std::io::Error::other).flatten().err();
+        End { note: failed.map(|error| format!("its result could not be saved: {error}")), ..End::new(status) }
+    }
+}
+
+/// What a file can hold of a result.
+fn shown(content: &Content) -> String {
+    let blocks = match content {
+        Content::Text(text) => return text.clone(),
+        Content::Blocks(blocks) => blocks,
+    };
+    let line = |block: &Block| match block {
+        Block::Text { text } => text.clone(),
+        Block::Image { .. } => "[a picture, which cannot be shown here]".to_owned(),
+        Block::Document { .. } => "[a document, which cannot be shown here]".to_owned(),
+        Block::ToolReference { .. } => String::new(),
+    };
+    blocks.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+async fn finish(done: Result<CallResult, CallError>, remote: &RemoteTool, cx: &CallCx) -> Outcome {
+    match done {
+        Ok(result) => outcome::of(result, remote, cx).await,
+        Err(CallError::Cancelled) => Outcome::failed("The call was interrupted by the user."),
+        Err(error) => Outcome::failed(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_where_somebody_waits_or_asked_for_it() {
+        // [TST-210]
+        let of = |pairs: &[(&str, &str)], watched| patience(&Env::default().with(pairs.iter().copied()), watched);
+        assert_eq!(of(&[], Watched::ByPerson), Some(Duration::from_mins(2)));
+        assert_eq!(of(&[], Watched::ByProgram), None);
+        assert_eq!(of(&[("CLAUDE_AUTO_BACKGROUND_TASKS", "1")], Watched::ByProgram), Some(Duration::from_mins(2)));
+        assert_eq!(of(&[("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS", "0")], Watched::ByPerson), None);
+        let short = of(&[("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS", "50")], Watched::ByPerson);
+        assert_eq!(short, Some(Duration::from_millis(50)));
+        assert_eq!(of(&[("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")], Watched::ByPerson), None);
+    }
+}

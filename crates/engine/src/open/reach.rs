@@ -1,0 +1,54 @@
+//! What requests of the host act on.
+
+use super::Opening;
+use crate::control::reach::Reach;
+use crate::hooks::{HostHooks, Reduced};
+use crate::mcp::ServerControl;
+use crate::session::Io;
+use config::Credential;
+use model::catalog::Served;
+use std::sync::Arc;
+use tools::Registry;
+use wire::control::Account;
+
+impl Opening {
+    pub(super) fn reach(&self, io: &Io, host_hooks: Arc<HostHooks>, tools: Arc<Registry>) -> Reach {
+        let key_source = self.credential.as_ref().map_or("none", |credential| credential.api_key_source());
+        Reach {
+            asks: self.options.multi_turn,
+            session_id: self.conversation.session_id.clone(),
+            cwd: self.cwd.clone(),
+            base_env: self.base_env.clone(),
+            env: self.env.clone(),
+            selection: self.selection.clone(),
+            roots: self.roots.clone(),
+            catalog: Arc::clone(&self.catalog),
+            settings: Arc::clone(&self.loaded.settings),
+            skill_overrides: self.loaded.settings.skill_overrides.clone(),
+            reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
+            ledger: io.ledger.for_agent(),
+            since: std::time::Instant::now(),
+            default_model: self.model.clone(),
+            account: Account {
+                token_source: match &self.credential {
+                    Ok(Credential::AuthToken(_)) => Some("ANTHROPIC_AUTH_TOKEN".into()),
+                    Ok(Credential::OauthToken(_)) => Some("CLAUDE_CODE_OAUTH_TOKEN".into()),
+                    Ok(Credential::Login { .. }) => Some("stored login".into()),
+                    Ok(Credential::ApiKey(_) | Credential::StoredKey(_) | Credential::Helper { .. }) | Err(_) => None,
+                },
+                api_key_source: (key_source != "none").then(|| key_source.to_owned()),
+                api_provider: match self.served() {
+                    Served::FirstParty => "firstParty",
+                    Served::Gateway => "gateway",
+                },
+            },
+            agents: Arc::clone(&io.spawner.agents),
+            state: Arc::clone(&io.state),
+            transcript: io.scribe.transcript().clone(),
+            mcp: Arc::new(ServerControl(Arc::clone(io.mcp.servers()))),
+            side: Arc::clone(&io.side),
+            host_hooks,
+            tools,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! User messages as they are written and told: content bytes as they are, and the host's twins of what we say ourselves.
+
+use crate::command::Prompt;
+use crate::host::Host;
+use crate::scribe::Written;
+use serde_json::value::RawValue;
+use wire::sdk::User;
+
+/// `{"role":"user","content":…}` around content bytes as they are.
+pub(crate) fn user_message(content: &RawValue) -> Box<RawValue> {
+    let text = format!(r#"{{"role":"user","content":{}}}"#, content.get());
+    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// `{"role":"user","content":"…"}`
+pub(crate) fn text_message(text: &str) -> Box<RawValue> {
+    wire::raw::to_raw(text).map_or_else(|_| RawValue::NULL.to_owned(), |content| user_message(&content))
+}
+
+/// `content` with words of its own before it.
+pub(super) fn preceded(words: &str, content: &RawValue) -> Option<Box<RawValue>> {
+    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+        return wire::raw::to_raw(&format!("{words}\n\n{text}")).ok();
+    }
+    let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).ok()?;
+    let first = wire::raw::to_raw(&serde_json::json!({"type": "text", "text": words})).ok()?;
+    let all: Vec<&RawValue> = std::iter::once(&*first).chain(blocks).collect();
+    wire::raw::to_raw(&all).ok()
+}
+
+/// The text of a prompt, for titles and queues.
+pub(crate) fn plain_text(content: &RawValue) -> String {
+    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+        return text;
+    }
+    let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).unwrap_or_default();
+    let texts: Vec<String> = blocks
+        .iter()
+        .filter_map(|block| match wire::block::BlockHead::read(block)? {
+            wire::block::BlockHead::Text(text) => Some(text.into_owned()),
+            _ => None,
+        })
+        .collect();
+    texts.join("\n")
+}
+
+/// The host's twin of a message of our own.
+pub(crate) fn synthetic(message: Box<RawValue>, written: Written, host: &Host) -> User {
+    User {
+        kind: "user",
+        message,
+        parent_tool_use_id: None,
+        session_id: host.session_id.clone(),
+        uuid: written.uuid,
+        timestamp: written.timestamp,
+        tool_use_result: None,
+        is_replay: false,
+        is_synthetic: true,
+        agent: None,
+    }
+}
+
+pub(crate) fn echo(prompt: &Prompt, written: &Written, host: &Host) -> User {
+    User {
+        kind: "user",
+        message: user_message(&prompt.content),
+        parent_tool_use_id: None,
+        session_id: host.session_id.clone(),
+        uuid: written.uuid.clone(),
+        timestamp: written.timestamp.clone(),
+        tool_use_result: None,
+        is_replay: true,
+        is_synthetic: false,
+        agent: None,
+    }
+}
