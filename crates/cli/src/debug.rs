@@ -31,6 +31,9 @@ pub(crate) fn start(debug: &Debug, env: &Env, session: &mut SessionChoice) -> Re
             );
         };
         let file = open(&path).map_err(|e| format!("Warning: no debug log: {}: {e}", path.display()))?;
+        if config_home(env).is_some_and(|home| path.parent() == Some(&home.join("debug"))) {
+            name_latest(&path);
+        }
         Writer::File(Arc::new(Mutex::new(file)))
     };
     let level = level(env.get("CLAUDE_CODE_DEBUG_LOG_LEVEL"));
@@ -56,6 +59,15 @@ fn path(debug: &Debug, env: &Env, session: &mut SessionChoice) -> Option<PathBuf
         SessionChoice::Resume { .. } | SessionChoice::Continue { .. } => sys::id::uuid(),
     };
     Some(config_home(env)?.join("debug").join(format!("{name}.txt")))
+}
+
+/// `latest` beside the log leads to it. A courtesy: without it the log is as good.
+fn name_latest(log: &Path) {
+    let (Some(dir), Some(name)) = (log.parent(), log.file_name()) else { return };
+    let new = dir.join(format!(".latest-{}", sys::pid()));
+    if std::os::unix::fs::symlink(name, &new).is_ok() && std::fs::rename(&new, dir.join("latest")).is_err() {
+        std::fs::remove_file(&new).ok();
+    }
 }
 
 fn open(path: &Path) -> io::Result<File> {

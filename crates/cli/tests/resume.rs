@@ -185,6 +185,7 @@ fn everything_has_its_place() {
     drop(run.expect_clean());
     let home = sandbox.config_dir();
     assert!(home.join(format!("debug/{ID}.txt")).is_file());
+    assert_eq!(std::fs::read_link(home.join("debug/latest")).unwrap(), Path::new(&format!("{ID}.txt")));
     assert!(home.join(format!("tasks/{ID}/1.json")).is_file());
     let env_file = std::fs::read_to_string(seen).unwrap();
     assert!(env_file.starts_with(home.join(format!("session-env/{ID}")).to_str().unwrap()), "{env_file}");

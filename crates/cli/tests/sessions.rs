@@ -79,4 +79,10 @@ fn what_was_put_away_comes_back_with_the_next_prompt() {
     // A failing request is still a prompt.
     sandbox.gimlet(&["-p", "again", "--resume", &ids[0]]).run();
     assert!(!mark.exists() && listed().contains(&ids[0]));
+    // A move is something that happens in it, too.
+    std::fs::write(&mark, r#"{"archived":true}"#).unwrap();
+    let other = sandbox.root().join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    sandbox.gimlet(&["-p", &format!("/cd {}", other.display()), "--resume", &ids[0]]).run().expect_clean();
+    assert!(sandbox.gimlet(&["sessions", "list"]).cwd(&other).run().stdout.contains(&ids[0]));
 }

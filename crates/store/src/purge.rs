@@ -186,7 +186,10 @@ fn session(layout: &Layout, transcript: &Path, open: &BTreeSet<String>) -> Sessi
         let dir = layout.home().join(folder);
         [dir.join(&id), dir.join(format!("{id}.txt")), dir.join(format!("{id}.json"))]
     });
-    let all = std::iter::once(transcript.to_path_buf()).chain(beside).chain(kept);
+    // The name of the last debug log goes with it.
+    let latest = layout.home().join("debug/latest");
+    let latest = std::fs::read_link(&latest).is_ok_and(|log| log == Path::new(&format!("{id}.txt"))).then_some(latest);
+    let all = std::iter::once(transcript.to_path_buf()).chain(beside).chain(kept).chain(latest);
     let paths: Vec<PathBuf> = all.filter(|path| std::fs::symlink_metadata(path).is_ok()).collect();
     let bytes = paths.iter().map(|path| size(path)).sum();
     Session { is_open: open.contains(&id), id, paths, bytes }

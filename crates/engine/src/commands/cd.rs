@@ -36,6 +36,10 @@ async fn go(session: &mut Session, path: &str, token: &CancellationToken) -> Res
     let elsewhere = session
         .as_in(&dir)
         .map_err(|error| format!("The session stays where it is: {} cannot be worked in. {error}", dir.display()))?;
+    // The mark of a session that was put away must not move along.
+    if let Some(mark) = session.start.unarchive.take() {
+        std::fs::remove_file(mark).ok();
+    }
     let kept = session.io.scribe.file().map(|file| file.with_extension(""));
     let moved = move_files(session, (&old, &dir), &elsewhere.transcript).await?;
     let (notices, trusted) = (elsewhere.notices.clone(), elsewhere.trusted);

@@ -179,6 +179,8 @@ impl Io {
     pub(crate) async fn tell_move(&mut self, old: PathBuf, cancel: &CancellationToken) {
         self.hooks.watched.cwd = old;
         self.look_around(cancel).await;
+        // Hooks that come later hear of later moves only.
+        self.hooks.watched.cwd = self.workspace().cwd;
     }
 
     /// Goes on looking while nobody here does.
