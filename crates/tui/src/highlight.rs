@@ -164,8 +164,14 @@ impl Lexer<'_> {
         let len = head + tail;
         let word = &self.rest[..len];
         let known = |word: &str| {
-            let exact = self.language.keywords.split(' ').any(|keyword| keyword == word);
-            exact || (self.language.any_case && self.language.keywords.split(' ').any(|k| k.eq_ignore_ascii_case(word)))
+            // Bytes: asked for every word of every frame, and a search for characters is many times slower on short words.
+            let mut keywords = self.language.keywords.as_bytes().split(|byte| *byte == b' ');
+            let word = word.as_bytes();
+            if self.language.any_case {
+                keywords.any(|keyword| keyword.eq_ignore_ascii_case(word))
+            } else {
+                keywords.any(|keyword| keyword == word)
+            }
         };
         let style = if known(word) {
             self.theme.fg(Token::CodeKeyword)

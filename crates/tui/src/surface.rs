@@ -9,6 +9,7 @@
 use crate::style::{Abilities, Fill, Line, encode};
 use crate::text;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
@@ -56,13 +57,25 @@ const ERASE: &[u8] = b"\x1b[K\x1b[C\x1b[J\r";
 const SLACK: usize = 2;
 
 /// One row as it stands on the screen.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Row {
     bytes: Vec<u8>,
     /// Without styles.
     text: String,
     width: usize,
+    /// What it was made of: nearly all rows of a frame are those of the frame before, and need not be made again.
+    line: Line,
+    columns: usize,
 }
+
+/// By what can be seen.
+impl PartialEq for Row {
+    fn eq(&self, other: &Self) -> bool {
+        self.width == other.width && self.bytes == other.bytes && self.text == other.text
+    }
+}
+
+impl Eq for Row {}
 
 #[derive(Debug)]
 pub struct Surface<W> {
@@ -70,7 +83,7 @@ pub struct Surface<W> {
     profile: Profile,
     size: Size,
     /// What the screen shows of the live region.
-    rows: Vec<Row>,
+    rows: Vec<Arc<Row>>,
     /// Where the cursor is, relative to the first row.
     at: Caret,
     hidden: bool,
@@ -201,9 +214,11 @@ impl<W: Write> Surface<W> {
     }
 
     /// The rows to show: the last ones when there are too many, each within the width.
-    fn prepare(&self, frame: &Frame) -> (Vec<Row>, Option<Caret>) {
+    fn prepare(&self, frame: &Frame) -> (Vec<Arc<Row>>, Option<Caret>) {
         let skipped = frame.lines.len().saturating_sub(self.size.rows);
-        let rows = frame.lines[skipped..].iter().map(|line| self.row(line)).collect();
+        let lines = &frame.lines[skipped..];
+        let made = |(index, line)| self.shown(line, index, lines.len()).unwrap_or_else(|| Arc::new(self.row(line)));
+        let rows = lines.iter().enumerate().map(made).collect();
         let caret = frame.caret.filter(|caret| caret.row >= skipped).map(|caret| Caret {
             row: (caret.row - skipped).min(frame.lines.len().saturating_sub(skipped + 1)),
             column: caret.column.min(self.size.columns - 1),
@@ -211,9 +226,17 @@ impl<W: Write> Surface<W> {
         (rows, caret)
     }
 
+    /// The row that shows this line already, at its place counted from the first row or from the last.
+    fn shown(&self, line: &Line, index: usize, count: usize) -> Option<Arc<Row>> {
+        let from_last = (self.rows.len() + index).checked_sub(count);
+        let mut places = [Some(index), from_last].into_iter().flatten().filter_map(|at| self.rows.get(at));
+        places.find(|row| row.columns == self.size.columns && row.line == *line).cloned()
+    }
+
     /// Blanks at the end are not written: some terminals would wrap them when they reflow.
-    fn row(&self, line: &Line) -> Row {
-        let mut line = line.truncated(self.size.columns);
+    fn row(&self, source: &Line) -> Row {
+        let columns = self.size.columns;
+        let mut line = source.truncated(columns);
         while let Some(last) = line.spans.last_mut() {
             if last.style.bg.is_some() || last.style.reverse || last.style.underline {
                 break;
@@ -226,7 +249,7 @@ impl<W: Write> Surface<W> {
         }
         let mut bytes = Vec::new();
         encode(&line, self.profile.can, Fill::TextOnly, &mut bytes);
-        Row { bytes, width: line.width(), text: line.text() }
+        Row { bytes, width: line.width(), text: line.text(), line: source.clone(), columns }
     }
 
     fn caret_stands(&self, caret: Option<Caret>) -> bool {
@@ -268,7 +291,7 @@ impl<W: Write> Surface<W> {
     }
 
     /// Makes the rows on the screen equal `rows`, touching only those that differ.
-    fn paint(&mut self, rows: Vec<Row>) {
+    fn paint(&mut self, rows: Vec<Arc<Row>>) {
         let old = std::mem::take(&mut self.rows);
         for (index, row) in rows.iter().enumerate() {
             let before = old.get(index);

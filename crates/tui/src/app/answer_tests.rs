@@ -63,6 +63,7 @@ fn an_agents_question_names_it_and_escape_denies_only_that_call() {
 
 #[test]
 fn the_focus_of_the_window_and_keys_of_the_next_question_answer_nothing() {
+    // [SC-E21]
     // [TST-240]
     let mut app = app(Preferences::default());
     ask(&mut app, "q1", bash("rm x"));
