@@ -7,7 +7,9 @@ mod calls;
 mod commands;
 mod declared;
 mod host;
+mod listener;
 mod mcp_tool;
+mod seed;
 mod session;
 mod tasks;
 mod watch;
@@ -19,6 +21,7 @@ pub(crate) use declared::{Own, helper, with_own};
 pub use declared::{Reduced, catalogue};
 pub(crate) use host::HostHooks;
 pub(crate) use mcp_tool::{Patience, ServerTools, ToolCall};
+pub(crate) use seed::{Fresh, Seed};
 pub(crate) use session::{Moment, PromptSays, StopSays, StopState};
 
 use crate::agents::Spawner;
@@ -27,8 +30,8 @@ use crate::host::Host;
 use crate::reload::Watch;
 use crate::session::Io;
 use callers::{Caller, Callers};
-use futures_util::future::BoxFuture;
-use hooks::{AsyncDone, Detached, Hooks, Lifecycle, Merged, Occasion, Progress, Report, Spent, Surroundings};
+use listener::Listener;
+use hooks::{AsyncDone, Detached, Hooks, Merged, Occasion, Progress, Report, Spent, Surroundings};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -378,72 +381,6 @@ impl Hooking {
     }
 }
 
-/// The hooks of a session, before they belong to one of its agents.
-#[derive(Clone)]
-pub(crate) struct Seed {
-    current: Arc<Hooks>,
-    callers: Arc<Callers>,
-    around: Surroundings,
-    listener: Listener,
-    told: BTreeSet<String>,
-    env_files: Option<watch::EnvFiles>,
-    own: Own,
-    of_host: Arc<host::Declared>,
-    spent: Spent,
-}
-
-/// What the hooks of a new agent depend on.
-pub(crate) struct Fresh<'a> {
-    pub agent: Agent,
-    pub cwd: PathBuf,
-    /// Declared by its definition, and by the skill it carries out.
-    pub layers: Vec<hooks::Layer>,
-    pub watch: &'a Watch,
-    pub spawner: &'a Arc<Spawner>,
-}
-
-impl Seed {
-    /// The same hooks around the calls of a subagent, and its own while it runs.
-    pub(crate) fn for_agent(self, fresh: Fresh<'_>) -> Hooking {
-        let Fresh { agent, cwd, layers, watch, spawner } = fresh;
-        let runner = Caller { shared: Arc::clone(&self.callers), spawner: Arc::downgrade(spawner) };
-        let mut hooking = Hooking {
-            current: Arc::new(self.current.run_by(Arc::new(runner))),
-            callers: self.callers,
-            around: self.around,
-            listener: self.listener,
-            told: self.told,
-            running: JoinSet::new(),
-            detached: BTreeMap::new(),
-            observers: JoinSet::new(),
-            stop: None,
-            beside: Vec::new(),
-            later: Vec::new(),
-            woken: VecDeque::new(),
-            rewritten: BTreeMap::new(),
-            watched: watch::Watched::new(cwd),
-            agent: Some(agent),
-            own: self.own,
-            of_host: self.of_host,
-            spent: self.spent,
-            spawner: Arc::downgrade(spawner),
-            ended_tasks: 0,
-            env_files: self.env_files,
-        };
-        // What the parent runs as is the parent's alone; the skills it invoked hold for all of the session.
-        let parents = hooking.own.layers.len();
-        hooking.own.layers.retain(|layer| matches!(layer.origin, hooks::Origin::Skill { .. }));
-        let mut changed = hooking.own.layers.len() != parents;
-        for layer in layers {
-            changed |= hooking.own.add(layer);
-        }
-        if changed {
-            hooking.renew(watch);
-        }
-        hooking
-    }
-}
-
 fn assemble(catalogue: hooks::Catalogue, around: &Surroundings, runner: Caller, spent: &Spent) -> Arc<Hooks> {
     let program = sys::process::own_binary().unwrap_or_default();
     Arc::new(Hooks::new(catalogue, around.clone(), Arc::new(runner), program).remembering(spent))
@@ -655,68 +592,5 @@ fn bounded(text: &str, session_dir: &std::path::Path) -> String {
     match saved {
         Ok(()) => format!("{preview}\n… [The whole text is in {}]", path.display()),
         Err(error) => format!("{preview}\n… [The rest was cut: it could not be saved ({error})]"),
-    }
-}
-
-/// Tells the host of every run it wants to hear of.
-#[derive(Clone)]
-struct Listener {
-    host: Host,
-    all: bool,
-}
-
-impl Listener {
-    fn wants(&self, event: EventName) -> bool {
-        self.all || matches!(event, EventName::SessionStart | EventName::Setup)
-    }
-
-    async fn aside(&self, aside: Aside) {
-        self.host.event(Event::Aside(aside)).await;
-    }
-
-    async fn report(&self, report: &Report) {
-        self.finished(&report.id, &report.name, report.event, Some(report)).await;
-    }
-
-    async fn finished(&self, id: &str, name: &str, event: EventName, report: Option<&Report>) {
-        if !self.wants(event) {
-            return;
-        }
-        let (stdout, stderr) = report.map(|r| (r.stdout.clone(), r.stderr.clone())).unwrap_or_default();
-        let body = SystemBody::HookResponse {
-            hook_id: id.to_owned(),
-            hook_name: name.to_owned(),
-            hook_event: event.as_str(),
-            output: format!("{stdout}{stderr}"),
-            stdout,
-            stderr,
-            exit_code: report.and_then(|r| r.exit_code),
-            outcome: report.map_or("cancelled", |r| r.outcome.as_str()),
-        };
-        self.host.system(body).await;
-    }
-}
-
-impl Progress for Listener {
-    fn tell(&self, news: Lifecycle) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            match &news {
-                Lifecycle::Started { id, status_message: Some(text), .. } => {
-                    self.aside(Aside::Doing { id: id.clone(), text: text.clone() }).await;
-                }
-                Lifecycle::Finished(report) if report.had_status => {
-                    self.aside(Aside::Done { id: report.id.clone() }).await;
-                }
-                Lifecycle::Started { .. } | Lifecycle::Finished(_) => {}
-            }
-            match news {
-                Lifecycle::Started { id, name, event, .. } if self.wants(event) => {
-                    let body = SystemBody::HookStarted { hook_id: id, hook_name: name, hook_event: event.as_str() };
-                    self.host.system(body).await;
-                }
-                Lifecycle::Started { .. } => {}
-                Lifecycle::Finished(report) => self.report(&report).await,
-            }
-        })
     }
 }
