@@ -281,6 +281,10 @@ fn modes(dir: &Path, seen: &mut Vec<(String, u32)>) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let meta = std::fs::symlink_metadata(&path).unwrap();
+        // A link has no mode; what it leads to is looked at by itself.
+        if meta.is_symlink() {
+            continue;
+        }
         seen.push((path.display().to_string(), meta.permissions().mode()));
         if meta.is_dir() {
             modes(&path, seen);
