@@ -10,12 +10,15 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use sys::fs::Base;
 
 /// Enough for the block and the first paragraph of nearly every file.
 const FIRST_READ: usize = 4 * 1024;
-/// Below this many files a second thread costs more than it saves.
-const WORTH_A_THREAD: usize = 96;
+/// Below this many files a second thread costs more than it saves: the rest of the start needs the cores too.
+const WORTH_A_THREAD: usize = 256;
+/// Taken by a thread at a time: whichever gets to run does the work.
+const SHARE: usize = 16;
 const THREADS: usize = 4;
 /// How deep command and agent folders are searched.
 const MAX_DEPTH: usize = 8;
@@ -36,23 +39,32 @@ pub(crate) type Scanned = Option<Result<Parsed, String>>;
 
 /// Reads the head of every file and makes something of it, in order, on as many cores as pay off.
 pub(crate) fn each<F: AsRef<Path> + Sync, T: Send>(files: &[F], make: impl Fn(&F, Scanned) -> T + Sync) -> Vec<T> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
-    let all = |files: &[F]| -> Vec<T> {
-        let (mut buffer, mut near) = (Vec::with_capacity(FIRST_READ), Near::default());
-        files.iter().map(|file| make(file, parse(file.as_ref(), &mut near, &mut buffer))).collect()
-    };
-    if files.len() < WORTH_A_THREAD || threads < 2 {
-        return all(files);
+    let mut threads = 1;
+    if files.len() >= WORTH_A_THREAD {
+        threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     }
-    let (own, others) = files.split_at(files.len().div_ceil(threads));
-    let share = others.len().div_ceil(threads - 1);
-    std::thread::scope(|scope| {
-        let work: Vec<_> = others.chunks(share).map(|part| scope.spawn(|| all(part))).collect();
-        let mut made = all(own);
-        made.reserve(others.len());
-        made.extend(work.into_iter().flat_map(|thread| thread.join().unwrap_or_default()));
-        made
-    })
+    let next = AtomicUsize::new(0);
+    // Shares by their number, as each thread came to them.
+    let work = || {
+        let (mut buffer, mut near) = (Vec::with_capacity(FIRST_READ), Near::default());
+        let mut shares: Vec<(usize, Vec<T>)> = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(share) = files.chunks(SHARE).nth(number) else { return shares };
+            let read = |file| make(file, parse(file.as_ref(), &mut near, &mut buffer));
+            shares.push((number, share.iter().map(read).collect()));
+        }
+    };
+    let mut shares = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut shares = work();
+        for thread in others {
+            shares.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        shares
+    });
+    shares.sort_unstable_by_key(|(number, _)| *number);
+    shares.into_iter().flat_map(|(_, made)| made).collect()
 }
 
 /// Reads the head of every file.

@@ -3,9 +3,11 @@
 use super::needle::Needle;
 use crate::head::Head;
 use crate::story::{self, Moment};
-use memchr::{memchr2_iter, memmem, memrchr, memrchr2};
+use memchr::memmem::Finder;
+use memchr::{memchr2_iter, memrchr, memrchr2};
 use serde_json::Value;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Bytes shown around a hit.
 const BEFORE: usize = 48;
@@ -67,8 +69,12 @@ fn spoken(line: &[u8]) -> &[u8] {
     message_and_after(line).unwrap_or(line)
 }
 
+/// Made once: lines are asked for by the million.
+static MESSAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"message\":{"));
+static KIND: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\""));
+
 fn message_and_after(line: &[u8]) -> Option<&[u8]> {
-    let start = memmem::find(line, b"\"message\":{")?;
+    let start = MESSAGE.find(line)?;
     let before = &line[..start];
     // No bracket but the line's own: nothing before the message is nested.
     if memchr2_iter(b'{', b'[', before).count() != 1 {
@@ -77,8 +83,13 @@ fn message_and_after(line: &[u8]) -> Option<&[u8]> {
     // Whatever is nested ends with the last bracket within the line's own.
     let end = memrchr2(b'}', b']', &line[..memrchr(b'}', line)?])? + 1;
     let after = line.get(end..)?;
-    let says = |kind: &[u8]| [before, after].iter().any(|part| memmem::find(part, kind).is_some());
-    (says(b"\"type\":\"user\"") || says(b"\"type\":\"assistant\"")).then(|| &line[start.min(end)..end])
+    (is_said(before) || is_said(after)).then(|| &line[start.min(end)..end])
+}
+
+/// Whether plain fields say that the line is a message of somebody.
+fn is_said(fields: &[u8]) -> bool {
+    let kinds = KIND.find_iter(fields).map(|at| &fields[at + KIND.needle().len()..]);
+    kinds.into_iter().any(|kind| kind.starts_with(b"user\"") || kind.starts_with(b"assistant\""))
 }
 
 fn texts(head: &Head<'_>, tell: &mut dyn FnMut(Speaker, &str)) {
