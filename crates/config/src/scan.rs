@@ -44,11 +44,14 @@ pub(crate) fn each<F: AsRef<Path> + Sync, T: Send>(files: &[F], make: impl Fn(&F
         threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     }
     let next = AtomicUsize::new(0);
-    // Shares by their number, as each thread came to them.
-    let work = || {
+    // Shares by their number, as each thread came to them, while less than `limit` of them are taken.
+    let work = |limit: usize| {
         let (mut buffer, mut near) = (Vec::with_capacity(FIRST_READ), Near::default());
         let mut shares: Vec<(usize, Vec<T>)> = Vec::new();
         loop {
+            if next.load(Ordering::Relaxed) >= limit {
+                return shares;
+            }
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(share) = files.chunks(SHARE).nth(number) else { return shares };
             let read = |file| make(file, parse(file.as_ref(), &mut near, &mut buffer));
@@ -56,8 +59,11 @@ pub(crate) fn each<F: AsRef<Path> + Sync, T: Send>(files: &[F], make: impl Fn(&F
         }
     };
     let mut shares = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut shares = work();
+        // Whoever asked has work of its own for a moment. A thread that is started before that is done waits for a core,
+        // and is not moved when another falls idle.
+        let mut shares = work(files.len() / SHARE / 4);
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| work(usize::MAX))).collect();
+        shares.extend(work(usize::MAX));
         for thread in others {
             shares.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
