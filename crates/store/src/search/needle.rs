@@ -2,6 +2,7 @@
 //! match in either case. Raw JSON is looked through for a probe: a stretch of a word that has one spelling in every
 //! encoder's output, or, where a word has no such stretch, its usual spelling and its `\u` spelling.
 
+use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use std::fmt::Write;
 use std::ops::{ControlFlow, Range};
@@ -117,10 +118,14 @@ struct Probe {
     bytes: Vec<u8>,
     /// Places of its rarest bytes.
     marks: [usize; 3],
+    /// Without letters there is only one spelling.
+    exact: Option<Finder<'static>>,
 }
 
 /// Candidates are looked for in this many places at once; the loop over them becomes vector instructions.
 const LANES: usize = 64;
+/// Of which this many are looked at once more when there is one among them.
+const GROUP: usize = 16;
 
 impl Probe {
     fn new(text: &str) -> Self {
@@ -128,7 +133,9 @@ impl Probe {
         let mut places: Vec<usize> = (0..bytes.len()).collect();
         places.sort_by_key(|at| std::cmp::Reverse(rarity(bytes[*at])));
         let mark = |n: usize| places.get(n).or(places.first()).copied().unwrap_or(0);
-        Self { marks: [mark(0), mark(1), mark(2)], bytes }
+        let has_letters = bytes.iter().any(u8::is_ascii_alphabetic);
+        let exact = (!has_letters && !bytes.is_empty()).then(|| Finder::new(&bytes).into_owned());
+        Self { marks: [mark(0), mark(1), mark(2)], exact, bytes }
     }
 
     fn is_at(&self, haystack: &[u8], at: usize) -> bool {
@@ -136,6 +143,9 @@ impl Probe {
     }
 
     fn find(&self, haystack: &[u8]) -> Option<usize> {
+        if let Some(exact) = &self.exact {
+            return exact.find(haystack);
+        }
         let length = self.bytes.len();
         if length == 0 || haystack.len() < length {
             return None;
@@ -150,11 +160,14 @@ impl Probe {
             let marked = |lane: usize| {
                 u8::from(fold(first[lane]) == a) & u8::from(fold(second[lane]) == b) & u8::from(fold(third[lane]) == c)
             };
-            let any = (0..LANES).fold(0, |any, lane| any | marked(lane));
-            if any != 0
-                && let Some(lane) = (0..LANES).find(|lane| marked(*lane) != 0 && self.is_at(haystack, at + lane))
-            {
-                return Some(at + lane);
+            let any = |lanes: Range<usize>| lanes.fold(0, |any, lane| any | marked(lane)) != 0;
+            if any(0..LANES) {
+                // Marks that are common in ids would have every lane looked at, again and again.
+                let mut groups = (0..LANES).step_by(GROUP).filter(|start| any(*start..start + GROUP));
+                let is_here = |lane: &usize| marked(*lane) != 0 && self.is_at(haystack, at + lane);
+                if let Some(lane) = groups.find_map(|start| (start..start + GROUP).find(is_here)) {
+                    return Some(at + lane);
+                }
             }
             at += LANES;
         }
