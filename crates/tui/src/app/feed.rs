@@ -251,9 +251,9 @@ impl App {
                 match event.content_block.as_ref().map(|block| &*block.kind) {
                     Some("thinking" | "redacted_thinking") => {
                         turn.thinking_since = Some(now);
-                        turn.waits = Waits::Thinking;
+                        turn.wait_for(Waits::Thinking);
                     }
-                    Some(_) | None => turn.waits = Waits::Writing,
+                    Some(_) | None => turn.wait_for(Waits::Writing),
                 }
             }
             "content_block_delta" => self.delta(event.delta),
@@ -278,7 +278,7 @@ impl App {
         // An estimate until the provider counts.
         turn.tokens_now += (size as u64).div_ceil(4);
         if let Some(text) = delta.text {
-            turn.waits = Waits::Writing;
+            turn.wait_for(Waits::Writing);
             self.reply.push(&text);
             let look = look!(self);
             if let Some(part) = self.reply.take_closed(&look) {
@@ -355,7 +355,7 @@ impl App {
             self.print_held();
         }
         if let Some(turn) = &mut self.turn {
-            turn.waits = Waits::Tool(block.name.clone());
+            turn.wait_for(Waits::Tool(block.name.clone()));
         }
         self.calls.open(OpenCall {
             id: block.id,
@@ -450,7 +450,7 @@ impl App {
         let kind = if outcome.is_error { Kind::Failure } else { Kind::Result };
         self.transcript.add(kind, &outcome.text);
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.waits != Waits::Interrupting) {
-            turn.waits = self.calls.running().map_or(Waits::Model, |tool| Waits::Tool(tool.to_owned()));
+            turn.wait_for(self.calls.running().map_or(Waits::Model, |tool| Waits::Tool(tool.to_owned())));
         }
         let (theme, columns) = (&self.preferences.theme, self.size.columns);
         let lines = || call.lines(outcome, theme, columns);
@@ -523,16 +523,16 @@ impl App {
                     self.note(&error, Token::Error);
                 }
                 if let Some(turn) = &mut self.turn {
-                    turn.waits = match status {
+                    turn.wait_for(match status {
                         Some("compacting") => Waits::Compacting,
                         Some(_) | None => Waits::Model,
-                    };
+                    });
                 }
             }
             SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, .. } => {
                 let until = self.now + Duration::from_millis(retry_delay_ms);
                 if let Some(turn) = &mut self.turn {
-                    turn.waits = Waits::Retry { until, attempt, of: max_retries };
+                    turn.wait_for(Waits::Retry { until, attempt, of: max_retries });
                 }
             }
             SystemBody::CompactBoundary { .. } => {

@@ -7,7 +7,7 @@ use engine::Event;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::time::Duration;
-use wire::sdk::{Message, Past};
+use wire::sdk::{Message, Past, StreamEvent};
 
 fn app() -> App {
     let session = Session { cwd: "/project".into(), place: "~/project".into(), ..Session::default() };
@@ -213,4 +213,24 @@ fn a_long_prompt_of_a_resumed_conversation_is_folded() {
     assert_eq!((shown.len(), shown[0].as_str(), shown[8].as_str()), (9, "> line 0", "  … +4992 lines"));
     tell(&mut app, past(&json!({"role": "user", "content": "a\nb"})).user());
     assert_eq!(printed(&mut app), ["> a", "  b"]);
+}
+
+#[test]
+fn words_on_their_way_do_not_hide_who_interrupted() {
+    let mut app = app();
+    let delta = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "late "}});
+    let begin = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
+    app.interrupt();
+    for event in [begin, delta] {
+        let event = RawValue::from_string(event.to_string()).unwrap().into();
+        let (session_id, uuid) = ("s".into(), "u".into());
+        let told =
+            StreamEvent { kind: "stream_event", event, session_id, parent_tool_use_id: None, uuid, ttft_ms: None };
+        tell(&mut app, Message::StreamEvent(told));
+    }
+    let mark = past(&json!({"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]}));
+    let Message::User(mut user) = mark.user() else { panic!("a user message") };
+    user.is_replay = false;
+    tell(&mut app, Message::User(user));
+    assert!(printed(&mut app).iter().any(|line| line.contains("Interrupted.")));
 }

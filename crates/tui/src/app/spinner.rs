@@ -42,6 +42,13 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// What is still on its way does not undo an interrupt.
+    pub fn wait_for(&mut self, waits: Waits) {
+        if self.waits != Waits::Interrupting {
+            self.waits = waits;
+        }
+    }
+
     pub fn new(now: Duration) -> Self {
         Self {
             started: now,

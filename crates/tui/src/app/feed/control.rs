@@ -61,7 +61,7 @@ impl App {
     fn waits_for_answer(&mut self) {
         self.ring();
         if let Some(turn) = &mut self.turn {
-            turn.waits = Waits::Permission;
+            turn.wait_for(Waits::Permission);
         }
     }
 
@@ -73,7 +73,7 @@ impl App {
         }
         let running = self.calls.running().map(str::to_owned);
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.waits == Waits::Permission) {
-            turn.waits = running.map_or(Waits::Model, Waits::Tool);
+            turn.wait_for(running.map_or(Waits::Model, Waits::Tool));
         }
     }
 
