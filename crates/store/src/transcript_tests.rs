@@ -316,7 +316,8 @@ fn two_writers_interleave_whole_lines() {
         }
     });
     let text = read(&path);
-    assert_eq!(text.lines().count(), 800);
+    // One that opens the file in the middle of another's write ends that line first: an empty line, which readers skip.
+    assert_eq!(text.lines().filter(|line| !line.is_empty()).count(), 800);
     for writer in 0..4 {
         let mine = text.lines().filter(|l| l.contains(&format!("\"w{writer}\"")));
         let expected: Vec<String> = (0..200).map(|n| format!(r#"{{"parentUuid":"w{writer}","n":{n}}}"#)).collect();
