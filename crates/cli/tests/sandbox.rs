@@ -424,28 +424,8 @@ fn an_unprivileged_user_is_confined_as_well() {
         return;
     }
     Cell::each(|cell| {
-        let exe = cell.sandbox.root().join("gimlet");
-        std::fs::copy(EXE, &exe).unwrap();
-        cell.outside(&format!("chmod 755 {0}; chown -R 65534:65534 {0}", cell.sandbox.root().display()));
-        let run = |script: &str| {
-            let exe = exe.display().to_string();
-            let args = [
-                "--reuid",
-                "65534",
-                "--regid",
-                "65534",
-                "--clear-groups",
-                &exe,
-                "sandbox",
-                "run",
-                "--",
-                "bash",
-                "-c",
-                script,
-            ];
-            let run = cell.sandbox.gimlet(&args).exe("/usr/bin/setpriv").env("CLAUDE_CODE_TMPDIR", cell.sandbox.root());
-            run.env("TMPDIR", cell.sandbox.root()).run()
-        };
+        let exe = for_somebody_else(cell);
+        let run = |script: &str| as_somebody_else(cell, &exe, &["sandbox", "run", "--", "bash", "-c", script]);
         let fine = run("echo x > inside && cat inside");
         assert_eq!(fine.stdout, "x\n", "{}: {}", cell.backend, fine.stderr);
         for script in
@@ -456,8 +436,94 @@ fn an_unprivileged_user_is_confined_as_well() {
     });
 }
 
+/// Makes the cell another user's; returns a copy of the program that this user can start.
+fn for_somebody_else(cell: &Cell) -> String {
+    let exe = cell.sandbox.root().join("gimlet");
+    std::fs::copy(EXE, &exe).unwrap();
+    cell.outside(&format!("chmod 755 {0}; chown -R 65534:65534 {0}", cell.sandbox.root().display()));
+    exe.display().to_string()
+}
+
+fn as_somebody_else(cell: &Cell, exe: &str, args: &[&str]) -> Finished {
+    let become_other = ["--reuid", "65534", "--regid", "65534", "--clear-groups", exe];
+    let args: Vec<&str> = become_other.into_iter().chain(args.iter().copied()).collect();
+    let run = cell.sandbox.gimlet(&args).exe("/usr/bin/setpriv").env("CLAUDE_CODE_TMPDIR", cell.sandbox.root());
+    run.env("TMPDIR", cell.sandbox.root()).timeout(Duration::from_mins(2)).run()
+}
+
 fn sys_is_root() -> bool {
     std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
+}
+
+/// Opens every regular file below /proc and /sys for writing, and closes it: never a byte, never a flag that changes anything.
+/// Prints what could be opened outside the entries of the walk's own processes, then how many files it tried.
+const WALK: &str = r"
+import os
+own = {'self', 'thread-self', str(os.getpid()), str(os.getppid())}
+tried = 0
+for top in ('/proc', '/sys'):
+    for folder, folders, files in os.walk(top):
+        if folder == '/proc':
+            folders[:] = [name for name in folders if name not in own]
+        for name in files:
+            path = os.path.join(folder, name)
+            if os.path.islink(path):
+                continue
+            tried += 1
+            try:
+                os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY))
+            except OSError:
+                continue
+            print('OPEN', path)
+print('TRIED', tried)
+";
+
+/// Settings under which commands may write the most.
+const WIDE: [&str; 3] = [
+    "{}",
+    r#"{"sandbox": {"filesystem": {"allowWrite": ["/", "/proc/sys", "/sys"]}}}"#,
+    r#"{"sandbox": {"filesystem": {"disabled": true}}}"#,
+];
+
+fn nothing_of_the_kernel_opens(who: &str, done: &Finished) {
+    let tried = done.stdout.lines().find_map(|line| line.strip_prefix("TRIED ")).map(|count| count.parse::<usize>());
+    assert!(tried.is_some_and(|count| count.unwrap() > 500), "{who}: {}{}", done.stdout, done.stderr);
+    let open: Vec<&str> = done.stdout.lines().filter(|line| line.starts_with("OPEN")).take(20).collect();
+    assert!(open.is_empty(), "{who}: {open:#?}");
+}
+
+/// Streams reached through the process table are no files of the kernel.
+const STREAMS: &str = "exec 7> own.txt; (echo a > /dev/stderr; echo b > /dev/stdout; echo c > /proc/self/fd/1) 2>&1 | cat \
+                       && echo d > /proc/self/fd/7 && cat own.txt && echo e > /dev/null";
+
+// [F-A3]
+#[test]
+fn the_kernels_files_cannot_be_opened_for_writing() {
+    if !has("python3") {
+        not_run!("python3 is missing");
+        return;
+    }
+    Cell::each(|cell| {
+        cell.sandbox.write("walk.py", WALK);
+        for settings in WIDE {
+            let who = format!("{} {settings}", cell.backend);
+            nothing_of_the_kernel_opens(&who, &cell.run_with(settings, "python3 walk.py"));
+            assert_eq!(cell.run_with(settings, STREAMS).stdout, "a\nb\nc\nd\n", "{who}");
+        }
+        if !sys_is_root() || !has("setpriv") {
+            not_run!("needs root and setpriv to become somebody else");
+            return;
+        }
+        let exe = for_somebody_else(cell);
+        for settings in WIDE {
+            let who = format!("{} as another user, {settings}", cell.backend);
+            let run = |script: &str| {
+                as_somebody_else(cell, &exe, &["sandbox", "run", "--settings", settings, "--", "bash", "-c", script])
+            };
+            nothing_of_the_kernel_opens(&who, &run("python3 walk.py"));
+            assert_eq!(run(STREAMS).stdout, "a\nb\nc\nd\n", "{who}");
+        }
+    });
 }
 
 // The Bash tool.

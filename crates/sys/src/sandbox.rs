@@ -31,6 +31,13 @@ use std::path::{Path, PathBuf};
 /// The port inside the cage at which the filtering proxy answers.
 pub const PROXY_PORT: u16 = 33128;
 
+/// Where the kernel shows its objects.
+#[cfg(target_os = "linux")]
+pub(crate) const SYS: &str = "/sys";
+/// The file systems through which the kernel is changed: no profile lets a command write there.
+#[cfg(target_os = "linux")]
+pub(crate) const KERNEL: [&str; 2] = ["/proc", SYS];
+
 /// What a caged command may touch. Paths are absolute and resolved.
 #[derive(Clone, Debug)]
 pub struct Profile {
@@ -156,6 +163,7 @@ fn landlock_gaps(abi: u32) -> Vec<&'static str> {
         "hosts cannot be allowed one by one: there is no network at all, not even between commands on this machine",
         "modes, owners, times and attributes of files outside: Landlock does not judge changes to them",
         "names of hidden files can be listed",
+        "where all files may be written: new entries of / itself, because /proc and /sys beside them stay closed",
         "the process table is visible, though other processes cannot be read or traced",
     ];
     if abi < 3 {

@@ -1,8 +1,9 @@
 //! The arguments of `bwrap`. Everything is unshared; the file system is the machine's, read-only, with what the plan says
-//! mounted on top.
+//! mounted on top. `/proc` and `/sys` are read-only under every profile: root owns the kernel's switches in them, and
+//! owning a file needs no capability.
 
 use super::plan::{Mount, Plan, State};
-use super::{Files, ProcMount};
+use super::{Files, ProcMount, SYS};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -55,9 +56,10 @@ pub(crate) fn arguments(shape: &Shape<'_>) -> Vec<OsString> {
     }
     out.word("--dev").word("/dev");
     match shape.proc {
-        ProcMount::Fresh => out.word("--proc").word("/proc"),
+        ProcMount::Fresh => out.word("--proc").word("/proc").word("--remount-ro").word("/proc"),
         ProcMount::Shared => out.word("--ro-bind").word("/proc").word("/proc"),
     };
+    out.kernel_objects(shape);
     out.word("--ro-bind").path(shape.own).word(INNER);
     out.word("--chdir").path(shape.cwd);
     out.word("--seccomp").word(&shape.filter.to_string());
@@ -76,6 +78,16 @@ impl Arguments {
     fn path(&mut self, path: &Path) -> &mut Self {
         self.0.push(path.into());
         self
+    }
+
+    /// `/sys` with all that is mounted below it. What the plan hides there is hidden again.
+    fn kernel_objects(&mut self, shape: &Shape<'_>) {
+        let sys = Path::new(SYS);
+        if sys.is_dir() {
+            self.word("--ro-bind").path(sys).path(sys);
+        }
+        let hidden = |mount: &&Mount| mount.state == State::Hidden && mount.path.starts_with(sys);
+        shape.plan.mounts.iter().filter(hidden).for_each(|mount| self.mount(mount, shape.void));
     }
 
     fn mount(&mut self, mount: &Mount, void: &Path) {

@@ -1,9 +1,10 @@
 //! File rules by Landlock, for machines without user namespaces. Landlock only grants: what lies inside a granted directory
 //! cannot be taken out again, so denied paths outside writable places are left out by granting their neighbours, and
-//! those inside writable places stay open (`Backend::leaves_open` names them).
+//! those inside writable places stay open (`Backend::leaves_open` names them). `/proc` and `/sys` are never granted for
+//! writing, also where files are not confined: their neighbours are.
 
 use super::plan::{self, State};
-use super::{Effect, Rule};
+use super::{Effect, Files, KERNEL, Rule};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -21,6 +22,8 @@ const IOCTL_DEV: u64 = 1 << 15;
 const MAKE_DEVICES: u64 = (1 << 6) | (1 << 11);
 const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 const READING: u64 = EXECUTE | READ_FILE | READ_DIR;
+/// What an unconfined command is watched for. Moves between directories must be named: Landlock forbids them otherwise.
+const CHANGING: u64 = WRITE_FILE | TRUNCATE | REFER;
 
 /// Abstract sockets and signals stay inside.
 const SCOPES: u64 = 0b11;
@@ -53,8 +56,11 @@ pub(crate) fn version() -> Option<u32> {
 }
 
 /// A rule set ready to be applied, with every descriptor it needs already resolved.
-pub(crate) fn ruleset(rules: &[Rule], abi: u32) -> io::Result<OwnedFd> {
-    let handled = handled(abi);
+pub(crate) fn ruleset(files: &Files, abi: u32) -> io::Result<OwnedFd> {
+    let (handled, grants) = match files {
+        Files::Confined(rules) => (handled(abi), grants(rules)),
+        Files::Free => (handled(abi) & CHANGING, writable(Path::new("/"), CHANGING)),
+    };
     let attributes = RulesetAttributes { files: handled, network: 0, scoped: if abi >= 6 { SCOPES } else { 0 } };
     let size: libc::c_long = match abi {
         ..4 => 8,
@@ -67,7 +73,7 @@ pub(crate) fn ruleset(rules: &[Rule], abi: u32) -> io::Result<OwnedFd> {
     let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(io::Error::last_os_error)?;
     // SAFETY: a fresh descriptor that nobody else owns.
     let set = unsafe { OwnedFd::from_raw_fd(fd) };
-    for (path, access) in grants(rules) {
+    for (path, access) in grants {
         if let Err(error) = grant(&set, &path, access & handled) {
             tracing::debug!(%error, path = %path.display(), "not granted in the sandbox");
         }
@@ -97,17 +103,28 @@ fn grants(rules: &[Rule]) -> Vec<(PathBuf, u64)> {
         .filter(|rule| rule.effect == Effect::DenyRead && !in_writable(rules, &rule.path))
         .map(|rule| rule.path.as_path())
         .collect();
-    open_around(Path::new("/"), &hidden, &mut out);
+    open_around(Path::new("/"), &hidden, READING, &mut out);
     let open = |rule: &&Rule| plan::state(rules, &rule.path) != State::Hidden;
     for rule in rules.iter().filter(|rule| rule.effect == Effect::AllowRead).filter(open) {
         out.push((rule.path.clone(), READING));
     }
     let written = rules.iter().filter(|rule| rule.effect == Effect::AllowWrite);
     for rule in written.filter(|rule| plan::state(rules, &rule.path) == State::Writable) {
-        out.push((rule.path.clone(), !MAKE_DEVICES));
+        out.extend(writable(&rule.path, !MAKE_DEVICES));
     }
     out.extend(DEVICES.iter().map(|path| (PathBuf::from(path), READING | WRITE_FILE | TRUNCATE | IOCTL_DEV)));
     out.push((PathBuf::from("/dev/shm"), !MAKE_DEVICES));
+    out
+}
+
+/// Grants `access` to `path` and what is below it, but for the files of the kernel.
+fn writable(path: &Path, access: u64) -> Vec<(PathBuf, u64)> {
+    let kernel = KERNEL.map(Path::new);
+    if kernel.iter().any(|kernel| path.starts_with(kernel)) {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    open_around(path, &kernel, access, &mut out);
     out
 }
 
@@ -115,20 +132,20 @@ fn in_writable(rules: &[Rule], path: &Path) -> bool {
     rules.iter().any(|rule| rule.effect == Effect::AllowWrite && path.starts_with(&rule.path) && path != rule.path)
 }
 
-/// Grants reading of everything in `path` but the hidden.
-fn open_around(path: &Path, hidden: &[&Path], out: &mut Vec<(PathBuf, u64)>) {
+/// Grants `access` to everything in `path` but the hidden.
+fn open_around(path: &Path, hidden: &[&Path], access: u64, out: &mut Vec<(PathBuf, u64)>) {
     if hidden.contains(&path) {
         return;
     }
     if !hidden.iter().any(|hidden| hidden.starts_with(path)) {
-        out.push((path.to_path_buf(), READING));
+        out.push((path.to_path_buf(), access));
         return;
     }
     let Ok(entries) = std::fs::read_dir(path) else { return };
     for entry in entries.filter_map(Result::ok) {
         // What a link leads to is granted by its own place.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-            open_around(&entry.path(), hidden, out);
+            open_around(&entry.path(), hidden, access, out);
         }
     }
 }
@@ -193,7 +210,7 @@ mod tests {
         }
         let hidden = root.join("b/secret");
         let mut out = Vec::new();
-        open_around(&root, &[&hidden], &mut out);
+        open_around(&root, &[&hidden], READING, &mut out);
         let mut names: Vec<_> = out.iter().map(|(path, _)| path.strip_prefix(&root).unwrap().to_owned()).collect();
         names.sort();
         assert_eq!(names, [Path::new("a"), Path::new("b/other")]);

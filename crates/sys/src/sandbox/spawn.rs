@@ -10,7 +10,7 @@ use super::plan::{Plan, plan};
 use super::seccomp::{self, Internet};
 use super::{Backend, Profile, Sweep};
 #[cfg(target_os = "linux")]
-use super::{Effect, Files, ProcMount, UnixSockets, door, inner, landlock};
+use super::{Effect, ProcMount, UnixSockets, door, inner, landlock};
 #[cfg(target_os = "linux")]
 use crate::process::Input;
 use crate::process::{self, Child, Spawn};
@@ -120,10 +120,7 @@ fn in_bwrap(program: &Path, proc: ProcMount, profile: &Profile, mut spec: Spawn)
 
 #[cfg(target_os = "linux")]
 fn in_landlock(abi: u32, profile: &Profile, spec: Spawn) -> io::Result<Caged> {
-    let ruleset = match &profile.files {
-        Files::Confined(rules) => Some(landlock::ruleset(rules, abi)?),
-        Files::Free => None,
-    };
+    let ruleset = landlock::ruleset(&profile.files, abi)?;
     let filter = filter(Internet::Blocked, profile.unix_sockets);
     let plan = planned(profile);
     let protected = profile.rules().iter().filter(|rule| rule.effect == Effect::Protect);
@@ -132,9 +129,7 @@ fn in_landlock(abi: u32, profile: &Profile, spec: Spawn) -> io::Result<Caged> {
     let sweep = Sweep::new(&profile.private, absent, &kept, StandIns::default());
     let restrict = move || {
         landlock::drop_capabilities()?;
-        if let Some(set) = &ruleset {
-            landlock::apply(set)?;
-        }
+        landlock::apply(&ruleset)?;
         seccomp::apply(&filter)
     };
     let child = process::spawn_prepared(spec, process::Prepare::Restrict(Box::new(restrict)))?;
