@@ -1,8 +1,8 @@
 //! `gimlet config`: reads and changes settings files. Reading shows what a session here would use; writing changes one file,
 //! keeps its comments and unknown keys, and refuses values that a session would ignore.
 
-use config::edit::{Edit, Privacy, edit};
-use config::{Layer, Loaded, Project, Selection, places, validate};
+use config::edit::{Edit, Target};
+use config::{Layer, Loaded, Project, Selection, validate};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -118,18 +118,15 @@ impl Here<'_> {
         if top.is_some_and(|top| !validate::accepts(top, scope)) && *change != Edit::Remove {
             return Err(format!("Error: {key} has no effect in {} settings", plain_name(scope)));
         }
-        let path = places::file_of(scope, &self.cwd, self.env).ok_or("Error: there is no home directory; set HOME")?;
-        let is_new = !path.exists();
-        let privacy = if scope == Source::Project { Privacy::Shared } else { Privacy::Private };
-        let changed = edit(&path, &keys, change, privacy, self.env).map_err(|error| format!("Error: {error}"))?;
-        let mut text = format!("{} {}", if changed { "Changed" } else { "Nothing to change in" }, path.display());
-        if scope == Source::Local && is_new && changed {
-            match places::exclude_local_files(&path, self.env) {
-                Ok(Some(file)) => write!(text, "\nGit ignores it from now on: {}", file.display()).ok(),
-                Ok(None) => None,
-                Err(error) => write!(text, "\nGit could not be told to ignore it: {error}").ok(),
-            };
-        }
+        let target = Target { source: scope, cwd: &self.cwd, env: self.env };
+        let written = target.change(&keys, change).map_err(|error| format!("Error: {error}"))?;
+        let said = if written.changed { "Changed" } else { "Nothing to change in" };
+        let mut text = format!("{said} {}", written.path.display());
+        match written.ignored {
+            Ok(Some(file)) => write!(text, "\nGit ignores it from now on: {}", file.display()).ok(),
+            Ok(None) => None,
+            Err(error) => write!(text, "\nGit could not be told to ignore it: {error}").ok(),
+        };
         Ok((text, 0))
     }
 
@@ -195,7 +192,11 @@ impl<'a> Explanation<'a> {
             let Some(value) = at(&layer.raw, &keys) else { continue };
             let verdict = match (at(&layer.effective, &keys), at(&layer.valid, &keys)) {
                 (None, None) => "ignored: it does not fit, or may not be set here",
+                (None, Some(_)) if layer.source == Source::Local => "waits until you accept it (`gimlet trust`)",
                 (None, Some(_)) => "waits until the folder is trusted",
+                (Some(counts), Some(valid)) if counts != valid && layer.source == Source::Local => {
+                    "in part: the rest waits until you accept it (`gimlet trust`)"
+                }
                 (Some(counts), Some(valid)) if counts != valid => "in part: the rest waits until the folder is trusted",
                 (Some(_), _) => match (merge, decided) {
                     (Merge::Append | Merge::Deep | Merge::PerEntry, _) => "joined",

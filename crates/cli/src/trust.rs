@@ -47,7 +47,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     let items = trust::activations(&folder, &loaded);
     let shown = describe(&folder, &loaded, &items);
     if asked.show {
-        return Ok((shown, u8::from(!loaded.trusted)));
+        return Ok((shown, u8::from(!loaded.trusted || !loaded.waiting.is_empty())));
     }
     if !confirmed(&asked, &shown, &items)? {
         return Ok((format!("Not trusted: {}", folder.display()), 1));
@@ -98,6 +98,15 @@ fn describe(folder: &Path, loaded: &Loaded, items: &[Item]) -> String {
                 writeln!(text, "  - {}", printable(before)).ok();
             }
             writeln!(text, "  + {}", printable(&change.now)).ok();
+        }
+    }
+    if loaded.trusted && !loaded.waiting.is_empty() {
+        text.push_str("\nWaiting until you accept it:\n");
+        for waiting in &loaded.waiting {
+            if let Some(before) = &waiting.before {
+                writeln!(text, "  - {}", printable(before)).ok();
+            }
+            writeln!(text, "  + {}", printable(&waiting.item.text)).ok();
         }
     }
     text

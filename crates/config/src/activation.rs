@@ -1,15 +1,15 @@
 //! Everything a folder would activate: each command, host and file, as the trust question lists it and as an approval
 //! remembers it. Reads files, runs nothing. Values of variables and headers are digested, never shown.
 
+use crate::entries::{Entry, Part};
 use crate::frontmatter;
 use crate::layer::{Layer, parse_object, read_text};
-use crate::merge::is_repository_content;
 use crate::scan;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use wire::settings::{Gate, Key, Settings, Shape};
+use wire::settings::{Gate, Key, Settings, Shape, Source};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -36,7 +36,7 @@ impl Kind {
             Self::Rule => "Actions allowed without asking",
             Self::Directory => "More directories the tools may use",
             Self::Sandbox => "Weaker isolation of commands",
-            Self::Other => "Other settings that grant something",
+            Self::Other => "Other settings",
         }
     }
 }
@@ -52,19 +52,92 @@ pub struct Item {
     pub digest: String,
     /// The host of a redirect.
     pub host: Option<String>,
+    /// An entry of the local settings file.
+    pub is_local: bool,
+    /// Identifies the content and its place in the file. Empty outside settings files.
+    pub(crate) mark: String,
 }
 
+impl Item {
+    /// Waits or counts by itself, whatever else changes in its file.
+    pub(crate) fn stands_alone(&self) -> bool {
+        self.is_local || matches!(self.kind, Kind::Rule | Kind::Directory)
+    }
+}
+
+/// Longest text of an item in a line.
+const LABEL: usize = 80;
+
+impl Item {
+    /// A short name for a line of text, without anything that could redraw a terminal.
+    pub fn label(&self) -> String {
+        let text = match self.kind {
+            Kind::Rule => format!("allow rule {}", self.text),
+            Kind::Variable | Kind::Redirect => format!("env {}", self.text),
+            Kind::Hook => format!("hook {}", self.text),
+            Kind::Helper | Kind::Server | Kind::Directory | Kind::Sandbox | Kind::Other => self.text.clone(),
+        };
+        let short: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(LABEL).collect();
+        if text.chars().nth(LABEL).is_some() { format!("{short}…") } else { short }
+    }
+}
+
+/// What the folder's shared files would activate.
 pub(crate) fn list(layers: &[Layer], cwd: &Path) -> Vec<Item> {
     let mut items = Vec::new();
-    for layer in layers.iter().filter(|layer| is_repository_content(layer)) {
-        let file = layer.path.clone().unwrap_or_default();
-        let mut lister = Lister { name: short_name(&file), file, items: &mut items };
-        lister.object(Settings::KEYS, &layer.valid, "");
+    for layer in layers.iter().filter(|layer| layer.source == Source::Project) {
+        list_layer(layer, &mut items);
     }
     servers(cwd, &mut items);
     front_matter(cwd, &mut items);
     items.sort_by(|a, b| (a.kind, &a.id).cmp(&(b.kind, &b.id)));
     items
+}
+
+/// What one shared settings file would activate.
+pub(crate) fn list_layer(layer: &Layer, items: &mut Vec<Item>) {
+    let file = layer.path.clone().unwrap_or_default();
+    Lister { name: short_name(&file), file, items }.object(Settings::KEYS, &layer.valid, "");
+}
+
+/// One entry of a local settings file.
+pub(crate) fn entry_item(entry: &Entry<'_>, file: &Path) -> Item {
+    let Entry { path, value, .. } = entry;
+    let host = match entry.part {
+        Part::Member(name) if path.starts_with("env.") => redirect_host(name, value.as_str().unwrap_or_default()),
+        _ => None,
+    };
+    let kind = match (path.as_str(), entry.key.gate) {
+        _ if host.is_some() => Kind::Redirect,
+        (path, _) if path.starts_with("env.") => Kind::Variable,
+        (path, _) if path.starts_with("hooks.") => Kind::Hook,
+        ("permissions.allow", _) => Kind::Rule,
+        ("permissions.additionalDirectories", _) => Kind::Directory,
+        (path, _) if path.starts_with("sandbox.") => Kind::Sandbox,
+        (_, Gate::Helper) => Kind::Helper,
+        _ => Kind::Other,
+    };
+    let (id, text) = match &entry.part {
+        Part::Hook { matcher, group, number, hook } => {
+            let event = path.trim_start_matches("hooks.");
+            (format!("{path}.{group}.{number}"), format!("{event} [{matcher}]: {}", hook_text(hook)))
+        }
+        Part::Element if kind == Kind::Rule => (format!("{path}:{}", shown(value)), shown(value)),
+        Part::Element => (format!("{path}:{}", shown(value)), format!("{path}: {}", shown(value))),
+        Part::Member(name) if kind == Kind::Variable => (path.clone(), (*name).to_owned()),
+        Part::Member(name) if kind == Kind::Redirect => {
+            (path.clone(), format!("{name} sends requests to {}", host.as_deref().unwrap_or_default()))
+        }
+        Part::Member(_) | Part::Whole => (path.clone(), format!("{path}: {}", shown(value))),
+    };
+    let id = format!("{}#{id}", short_name(file));
+    let mark = mark(Source::Local, path, value);
+    Item { kind, id, text, file: file.to_path_buf(), digest: digest(value), host, is_local: true, mark }
+}
+
+/// What an entry is recognised by: its content, its key, and the kind of file it stands in.
+pub(crate) fn mark(source: Source, path: &str, value: &Value) -> String {
+    digest(&Value::Array(vec![source.as_str().into(), path.into(), value.clone()]))
 }
 
 fn short_name(file: &Path) -> String {
@@ -106,10 +179,10 @@ impl Lister<'_> {
                 for entry in entries {
                     let shown = shown(entry);
                     let text = if kind == Kind::Rule { shown.clone() } else { format!("{path}: {shown}") };
-                    self.push(kind, &format!("{path}:{shown}"), text, entry);
+                    self.push(kind, &format!("{path}:{shown}"), text, (path, entry));
                 }
             }
-            _ => self.push(kind, path, format!("{path}: {}", shown(value)), value),
+            _ => self.push(kind, path, format!("{path}: {}", shown(value)), (path, value)),
         }
     }
 
@@ -120,7 +193,8 @@ impl Lister<'_> {
                 Some(host) => (Kind::Redirect, format!("{name} sends requests to {host}")),
                 None => (Kind::Variable, name.clone()),
             };
-            self.push(kind, &format!("env.{name}"), text, value);
+            let path = format!("env.{name}");
+            self.push(kind, &path, text, (&path, value));
             if let Some(item) = self.items.last_mut() {
                 item.host = host;
             }
@@ -133,16 +207,19 @@ impl Lister<'_> {
                 let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or("*");
                 for (number, hook) in group.get("hooks").and_then(Value::as_array).into_iter().flatten().enumerate() {
                     let text = format!("{event} [{matcher}]: {}", hook_text(hook));
-                    self.push(Kind::Hook, &format!("hooks.{event}.{at}.{number}"), text, &with_matcher(matcher, hook));
+                    let value = with_matcher(matcher, hook);
+                    let path = format!("hooks.{event}");
+                    self.push(Kind::Hook, &format!("{path}.{at}.{number}"), text, (&path, &value));
                 }
             }
         }
     }
 
-    fn push(&mut self, kind: Kind, id: &str, text: String, value: &Value) {
+    fn push(&mut self, kind: Kind, id: &str, text: String, (path, value): (&str, &Value)) {
         let id = format!("{}#{id}", self.name);
-        let digest = digest(value);
-        self.items.push(Item { kind, id, text, file: self.file.clone(), digest, host: None });
+        let (digest, mark) = (digest(value), mark(Source::Project, path, value));
+        let file = self.file.clone();
+        self.items.push(Item { kind, id, text, file, digest, host: None, is_local: false, mark });
     }
 }
 
@@ -195,7 +272,8 @@ fn servers(cwd: &Path, items: &mut Vec<Item>) {
                 write!(text, " (headers from: {helper})").ok();
             }
             let id = format!("{above}.mcp.json#{name}");
-            items.push(Item { kind: Kind::Server, id, text, file: file.clone(), digest: digest(server), host: None });
+            let (kind, file, digest, mark) = (Kind::Server, file.clone(), digest(server), String::new());
+            items.push(Item { kind, id, text, file, digest, host: None, is_local: false, mark });
         }
     }
 }
@@ -242,7 +320,8 @@ fn active_file((above, kind): (&str, &str), top: &Path, path: PathBuf, items: &m
     let id = format!("{above}{kind}#{name}");
     let text = format!("{above}{kind}/{name} brings hooks, servers or permissions of its own");
     let digest = digest(&Value::String(head[..read.body_at].to_owned()));
-    items.push(Item { kind: Kind::Hook, id, text, file: path, digest, host: None });
+    let mark = String::new();
+    items.push(Item { kind: Kind::Hook, id, text, file: path, digest, host: None, is_local: false, mark });
 }
 
 /// Order of members does not matter to what runs, so it does not matter here.

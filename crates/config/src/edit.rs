@@ -2,13 +2,15 @@
 //! read again, edited, written beside, flushed and renamed. A file that does not parse is not touched.
 
 use crate::layer::{JSONC, ReadFailure, parse_object, read_text};
-use crate::state::{lock_file, private_dir};
+use crate::state::{StateError, config_home, lock_file, private_dir};
+use crate::{ownership, places};
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sys::Env;
 use sys::fs::Durability;
+use wire::settings::Source;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -32,17 +34,82 @@ pub enum EditError {
     NotAnObject { path: String, key: String },
     #[error("{path}: {error}")]
     Io { path: String, error: std::io::Error },
+    #[error("{path} was not changed: that you want this could not be recorded ({error})")]
+    Unrecorded { path: String, error: StateError },
+    #[error("there is no home directory; set HOME or CLAUDE_CONFIG_DIR")]
+    NoHome,
+    #[error("{path} was not changed: it is a link to {target}, which counts for all your projects. Remove the link")]
+    LeadsHome { path: String, target: String },
 }
 
 /// Who may read a file that has to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Privacy {
+pub(crate) enum Privacy {
     Private,
     Shared,
 }
 
+/// A settings file, by its source and the directory it is for. The only way other crates change settings: what is written
+/// to a file of a folder is recorded as the user's own, so that it never has to be accepted.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    pub source: Source,
+    pub cwd: &'a Path,
+    pub env: &'a Env,
+}
+
+/// What came of a change.
+#[derive(Debug)]
+pub struct Written {
+    pub path: PathBuf,
+    pub changed: bool,
+    /// Git's list of ignored files, when a new local file had to be added to it.
+    pub ignored: std::io::Result<Option<PathBuf>>,
+}
+
+impl Target<'_> {
+    /// Changes one key, a path of member names.
+    pub fn change(&self, keys: &[&str], edit: &Edit) -> Result<Written, EditError> {
+        let path = places::file_of(self.source, self.cwd, self.env).ok_or(EditError::NoHome)?;
+        let is_new = !path.exists();
+        let changed = change_file((self.source, &path), keys, edit, self.env)?;
+        let must_ignore = self.source == Source::Local && is_new && changed;
+        let ignored = if must_ignore { places::exclude_local_files(&path, self.env) } else { Ok(None) };
+        Ok(Written { path, changed, ignored })
+    }
+}
+
+/// Changes one key of a settings file for the user. Recorded first: an entry must not wait because a session read the
+/// file before the record.
+pub(crate) fn change_file(
+    (source, path): (Source, &Path),
+    keys: &[&str],
+    change: &Edit,
+    env: &Env,
+) -> Result<bool, EditError> {
+    if matches!(source, Source::Local | Source::Project) {
+        stays_in_folder(path, env)?;
+        ownership::record_change(env, (source, path), keys, change)
+            .map_err(|error| EditError::Unrecorded { path: path.display().to_string(), error })?;
+    }
+    let privacy = if source == Source::Project { Privacy::Shared } else { Privacy::Private };
+    edit(path, keys, change, privacy, env)
+}
+
+/// A folder must not turn what is meant for it into something for all projects, by a link into the configuration home.
+fn stays_in_folder(path: &Path, env: &Env) -> Result<(), EditError> {
+    let real = sys::real::path(path);
+    let Some(home) = config_home(env).map(|home| sys::real::path(&home)) else { return Ok(()) };
+    let expected = path.strip_prefix(path.parent().and_then(Path::parent).unwrap_or(Path::new("/")));
+    let expected = expected.map(|name| ownership::settings_dir(path).join(name));
+    if !real.starts_with(&home) || expected.is_ok_and(|expected| expected == real) {
+        return Ok(());
+    }
+    Err(EditError::LeadsHome { path: path.display().to_string(), target: real.display().to_string() })
+}
+
 /// Changes one key (a path of member names). Says whether the file changed.
-pub fn edit(path: &Path, keys: &[&str], edit: &Edit, privacy: Privacy, env: &Env) -> Result<bool, EditError> {
+pub(crate) fn edit(path: &Path, keys: &[&str], edit: &Edit, privacy: Privacy, env: &Env) -> Result<bool, EditError> {
     let shown = path.display().to_string();
     let io = |error| EditError::Io { path: shown.clone(), error };
     let lock = lock_file(env, path).map_err(io)?;

@@ -1,13 +1,14 @@
 //! Folds layers into one set of settings, highest precedence first, and leaves out what a repository may not decide
 //! before it is trusted. Deny and ask rules always apply.
 
+use crate::activation::mark;
 use crate::environment::{Setter, is_tuning, may_set};
 use crate::join::join;
 use crate::layer::{Diagnostic, Held, Layer};
+use crate::ownership::Waiting;
 use crate::project::{Helper, Loaded};
 use crate::stamp::Stamps;
 use crate::state::GlobalState;
-use crate::tracked;
 use crate::trust::Trust;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -35,7 +36,8 @@ pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
     let Inputs { cwd, env, mut layers, mut diagnostics, trust, refuse, stamps, state } = inputs;
     for layer in &mut layers {
         let setter = setter(layer, &trust);
-        Gatekeeper { setter, refuse, diagnostics: &mut diagnostics }.admit(layer);
+        let local = (layer.source == Source::Local).then(|| trust.counts(layer.path.as_deref()));
+        Gatekeeper { setter, refuse, trust: &trust, diagnostics: &mut diagnostics }.admit(layer, local);
     }
     let (merged, provenance) = fold(&layers);
     let settings = Arc::new(Settings::deserialize(&merged).unwrap_or_default());
@@ -50,7 +52,7 @@ pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
         bypass_disabled: settings.permissions.disable_bypass_permissions_mode.is_some(),
         managed_rules_only,
         helper: helper.map(|(command, source)| Helper { command, source }),
-        notices: notice(&layers, &trust, refuse).into_iter().collect(),
+        notices: notice(&layers, &trust, refuse).into_iter().chain(waiting_notice(&trust.waiting, cwd)).collect(),
         project_code: trust.trusted || !refuse,
         settings,
         merged: Arc::new(merged),
@@ -61,39 +63,43 @@ pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
         trust_key: trust.key,
         trust_changes: trust.changes,
         adopts_trust: trust.adopts,
+        waiting: trust.waiting,
+        first_sights: trust.first_sights,
         pending: Vec::new(),
         stamps,
         state: Arc::new(state),
     }
 }
 
-/// On whose behalf a layer speaks. A local file counts as the user's own only while it is not repository content.
+/// On whose behalf a layer speaks. What counts of a local file was accepted entry by entry and is the user's.
 fn setter(layer: &Layer, trust: &Trust) -> Setter {
-    let of_folder = if trust.trusted { Setter::TrustedFolder } else { Setter::UntrustedFolder };
-    if is_repository_content(layer) { of_folder } else { Setter::User }
-}
-
-pub(crate) fn is_repository_content(layer: &Layer) -> bool {
-    let tracked = |path: &Path| tracked::is_repository_content(path, sys::git::root(path).as_deref());
     match layer.source {
-        Source::Managed | Source::CommandLine | Source::Flag | Source::Session | Source::User => false,
-        Source::Project => true,
-        Source::Local => layer.path.as_deref().is_none_or(tracked),
+        Source::Project if trust.trusted => Setter::TrustedFolder,
+        Source::Project => Setter::UntrustedFolder,
+        Source::Managed | Source::CommandLine | Source::Flag | Source::Session | Source::User | Source::Local => {
+            Setter::User
+        }
     }
 }
+
+/// Lists of a shared file whose entries count or wait one by one.
+const ALONE: [&str; 2] = ["permissions.allow", "permissions.additionalDirectories"];
 
 /// Sorts what one layer says into what counts and what waits.
 struct Gatekeeper<'a> {
     setter: Setter,
     refuse: bool,
+    trust: &'a Trust,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl Gatekeeper<'_> {
-    fn admit(&mut self, layer: &mut Layer) {
+    /// `local` is what of a local file is the user's.
+    fn admit(&mut self, layer: &mut Layer, local: Option<Map<String, Value>>) {
         let valid = std::mem::take(&mut layer.valid);
-        let mut effective = self.object(Settings::KEYS, &valid, "", layer);
-        if let Some(Value::Object(variables)) = valid.get("env") {
+        let given = local.as_ref().unwrap_or(&valid);
+        let mut effective = self.object(Settings::KEYS, given, "", layer);
+        if let Some(Value::Object(variables)) = given.get("env") {
             effective.insert("env".into(), Value::Object(self.variables(variables, layer)));
         }
         layer.effective = effective;
@@ -115,6 +121,10 @@ impl Gatekeeper<'_> {
                 (Shape::Object(inner), Value::Object(members)) => {
                     Value::Object(self.object(inner, members, &format!("{path}."), layer))
                 }
+                (_, Value::Array(entries)) if self.setter != Setter::User && ALONE.contains(&path.as_str()) => {
+                    self.alone(entries, &path, layer, &mut out);
+                    continue;
+                }
                 _ => value.clone(),
             };
             if self.admits(key, &value, &path, layer) {
@@ -122,6 +132,27 @@ impl Gatekeeper<'_> {
             }
         }
         out
+    }
+
+    /// Of a folder that is trusted everything that was accepted counts; of another one what gimlet wrote for the user.
+    fn alone(&self, entries: &[Value], path: &str, layer: &mut Layer, out: &mut Map<String, Value>) {
+        let counts = |entry: &&Value| {
+            let mark = mark(Source::Project, path, entry);
+            match self.setter {
+                Setter::User => true,
+                Setter::TrustedFolder => !self.trust.holds(&mark),
+                Setter::UntrustedFolder => self.trust.own.contains(&mark),
+            }
+        };
+        let kept: Vec<Value> = entries.iter().filter(counts).cloned().collect();
+        let held = entries.len() - kept.len();
+        if held > 0 && self.setter == Setter::UntrustedFolder {
+            layer.held.push(Held { key: path.to_owned(), what: held.to_string() });
+        }
+        if !kept.is_empty() {
+            let name = path.rsplit('.').next().unwrap_or(path);
+            out.insert(name.to_owned(), Value::Array(kept));
+        }
     }
 
     fn admits(&mut self, key: &Key, value: &Value, path: &str, layer: &mut Layer) -> bool {
@@ -256,7 +287,9 @@ fn directories(settings: &Settings, cwd: &Path, home: Option<&Path>) -> Vec<Path
 fn starting_mode(layers: &[Layer], trust: &Trust, diagnostics: &mut Vec<Diagnostic>) -> Option<PermissionMode> {
     const KEY: &str = "permissions.defaultMode";
     for layer in layers {
-        let text = layer.valid.get("permissions").and_then(|block| block.get("defaultMode")).and_then(Value::as_str);
+        // An entry of a local file that waits hides nothing.
+        let said = if layer.source == Source::Local { &layer.effective } else { &layer.valid };
+        let text = said.get("permissions").and_then(|block| block.get("defaultMode")).and_then(Value::as_str);
         let Some(mode) = text.and_then(parse_mode) else { continue };
         let setter = setter(layer, trust);
         let of_folder = matches!(layer.source, Source::Project | Source::Local);
@@ -307,6 +340,29 @@ fn notice(layers: &[Layer], trust: &Trust, refuse: bool) -> Option<String> {
          run `gimlet trust`, or set projects[{:?}].hasTrustDialogAccepted to true in .claude.json.",
         what.join("; "),
         trust.key.display().to_string()
+    ))
+}
+
+/// Most entries that the line about waiting entries names.
+const NAMED: usize = 10;
+
+/// One line about the entries that wait by themselves. Those the user refused are not mentioned again.
+fn waiting_notice(waiting: &[Waiting], cwd: &Path) -> Option<String> {
+    let open: Vec<&Waiting> = waiting.iter().filter(|waiting| !waiting.refused).collect();
+    let first = open.first()?;
+    let name = |file: &Path| file.strip_prefix(cwd).unwrap_or(file).display().to_string();
+    let mut files: Vec<String> = open.iter().map(|waiting| name(&waiting.item.file)).collect();
+    files.dedup();
+    let mut named: Vec<String> = open.iter().take(NAMED).map(|waiting| waiting.item.label()).collect();
+    if open.len() > NAMED {
+        named.push(format!("{} more", open.len() - NAMED));
+    }
+    let what = if first.before.is_some() { "new or changed entries" } else { "entries" };
+    Some(format!(
+        "Warning: {what} of {} wait until you accept them and are not used: {}. `gimlet trust` shows and accepts them, \
+         --trust-workspace uses them for one run, --settings FILE uses a file of your own.",
+        files.join(" and "),
+        named.join("; ")
     ))
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 use wire::settings::Source;
 
-const LOCAL: &str = ".claude/settings.local.json";
+pub(crate) const LOCAL: &str = ".claude/settings.local.json";
 
 /// The local settings files that apply in `cwd`, the one that wins first.
 pub(crate) fn local_files(cwd: &Path, env: &Env) -> Vec<PathBuf> {

@@ -1,6 +1,8 @@
 //! Opens what is declared for one directory: reads the layers, settles trust, merges.
 
+use crate::activation::Kind;
 use crate::layer::{Diagnostic, Layer, Origin, ReadFailure, parse_object, read_text};
+use crate::ownership::{FirstSight, Waiting};
 use crate::policy::PolicyHelper;
 use crate::stamp::Stamps;
 use crate::state::{GlobalState, config_home, state_file};
@@ -95,8 +97,11 @@ pub struct Loaded {
     pub trust_key: PathBuf,
     /// What is there now and was not approved, in a folder that was trusted before.
     pub trust_changes: Vec<Difference>,
-    /// The folder was trusted without a record of what was there; `trust::adopt` writes it.
+    /// The folder was trusted without a record of what was there; `trust::record_first_sight` writes it.
     pub adopts_trust: bool,
+    /// Entries that wait by themselves: of local settings files, and rules and directories added to a trusted folder.
+    pub waiting: Vec<Waiting>,
+    pub(crate) first_sights: Vec<FirstSight>,
     /// Whether hooks, servers and other code of the folder may run.
     pub project_code: bool,
     /// Settings as one object.
@@ -182,7 +187,8 @@ impl Project {
         reader.user();
         let Reader { layers, diagnostics, seen, .. } = reader;
         let refuse = selection.trust == TrustChoice::StoredOrRefuse || refuses(&layers);
-        let trust = Trust::of(&Folder { cwd, env, layers: &layers, refuse }, &state, selection.trust);
+        let reads_local = selection.reads(Source::Local);
+        let trust = Trust::of(&Folder { cwd, env, layers: &layers, refuse, reads_local }, &state, selection.trust);
         let stamps = Stamps::take(seen);
         Ok(merge::merge(merge::Inputs { cwd, env, layers, diagnostics, trust, refuse, stamps, state }))
     }
@@ -270,6 +276,10 @@ fn restrain(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
         Arc::make_mut(&mut now.settings).sandbox.clone_from(sandbox);
     }
     now.env = previous.env.clone();
+    // New entries that wait for the user anyway. Hooks are named together.
+    let known = |waiting: &&Waiting| previous.waiting.iter().any(|old| old.item.mark == waiting.item.mark);
+    let new = now.waiting.iter().filter(|waiting| !known(waiting) && waiting.item.kind != Kind::Hook);
+    pending.extend(new.map(|waiting| waiting.item.label()));
     now.pending = pending;
     now
 }
@@ -420,8 +430,9 @@ impl Reader<'_> {
 
     fn project(&mut self) {
         let path = self.cwd.join(".claude/settings.json");
-        // In the home directory this is the user's own file.
-        let is_user_file = config_home(self.env).is_some_and(|home| home.join("settings.json") == path);
+        // In the home directory this is the user's own file, whatever its path is spelled like.
+        let is_same = |home: PathBuf| sys::real::path(&home.join("settings.json")) == sys::real::path(&path);
+        let is_user_file = config_home(self.env).is_some_and(is_same);
         if self.selection.reads(Source::Project) && !is_user_file {
             self.file(Source::Project, &path, self.cwd);
         }

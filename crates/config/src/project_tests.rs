@@ -160,8 +160,12 @@ fn a_broken_file_is_reported_and_skipped() {
 
 #[test]
 fn local_settings_are_found_at_the_repository_root() {
-    // [CLI-70] [CLI-71]
+    // [CLI-70] [CLI-71] Trusted by the user: nothing in a folder is the user's by its name alone.
     let sandbox = Sandbox::new();
+    let flag = json!({"hasTrustDialogAccepted": true});
+    let (repo, sub) = (sandbox.root.join("repo"), sandbox.root.join("repo/sub"));
+    let state = json!({"projects": {repo.to_str().unwrap(): flag, sub.to_str().unwrap(): flag}});
+    sandbox.write("home/.claude.json", state.to_string());
     sandbox.write("repo/.claude/settings.local.json", r#"{"model": "root"}"#);
     sandbox.write("repo/sub/.claude/settings.local.json", r#"{"model": "old place", "language": "de"}"#);
     sandbox.write("repo/.claude/settings.json", r#"{"outputStyle": "parent"}"#);
@@ -234,16 +238,74 @@ fn a_clean_project_says_nothing() {
     assert!(loaded.notices.is_empty() && loaded.diagnostics.is_empty());
 }
 
+// [F-A1] [CLI-85]
 #[test]
-fn a_tracked_local_file_is_repository_content() {
-    // [CLI-85]
+fn a_local_file_that_nobody_accepted_only_refuses() {
     let sandbox = Sandbox::new();
-    sandbox.write("repo/.claude/settings.local.json", WIDENING);
-    assert_eq!(texts(&sandbox.open(), Behaviour::Allow), ["Bash"], "the user's own file");
-    sandbox.write("repo/.git/index", b"DIRC\0\0\0\x02....\x00\x1c.claude/settings.local.json\0");
+    let loosening = json!({"sandbox": {"enabled": false, "excludedCommands": ["curl *"], "filesystem": {"denyRead": ["/x"]}},
+        "enableAllProjectMcpServers": true, "enabledMcpjsonServers": ["db"], "disabledMcpjsonServers": ["no"],
+        "statusLine": {"type": "command", "command": "x"}, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]},
+        "model": "theirs", "autoMemoryDirectory": "/tmp", "skipDangerousModePermissionPrompt": true});
+    for text in [WIDENING.to_owned(), loosening.to_string()] {
+        sandbox.write("repo/.claude/settings.local.json", &text);
+        let refuse: fn(&mut Selection) = |selection| selection.trust = TrustChoice::StoredOrRefuse;
+        for loaded in [sandbox.open(), sandbox.open_with(refuse).unwrap()] {
+            let settings = &loaded.settings;
+            assert!(texts(&loaded, Behaviour::Allow).is_empty() && loaded.additional_directories.is_empty());
+            assert!(loaded.helper.is_none() && settings.env.is_empty() && settings.hooks.is_empty());
+            assert!(settings.status_line.is_none() && settings.model.is_none() && loaded.default_mode.is_none());
+            assert!(settings.enabled_mcpjson_servers.is_empty() && settings.enable_all_project_mcp_servers.is_none());
+            assert!(settings.sandbox.enabled.is_none() && settings.sandbox.excluded_commands.is_empty());
+            assert!(settings.skip_dangerous_mode_permission_prompt.is_none());
+            let [notice] = loaded.notices.as_slice() else { panic!("{:?}", loaded.notices) };
+            assert!(notice.contains("--trust-workspace") && !notice.contains("evil.example/"), "{notice}");
+        }
+        let granted = sandbox.open_with(|selection| selection.trust = TrustChoice::Granted).unwrap();
+        assert!(granted.waiting.is_empty() && granted.notices.is_empty());
+    }
     let loaded = sandbox.open();
-    assert_eq!(texts(&loaded, Behaviour::Allow), Vec::<&str>::new());
-    assert_eq!(loaded.helper, None);
+    assert_eq!(loaded.settings.disabled_mcpjson_servers, ["no"], "what refuses counts");
+    assert_eq!(loaded.settings.sandbox.filesystem.deny_read, ["/x"]);
+    sandbox.write("repo/.claude/settings.local.json", WIDENING);
+    let loaded = sandbox.open();
+    assert_eq!((texts(&loaded, Behaviour::Deny), texts(&loaded, Behaviour::Ask)), (vec!["Read(x)"], vec!["Edit"]));
+}
+
+// [F-A1] Every writer of ours records what it wrote, whatever the shape of the value.
+#[test]
+fn what_gimlet_writes_is_the_users() {
+    use crate::edit::{Edit, Target};
+    let sandbox = Sandbox::new();
+    let (cwd, env) = (sandbox.root.join("repo/sub"), sandbox.env());
+    let target = Target { source: Source::Local, cwd: &cwd, env: &env };
+    let hooks = json!({"Stop": [{"matcher": "a", "hooks": [{"type": "command", "command": "x"}]}]});
+    for (keys, edit) in [
+        (&["permissions", "allow"][..], Edit::Add(vec!["Bash(a)".into(), "Bash(b)".into()])),
+        (&["env", "FOO"], Edit::Set("bar".into())),
+        (&["hooks"], Edit::Set(hooks)),
+        (&["sandbox", "network", "allowedDomains"], Edit::Set(json!("a.example"))),
+        (&["model"], Edit::Set("mine".into())),
+        (&["permissions", "defaultMode"], Edit::Set("bypassPermissions".into())),
+    ] {
+        target.change(keys, &edit).unwrap();
+    }
+    let loaded = sandbox.open();
+    assert!(loaded.waiting.is_empty() && loaded.notices.is_empty(), "{:?}", loaded.waiting);
+    assert_eq!(texts(&loaded, Behaviour::Allow), ["Bash(a)", "Bash(b)"]);
+    assert_eq!(loaded.default_mode, Some(PermissionMode::BypassPermissions), "the user's own choice");
+    assert_eq!(loaded.settings.sandbox.network.allowed_domains, ["a.example"]);
+    assert!(loaded.settings.hooks.contains_key("Stop") && loaded.env.get("FOO") == Some("bar"));
+    // The same file in another folder says nothing there.
+    let text = fs::read(sandbox.root.join("repo/.claude/settings.local.json")).unwrap();
+    sandbox.write("other/.claude/settings.local.json", &text);
+    let other = Project::open(&sandbox.root.join("other"), &env, &sandbox.selection()).unwrap();
+    assert!(texts(&other, Behaviour::Allow).is_empty() && other.settings.model.is_none());
+    // A replaced list is no longer what it was.
+    target.change(&["permissions", "allow"], &Edit::Set(json!(["Bash(b)"]))).unwrap();
+    sandbox.write("repo/.claude/settings.local.json", r#"{"permissions": {"allow": ["Bash(a)", "Bash(b)"]}}"#);
+    let loaded = sandbox.open();
+    assert_eq!(texts(&loaded, Behaviour::Allow), ["Bash(b)"]);
+    assert_eq!(loaded.waiting.len(), 1);
 }
 
 #[test]
@@ -416,6 +478,7 @@ fn changes_are_noticed_and_only_narrow() {
     // [CLI-77] SC-D20
     let sandbox = Sandbox::new();
     let (cwd, env, selection) = (sandbox.root.join("repo/sub"), sandbox.env(), sandbox.selection());
+    sandbox.trust(&sandbox.root.join("repo"));
     sandbox.write("repo/.claude/settings.local.json", r#"{"permissions": {"allow": ["Read(a)"]}}"#);
     let first = sandbox.open();
     assert!(Project::refresh(&first, &cwd, &env, &selection).is_none());

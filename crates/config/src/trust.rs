@@ -1,14 +1,19 @@
 //! Whether the user vouched for a folder, and for what in it. Keyed on the real repository root; pointers that a repository
 //! supplies about itself count only when the other side confirms them. An approval is bound to what was there: a hook,
-//! server or helper that is new or changed makes the folder untrusted again.
+//! server or helper that is new or changed makes the folder untrusted again. Allow rules, directories and all entries of
+//! the local settings file wait alone instead, each until the user accepts it.
 
 use crate::activation::{self, Item};
 use crate::layer::Layer;
+use crate::ownership::{self, FirstSight, Judge, Known, LocalFile, Waiting};
+use crate::places;
 use crate::project::{Loaded, TrustChoice};
 use crate::state::{self, GlobalState, StateError};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use sys::Env;
+use wire::settings::Source;
 
 /// Beside the reference's flag, in the folder's entry of the state file.
 const RECORD: &str = "gimletTrust";
@@ -20,6 +25,8 @@ pub(crate) struct Folder<'a> {
     pub(crate) env: &'a Env,
     pub(crate) layers: &'a [Layer],
     pub(crate) refuse: bool,
+    /// Whether local settings files are read.
+    pub(crate) reads_local: bool,
 }
 
 /// Something that needs an approval: new, or other than what was approved.
@@ -40,6 +47,13 @@ pub(crate) struct Trust {
     pub(crate) adopts: bool,
     /// Names of the servers in `.mcp.json`, where they are refused.
     pub(crate) servers: Vec<String>,
+    /// Local settings files and what of them counts.
+    pub(crate) local: Vec<LocalFile>,
+    /// Entries of all files that wait by themselves.
+    pub(crate) waiting: Vec<Waiting>,
+    /// Entries of the shared settings file that gimlet wrote for this user.
+    pub(crate) own: BTreeSet<String>,
+    pub(crate) first_sights: Vec<FirstSight>,
 }
 
 impl Trust {
@@ -50,7 +64,18 @@ impl Trust {
             Some(_) => vouched(&key, folder.env, state),
             None => folder.cwd.ancestors().any(|dir| vouched(dir, folder.env, state)),
         };
-        let mut trust = Self { trusted: flagged, key, changes: Vec::new(), adopts: false, servers: Vec::new() };
+        let mut trust = Self {
+            trusted: flagged,
+            key,
+            changes: Vec::new(),
+            adopts: false,
+            servers: Vec::new(),
+            local: Vec::new(),
+            waiting: Vec::new(),
+            own: own_entries(folder, state),
+            first_sights: Vec::new(),
+        };
+        trust.judge_local(folder, state, choice);
         if choice == TrustChoice::Granted {
             trust.trusted = true;
         } else if flagged {
@@ -72,11 +97,65 @@ impl Trust {
             (Some(record), None) if record.get("adopted") == Some(&Value::Bool(true)) => self.adopts = true,
             (Some(_), approved) => {
                 let items = activation::list(folder.layers, folder.cwd);
-                self.changes = differences(&items, approved);
+                let foreign = items.into_iter().filter(|item| !self.own.contains(&item.mark));
+                let (alone, whole): (Vec<Item>, Vec<Item>) = foreign.partition(Item::stands_alone);
+                self.changes = differences(&whole, approved);
                 self.trusted = self.changes.is_empty();
+                let known = Known::of(state, &sys::real::path(folder.cwd));
+                let waits = |item: Item| Waiting { before: None, refused: known.is_refused(&item.mark), item };
+                self.waiting.extend(alone.into_iter().filter(|item| !is_approved(item, approved)).map(waits));
             }
         }
     }
+
+    fn judge_local(&mut self, folder: &Folder<'_>, state: &GlobalState, choice: TrustChoice) {
+        if !folder.reads_local {
+            return;
+        }
+        let trusts = |dir: &Path| vouched(dir, folder.env, state);
+        let judge = Judge { state, granted: choice == TrustChoice::Granted, trusts: &trusts };
+        for path in places::local_files(folder.cwd, folder.env) {
+            let of_path = |layer: &&Layer| layer.source == Source::Local && layer.path.as_ref() == Some(&path);
+            let mut file = judge.local(&path, folder.layers.iter().find(of_path));
+            self.waiting.append(&mut file.waiting);
+            self.first_sights.extend(file.first_sight.take());
+            self.local.push(file);
+        }
+    }
+
+    /// Whether an entry of the shared settings file waits by itself.
+    pub(crate) fn holds(&self, mark: &str) -> bool {
+        self.waiting.iter().any(|waiting| waiting.item.mark == mark)
+    }
+
+    /// What counts of a local settings file.
+    pub(crate) fn counts(&self, path: Option<&Path>) -> Map<String, Value> {
+        let file = self.local.iter().find(|file| Some(file.path.as_path()) == path);
+        file.map(|file| file.counts.clone()).unwrap_or_default()
+    }
+}
+
+fn own_entries(folder: &Folder<'_>, state: &GlobalState) -> BTreeSet<String> {
+    let known = Known::of(state, &sys::real::path(folder.cwd));
+    let mut items = Vec::new();
+    if !known.has_own() {
+        return BTreeSet::new();
+    }
+    for layer in folder.layers.iter().filter(|layer| layer.source == Source::Project) {
+        activation::list_layer(layer, &mut items);
+    }
+    items.into_iter().map(|item| item.mark).filter(|mark| known.is_own(mark)).collect()
+}
+
+/// The directories whose local settings files apply in `cwd`, and the folder itself.
+fn settings_dirs(cwd: &Path, env: &Env, key: &Path) -> Vec<PathBuf> {
+    let files = places::local_files(cwd, env);
+    let mut dirs: Vec<PathBuf> = files.iter().map(|file| ownership::settings_dir(file)).collect();
+    let key = sys::real::path(key);
+    if !dirs.contains(&key) {
+        dirs.push(key);
+    }
+    dirs
 }
 
 /// The repository root, and the folder trust is recorded under: the main checkout for a worktree it knows of.
@@ -96,28 +175,37 @@ fn start_of(cwd: &Path, key: &Path) -> String {
 
 fn differences(items: &[Item], approved: Option<&Map<String, Value>>) -> Vec<Difference> {
     let mut found = Vec::new();
-    for item in items {
+    for item in items.iter().filter(|item| !is_approved(item, approved)) {
         let before = approved.and_then(|approved| approved.get(&item.id));
-        if before.and_then(|before| before.get("digest")?.as_str()) == Some(&item.digest) {
-            continue;
-        }
         let before = before.map(|before| before.get("text").and_then(Value::as_str).unwrap_or_default().to_owned());
         found.push(Difference { id: item.id.clone(), before, now: item.text.clone() });
     }
     found
 }
 
+fn is_approved(item: &Item, approved: Option<&Map<String, Value>>) -> bool {
+    let before = approved.and_then(|approved| approved.get(&item.id)?.get("digest")?.as_str());
+    before == Some(&item.digest)
+}
+
 /// Trust in the home directory lasts for a session only, so a stored answer for it does not count.
-fn vouched(dir: &Path, env: &Env, state: &GlobalState) -> bool {
+pub(crate) fn vouched(dir: &Path, env: &Env, state: &GlobalState) -> bool {
     let home = env.home();
     let real = std::fs::canonicalize(dir).ok();
     let spellings = [Some(dir.to_path_buf()), real];
     spellings.iter().flatten().any(|dir| dir.parent().is_some() && Some(dir) != home.as_ref() && state.trusts(dir))
 }
 
-/// Everything the folder would activate, for the question.
+/// Everything the folder would activate, for the question: what its shared files declare, and the entries of local settings
+/// files that wait. Entries that count by themselves already are left out.
 pub fn activations(cwd: &Path, loaded: &Loaded) -> Vec<Item> {
-    activation::list(&loaded.layers, cwd)
+    let known = Known::of(&loaded.state, &sys::real::path(cwd));
+    let mut items = activation::list(&loaded.layers, cwd);
+    items.retain(|item| !(item.stands_alone() && known.is_own(&item.mark)));
+    let local = loaded.waiting.iter().map(|waiting| &waiting.item).filter(|item| item.is_local);
+    items.extend(local.cloned());
+    items.sort_by(|a, b| (a.kind, &a.id).cmp(&(b.kind, &b.id)));
+    items
 }
 
 /// How an approval came about.
@@ -133,8 +221,11 @@ pub enum Approval {
 pub fn approve(cwd: &Path, env: &Env, items: &[Item], approval: Approval) -> Result<(), StateError> {
     let (_, key) = key_of(cwd);
     let start = start_of(cwd, &key);
-    let approved: Map<String, Value> =
-        items.iter().map(|item| (item.id.clone(), json!({"digest": item.digest, "text": item.text}))).collect();
+    let dirs = settings_dirs(cwd, env, &key);
+    // What counted until now because the folder was trusted before goes on counting.
+    let before = GlobalState::read(env);
+    let adopted: Vec<FirstSight> = dirs.iter().filter_map(|dir| ownership::adoption(env, &before, dir)).collect();
+    let (local, shared): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.is_local);
     state::update(env, |state| {
         let entry = project_entry(state, &key);
         if approval == Approval::Asked {
@@ -143,13 +234,60 @@ pub fn approve(cwd: &Path, env: &Env, items: &[Item], approval: Approval) -> Res
         let record = object(entry, RECORD);
         record.insert("adopted".into(), (approval == Approval::Adopted).into());
         record.insert("at".into(), sys::clock::now_iso().into());
+        let approved = shared.iter().map(|item| approved_item(item)).collect();
         object(record, "starts").insert(start, Value::Object(approved));
+        ownership::note(state, &adopted);
+        if approval == Approval::Asked {
+            ownership::accept(state, &dirs, &local);
+        }
     })
+}
+
+fn approved_item(item: &Item) -> (String, Value) {
+    (item.id.clone(), json!({"digest": item.digest, "text": item.text}))
+}
+
+/// Records that the user accepts these entries, beside what was accepted before. Says nothing about the rest of the folder.
+pub fn approve_entries(cwd: &Path, env: &Env, items: &[Item]) -> Result<(), StateError> {
+    let (_, key) = key_of(cwd);
+    let start = start_of(cwd, &key);
+    let (local, shared): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.is_local);
+    state::update(env, |state| {
+        if !shared.is_empty() {
+            let record = object(project_entry(state, &key), RECORD);
+            object(object(record, "starts"), &start).extend(shared.iter().map(|item| approved_item(item)));
+        }
+        ownership::accept(state, &[], &local);
+    })
+}
+
+/// Records that the user was asked about these entries and does not want them: they wait without another question.
+pub fn refuse_entries(env: &Env, items: &[Item]) -> Result<(), StateError> {
+    state::update(env, |state| ownership::refuse(state, items))
+}
+
+/// Whether there is something to record about a folder that was met for the first time.
+pub fn is_first_sight(loaded: &Loaded) -> bool {
+    loaded.adopts_trust || !loaded.first_sights.is_empty()
+}
+
+/// Records what `loaded` found in a folder that was met for the first time. A folder that was trusted before is trusted for
+/// what is there now; whatever comes later waits.
+pub fn record_first_sight(cwd: &Path, env: &Env, loaded: &Loaded) -> Result<(), StateError> {
+    if loaded.adopts_trust {
+        let items = activation::list(&loaded.layers, cwd);
+        approve(cwd, env, &items, Approval::Adopted)?;
+    }
+    if loaded.first_sights.is_empty() {
+        return Ok(());
+    }
+    state::update(env, |state| ownership::note(state, &loaded.first_sights))
 }
 
 /// Forgets an approval. `false` when there was none.
 pub fn revoke(cwd: &Path, env: &Env) -> Result<bool, StateError> {
     let (_, key) = key_of(cwd);
+    let dirs = settings_dirs(cwd, env, &key);
     let mut had = false;
     state::update(env, |state| {
         let entry = project_entry(state, &key);
@@ -158,6 +296,7 @@ pub fn revoke(cwd: &Path, env: &Env) -> Result<bool, StateError> {
         if had {
             entry.insert(FLAG.into(), false.into());
         }
+        ownership::forget_accepted(state, &dirs);
     })?;
     Ok(had)
 }
@@ -167,7 +306,7 @@ pub fn trusted_folders(env: &Env) -> Vec<String> {
     GlobalState::read(env).trusted_folders()
 }
 
-fn project_entry<'a>(state: &'a mut Map<String, Value>, key: &Path) -> &'a mut Map<String, Value> {
+pub(crate) fn project_entry<'a>(state: &'a mut Map<String, Value>, key: &Path) -> &'a mut Map<String, Value> {
     object(object(state, "projects"), &key.display().to_string())
 }
 

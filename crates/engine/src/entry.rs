@@ -48,14 +48,26 @@ pub enum Question {
     },
 }
 
+/// What a question about trust covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The folder and everything in it.
+    Folder,
+    /// Entries of settings files that came later to a folder that is trusted.
+    Entries,
+}
+
 /// Whether a folder may do what it declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
+    pub about: About,
     pub folder: PathBuf,
     /// Heading and lines, in the order of their weight.
     pub groups: Vec<(&'static str, Vec<String>)>,
     /// What is new or other than before, when it was trusted before.
     pub changes: Vec<String>,
+    /// What was accepted before in place of something listed.
+    pub replaced: Vec<String>,
     /// Where requests and credentials would go; each is confirmed by itself.
     pub hosts: Vec<String>,
     items: Vec<Item>,
@@ -136,47 +148,71 @@ fn settle(boot: &mut Boot) -> Result<Settled, StartError> {
     }
 }
 
-/// A folder that would run or grant nothing is not asked about: there is nothing to say yes to.
+/// A folder that would run or grant nothing is not asked about: there is nothing to say yes to. In a folder that is trusted
+/// only entries that wait are asked about, once.
 fn ask_trust(boot: &Boot, cwd: &Path, loaded: &Loaded) -> Option<Question> {
-    if loaded.trusted || boot.options.trust == TrustChoice::StoredOrRefuse {
+    if boot.options.trust == TrustChoice::StoredOrRefuse {
         return None;
     }
-    let items = trust::activations(cwd, loaded);
+    let open = || loaded.waiting.iter().filter(|waiting| !waiting.refused);
+    let (about, items): (About, Vec<Item>) = if loaded.trusted {
+        (About::Entries, open().map(|waiting| waiting.item.clone()).collect())
+    } else {
+        (About::Folder, trust::activations(cwd, loaded))
+    };
     if items.is_empty() {
         return None;
     }
-    let mut groups: Vec<(&'static str, Vec<String>)> = Vec::new();
-    for item in &items {
-        let file = item.file.strip_prefix(cwd).unwrap_or(&item.file);
-        let line = format!("{}  ({})", item.text, file.display());
-        match groups.last_mut().filter(|(title, _)| *title == item.kind.title()) {
-            Some((_, lines)) => lines.push(line),
-            None => groups.push((item.kind.title(), vec![line])),
-        }
-    }
+    let replaced = open().filter_map(|waiting| waiting.before.clone()).collect();
     Some(Question::Trust(Trust {
+        about,
         folder: loaded.trust_key.clone(),
-        groups,
+        groups: groups(cwd, &items),
         changes: loaded.trust_changes.iter().map(|change| change.now.clone()).collect(),
+        replaced,
         hosts: items.iter().filter_map(|item| item.host.clone()).collect(),
         is_home: boot.env.home().and_then(|home| home.canonicalize().ok()).as_deref() == Some(cwd),
         items,
     }))
 }
 
-/// Vouches for exactly what was asked about. The home directory is trusted for this start only.
-pub fn trust(boot: &mut Boot, asked: &Trust) -> Result<(), String> {
-    if asked.is_home {
-        boot.options.trust = TrustChoice::Granted;
-        return Ok(());
+fn groups(cwd: &Path, items: &[Item]) -> Vec<(&'static str, Vec<String>)> {
+    let mut groups: Vec<(&'static str, Vec<String>)> = Vec::new();
+    for item in items {
+        let file = item.file.strip_prefix(cwd).unwrap_or(&item.file);
+        let line = format!("{}  ({})", item.text, file.display());
+        match groups.iter_mut().find(|(title, _)| *title == item.kind.title()) {
+            Some((_, lines)) => lines.push(line),
+            None => groups.push((item.kind.title(), vec![line])),
+        }
     }
-    let cwd = boot.cwd.canonicalize().map_err(|error| error.to_string())?;
-    trust::approve(&cwd, &boot.env, &asked.items, Approval::Asked).map_err(|error| error.to_string())
+    groups
 }
 
-/// Goes on in a folder that is not trusted: nothing of it runs.
-pub fn distrust(boot: &mut Boot) {
+/// Vouches for exactly what was asked about. The home directory is trusted for this start only; entries of its local settings
+/// file are accepted for good.
+pub fn trust(boot: &mut Boot, asked: &Trust) -> Result<(), String> {
+    let cwd = boot.cwd.canonicalize().map_err(|error| error.to_string())?;
+    let recorded = if asked.is_home {
+        boot.options.trust = TrustChoice::Granted;
+        let local: Vec<Item> = asked.items.iter().filter(|item| item.is_local).cloned().collect();
+        trust::approve_entries(&cwd, &boot.env, &local)
+    } else if asked.about == About::Entries {
+        trust::approve_entries(&cwd, &boot.env, &asked.items)
+    } else {
+        trust::approve(&cwd, &boot.env, &asked.items, Approval::Asked)
+    };
+    recorded.map_err(|error| error.to_string())
+}
+
+/// Goes on without what was asked about: of a folder that is not trusted nothing runs, and entries of one that is are not
+/// asked about again.
+pub fn distrust(boot: &mut Boot, asked: &Trust) -> Result<(), String> {
     boot.options.trust = TrustChoice::StoredOrRefuse;
+    if asked.about == About::Folder {
+        return Ok(());
+    }
+    trust::refuse_entries(&boot.env, &asked.items).map_err(|error| error.to_string())
 }
 
 fn ask_bypass(boot: &Boot, loaded: &Loaded) -> Option<Question> {
@@ -187,15 +223,8 @@ fn ask_bypass(boot: &Boot, loaded: &Loaded) -> Option<Question> {
 
 /// Remembers that bypassing was understood.
 pub fn accept_bypass(boot: &Boot) -> Result<(), String> {
-    let file = config::places::file_of(Source::User, &boot.cwd, &boot.env).ok_or("there is no home directory")?;
-    let set = config::edit::Edit::Set(true.into());
-    let written = config::edit::edit(
-        &file,
-        &["skipDangerousModePermissionPrompt"],
-        &set,
-        config::edit::Privacy::Private,
-        &boot.env,
-    );
+    let target = config::edit::Target { source: Source::User, cwd: &boot.cwd, env: &boot.env };
+    let written = target.change(&["skipDangerousModePermissionPrompt"], &config::edit::Edit::Set(true.into()));
     written.map(drop).map_err(|error| error.to_string())
 }
 

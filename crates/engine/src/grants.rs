@@ -4,7 +4,7 @@
 //! kept for the session but never written down.
 
 use crate::session::Io;
-use config::edit::{Edit, Privacy};
+use config::edit::{Edit, Target};
 use serde_json::Value;
 use std::path::PathBuf;
 use wire::control::PermissionUpdate;
@@ -212,16 +212,14 @@ impl Io {
     }
 
     async fn save(&self, to: Source, change: Change) {
-        let Some(path) = config::places::file_of(to, &self.watch.cwd, &self.watch.env) else { return };
-        let env = self.watch.env.clone();
-        let privacy = if to == Source::Project { Privacy::Shared } else { Privacy::Private };
+        if config::places::file_of(to, &self.watch.cwd, &self.watch.env).is_none() {
+            return;
+        }
+        let (cwd, env) = (self.watch.cwd.clone(), self.watch.env.clone());
         let saved = tokio::task::spawn_blocking(move || {
-            let is_new = !path.exists();
-            let changed = config::edit::edit(&path, &change.keys, &change.edit, privacy, &env)?;
-            if to == Source::Local && is_new && changed {
-                config::places::exclude_local_files(&path, &env)
-                    .inspect_err(|error| tracing::warn!(%error, "git could not be told to ignore the local settings"))
-                    .ok();
+            let written = Target { source: to, cwd: &cwd, env: &env }.change(&change.keys, &change.edit)?;
+            if let Err(error) = written.ignored {
+                tracing::warn!(%error, "git could not be told to ignore the local settings");
             }
             Ok::<(), config::edit::EditError>(())
         });

@@ -45,7 +45,6 @@ pub(crate) use choice::model_refused;
 use choice::{main_model, mode};
 use config::agents::Definition;
 use config::roots::Roots;
-use config::trust::Approval;
 use config::{Credential, CredentialOptions, Loaded, NoCredential, Project, Selection};
 use conversation::{Abode, Conversation};
 use model::catalog::Catalog;
@@ -414,15 +413,15 @@ impl Opening {
     }
 
     /// A folder the reference trusts is trusted for what is there now; a failure to record that only means asking later.
+    /// What is in a folder that nobody trusted is not adopted when somebody trusts it later.
     fn adopt_trust(&self) {
-        if !self.loaded.adopts_trust {
+        if !config::trust::is_first_sight(&self.loaded) {
             return;
         }
-        let (cwd, env) = (self.cwd.clone(), self.base_env.clone());
-        let items = config::trust::activations(&cwd, &self.loaded);
+        let (cwd, env, loaded) = (self.cwd.clone(), self.base_env.clone(), self.loaded.clone());
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = config::trust::approve(&cwd, &env, &items, Approval::Adopted) {
-                tracing::warn!(%error, "what a trusted folder holds could not be recorded");
+            if let Err(error) = config::trust::record_first_sight(&cwd, &env, &loaded) {
+                tracing::warn!(%error, "what a folder held when it was first seen could not be recorded");
             }
         });
     }

@@ -143,8 +143,8 @@ impl Watch {
             loaded.pending.iter().filter(|w| !told.contains(w) && !granted(w)).map(String::as_str).collect();
         if !new.is_empty() {
             self.notices.push(format!(
-                "Warning: settings changed while the session runs. Not in force until you start another session: \
-                 {}. `gimlet config explain` shows what changed; remove it there if you did not want it.",
+                "Warning: settings changed while the session runs. Not in force in this session: {}. `gimlet config explain` \
+                 shows what changed; remove it there if you did not want it.",
                 new.join(", ")
             ));
         }

@@ -4,7 +4,7 @@
 
 use crate::options::Boot;
 use crate::worktree::Git;
-use config::edit::{Edit, Privacy, edit};
+use config::edit::{Edit, Target};
 use config::{Loaded, Project, places, validate};
 use serde_json::Value;
 use sys::Env;
@@ -124,14 +124,9 @@ pub fn change(boot: &Boot, file_name: &str, key: &str, value: Option<Value>) -> 
         }
         None => Edit::Remove,
     };
-    let target = file(boot, file_name)?;
-    let is_new = !target.exists();
-    let privacy = if source == Source::Project { Privacy::Shared } else { Privacy::Private };
-    edit(&target, &path, &edit_is, privacy, &boot.env).map_err(|error| error.to_string())?;
-    if source == Source::Local && is_new {
-        places::exclude_local_files(&target, &boot.env).ok();
-    }
-    Ok(target.display().to_string())
+    let target = Target { source, cwd: &boot.cwd, env: &boot.env };
+    let written = target.change(&path, &edit_is).map_err(|error| error.to_string())?;
+    Ok(written.path.display().to_string())
 }
 
 /// Removes the stored key; whether there was one.

@@ -2,7 +2,7 @@
 //! has; a repository's file keeps its comments; a file that cannot be read is not touched.
 
 use super::source::project_files;
-use crate::edit::{Edit, EditError, Privacy, edit};
+use crate::edit::{Edit, EditError, Privacy, Target, change_file, edit};
 use crate::layer::{parse_object, read_text};
 use crate::places;
 use crate::project::Loaded;
@@ -184,8 +184,8 @@ impl Change<'_> {
 
     /// Remembers an answer about a repository's server, in the user's own settings file of this folder.
     pub fn decide(&self, decision: &Decision) -> Result<(), ChangeError> {
-        let file = places::file_of(Source::Local, self.cwd, self.env).ok_or(ChangeError::NoHome)?;
-        let write = |key: &str, change: &Edit| edit(&file, &[key], change, Privacy::Private, self.env).map(drop);
+        let target = Target { source: Source::Local, cwd: self.cwd, env: self.env };
+        let write = |key: &str, change: &Edit| target.change(&[key], change).map(drop);
         match decision {
             Decision::Approve(name) => {
                 write(CHOICES[1], &Edit::Take(vec![name.as_str().into()]))?;
@@ -197,8 +197,6 @@ impl Change<'_> {
             }
             Decision::ApproveAll => write(CHOICES[2], &Edit::Set(true.into()))?,
         }
-        // A file of this name must never be committed by accident.
-        places::exclude_local_files(&file, self.env).ok();
         Ok(())
     }
 
@@ -207,7 +205,7 @@ impl Change<'_> {
         let mut had = false;
         for file in places::local_files(self.cwd, self.env) {
             for key in CHOICES {
-                had |= file.exists() && edit(&file, &[key], &Edit::Remove, Privacy::Private, self.env)?;
+                had |= file.exists() && change_file((Source::Local, &file), &[key], &Edit::Remove, self.env)?;
             }
         }
         let folders = super::folders(self.loaded, self.cwd);

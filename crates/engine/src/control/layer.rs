@@ -3,7 +3,7 @@
 
 use super::dispatch::{Refusal, Said};
 use super::{Control, Front};
-use config::edit::{Edit, Privacy};
+use config::edit::{Edit, Target};
 use config::{Project, Selection};
 use model::Effort;
 use serde_json::{Map, Value, json};
@@ -47,10 +47,8 @@ impl Control {
         };
         let (cwd, env) = (front.reach.cwd.clone(), front.reach.base_env.clone());
         Said::later(move || {
-            let path = config::places::file_of(source, &cwd, &env)
-                .ok_or_else(|| Refusal::new("There is no place for these settings"))?;
-            config::edit::edit(&path, &[allowed], &Edit::Set(value), Privacy::Private, &env)
-                .map_err(|error| Refusal::new(error.to_string()))?;
+            let target = Target { source, cwd: &cwd, env: &env };
+            target.change(&[allowed], &Edit::Set(value)).map_err(|error| Refusal::new(error.to_string()))?;
             Ok(json!({}))
         })
     }

@@ -9,7 +9,7 @@ use crate::style::{Line, Style};
 use crate::surface::Caret;
 use crate::text;
 use crate::theme::{Theme, Token};
-use engine::entry::{Question, Server, ServerAnswer, Trust};
+use engine::entry::{About, Question, Server, ServerAnswer, Trust};
 use std::time::Duration;
 
 /// Rows of a question's text inside it; the whole stands above when it is longer.
@@ -19,8 +19,8 @@ const BODY: usize = 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Trusted(Box<Trust>),
-    /// Go on, but run nothing of the folder.
-    Untrusted,
+    /// Go on, but without what was asked about.
+    Untrusted(Box<Trust>),
     Bypassed,
     /// `None`: another time.
     Server(Server, Option<ServerAnswer>),
@@ -62,6 +62,9 @@ impl Gate {
 
     fn choices(&self) -> Vec<&'static str> {
         match &self.asked {
+            Asked::Entry(Question::Trust(asked)) if asked.about == About::Entries => {
+                vec!["Yes, use them", "No, go on without them", "No, leave"]
+            }
             Asked::Entry(Question::Trust(_)) => {
                 vec!["Yes, I trust this folder", "No, go on and run nothing of it", "No, leave"]
             }
@@ -79,6 +82,9 @@ impl Gate {
 
     fn title(&self) -> String {
         match &self.asked {
+            Asked::Entry(Question::Trust(asked)) if asked.about == About::Entries => {
+                format!("Use new entries in the settings of {}?", asked.folder.display())
+            }
             Asked::Entry(Question::Trust(asked)) if !asked.changes.is_empty() => {
                 format!("{} has changed since you trusted it", asked.folder.display())
             }
@@ -151,6 +157,9 @@ impl Gate {
 }
 
 fn trust_body(asked: &Trust) -> Vec<String> {
+    if asked.about == About::Entries {
+        return entries_body(asked);
+    }
     let mut lines = vec!["If you say yes, this happens without further questions:".to_owned()];
     for (title, items) in &asked.groups {
         lines.push(format!("{title}:"));
@@ -158,6 +167,18 @@ fn trust_body(asked: &Trust) -> Vec<String> {
             let is_new = asked.changes.iter().any(|change| item.starts_with(change.as_str()));
             format!("  {}{}", text::clean(item).replace('\n', " "), if is_new { "  ← new" } else { "" })
         }));
+    }
+    lines
+}
+
+/// The difference to what was accepted before.
+fn entries_body(asked: &Trust) -> Vec<String> {
+    let one_line = |text: &String| text::clean(text).replace('\n', " ");
+    let mut lines = vec!["They were added after you trusted the folder, and not by gimlet:".to_owned()];
+    lines.extend(asked.replaced.iter().map(|before| format!("- {}", one_line(before))));
+    for (title, items) in &asked.groups {
+        lines.push(format!("{title}:"));
+        lines.extend(items.iter().map(|item| format!("+ {}", one_line(item))));
     }
     lines
 }
@@ -241,7 +262,7 @@ impl App {
         self.after_dialog();
         let answer = match (gate.asked, choice) {
             (Asked::Entry(Question::Trust(asked)), 0) => return self.confirm_hosts(Box::new(asked), 0),
-            (Asked::Entry(Question::Trust(_)), 1) => Answer::Untrusted,
+            (Asked::Entry(Question::Trust(asked)), 1) => Answer::Untrusted(Box::new(asked)),
             (Asked::Host(asked, at), 0) => return self.confirm_hosts(asked, at + 1),
             (Asked::Entry(Question::Bypass), 0) => Answer::Bypassed,
             (Asked::Entry(Question::Trust(_) | Question::Bypass) | Asked::Host(..), _) => Answer::Declined,

@@ -215,7 +215,7 @@ impl Interface {
                 door.answered.later.push(server.name.clone());
                 return entry::decide_server(&door.boot, &server, decision);
             }
-            Answer::Untrusted => entry::distrust(&mut door.boot),
+            Answer::Untrusted(asked) => return entry::distrust(&mut door.boot, &asked),
             Answer::Server(server, None) => door.answered.later.push(server.name),
             Answer::Summary(how) => {
                 door.answered.summary = true;

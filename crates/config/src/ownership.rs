@@ -1,0 +1,264 @@
+//! Which entries of a folder's settings files are the user's own. A folder says nothing about itself: an entry counts when
+//! gimlet wrote it, when the user said yes to it, or when the folder was trusted before gimlet first saw the file. All of
+//! that is recorded in the state file, outside the folder, by the content of each entry.
+
+use crate::activation::Item;
+use crate::entries;
+use crate::layer::{Layer, Origin, Parsed, parse_object, read_text};
+use crate::state::{self, GlobalState, StateError};
+use crate::trust::{object, project_entry, vouched};
+use crate::{activation, edit::Edit, places};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use sys::Env;
+use wire::settings::Source;
+
+/// In the state file's entry of the directory that holds `.claude`. Its presence means that gimlet has seen the folder.
+const RECORD: &str = "gimletEntries";
+/// Written by gimlet for the user.
+const OWN: &str = "own";
+/// Accepted by the user, or there when a trusted folder was first seen.
+const APPROVED: &str = "approved";
+/// The user was asked and said no: not asked again.
+const REFUSED: &str = "refused";
+
+/// An entry that does not count yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub item: Item,
+    /// What was accepted in its place.
+    pub before: Option<String>,
+    /// The user said no to it already.
+    pub refused: bool,
+}
+
+/// A settings folder that gimlet meets for the first time, and what counts as accepted in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FirstSight {
+    dir: PathBuf,
+    accepted: Vec<Item>,
+}
+
+/// What is recorded about the entries of one directory.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a>(Option<&'a Map<String, Value>>);
+
+impl<'a> Known<'a> {
+    pub(crate) fn of(state: &'a GlobalState, dir: &Path) -> Self {
+        Self(state.project_value(dir, RECORD).and_then(Value::as_object))
+    }
+
+    fn list(self, name: &str) -> Option<&'a Map<String, Value>> {
+        self.0?.get(name)?.as_object()
+    }
+
+    pub(crate) fn has_own(self) -> bool {
+        self.list(OWN).is_some_and(|list| !list.is_empty())
+    }
+
+    /// gimlet wrote it.
+    pub(crate) fn is_own(self, mark: &str) -> bool {
+        self.list(OWN).is_some_and(|list| list.contains_key(mark))
+    }
+
+    fn is_users(self, mark: &str) -> bool {
+        self.is_own(mark) || self.list(APPROVED).is_some_and(|list| list.contains_key(mark))
+    }
+
+    pub(crate) fn is_refused(self, mark: &str) -> bool {
+        self.list(REFUSED).is_some_and(|list| list.contains_key(mark))
+    }
+
+    /// What was accepted under the same name.
+    fn before(self, id: &str) -> Option<String> {
+        let mut entries = [APPROVED, OWN].into_iter().filter_map(|name| self.list(name)).flat_map(Map::values);
+        let found = entries.find(|entry| entry.get("id").and_then(Value::as_str) == Some(id))?;
+        found.get("text")?.as_str().map(str::to_owned)
+    }
+}
+
+/// The real directory that a settings file belongs to. A linked file or `.claude` belongs to the folder it is found in.
+pub(crate) fn settings_dir(file: &Path) -> PathBuf {
+    let dir = file.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    sys::real::path(dir)
+}
+
+/// What of a local settings file counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LocalFile {
+    pub(crate) path: PathBuf,
+    pub(crate) counts: Map<String, Value>,
+    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) first_sight: Option<FirstSight>,
+}
+
+/// How a local settings file is judged.
+pub(crate) struct Judge<'a> {
+    pub(crate) state: &'a GlobalState,
+    /// `--trust-workspace`
+    pub(crate) granted: bool,
+    /// Whether the user trusts exactly this directory.
+    pub(crate) trusts: &'a dyn Fn(&Path) -> bool,
+}
+
+impl Judge<'_> {
+    /// `layer` is `None` when there is no such file.
+    pub(crate) fn local(&self, path: &Path, layer: Option<&Layer>) -> LocalFile {
+        let dir = settings_dir(path);
+        let known = Known::of(self.state, &dir);
+        let adopts = known.0.is_none() && (self.trusts)(&dir);
+        let mut file = LocalFile { path: path.to_path_buf(), ..LocalFile::default() };
+        let (mut accepted, mut is_empty) = (Vec::new(), true);
+        if let Some(layer) = layer {
+            file.counts = entries::sift(&layer.valid, &mut |entry| {
+                if entry.only_refuses() {
+                    return true;
+                }
+                is_empty = false;
+                let item = activation::entry_item(entry, path);
+                if adopts {
+                    accepted.push(item);
+                    return true;
+                }
+                if known.is_users(&item.mark) {
+                    return true;
+                }
+                let (before, refused) = (known.before(&item.id), known.is_refused(&item.mark));
+                if !self.granted {
+                    file.waiting.push(Waiting { item, before, refused });
+                }
+                self.granted
+            });
+        }
+        let is_new = known.0.is_none() && (adopts || !is_empty);
+        file.first_sight = is_new.then_some(FirstSight { dir, accepted });
+        file
+    }
+}
+
+/// What counts in a directory that the user trusts and gimlet has not seen: whatever its local file says now.
+pub(crate) fn adoption(env: &Env, state: &GlobalState, dir: &Path) -> Option<FirstSight> {
+    if Known::of(state, dir).0.is_some() || !vouched(dir, env, state) {
+        return None;
+    }
+    let path = dir.join(places::LOCAL);
+    let values = read_text(&path).ok().and_then(|text| Some(parse_object(&text).ok()?.object));
+    let accepted = values.map(|values| items_of(Source::Local, &path, values)).unwrap_or_default();
+    Some(FirstSight { dir: dir.to_path_buf(), accepted })
+}
+
+/// Adds to the state what was seen for the first time. Records that were made meanwhile stay.
+pub(crate) fn note(state: &mut Map<String, Value>, sights: &[FirstSight]) {
+    for sight in sights {
+        let entry = project_entry(state, &sight.dir);
+        if !entry.contains_key(RECORD) {
+            insert(object(object(entry, RECORD), APPROVED), &sight.accepted);
+        }
+    }
+}
+
+/// Adds to the state that the user accepted these entries of local files. `dirs` were seen, with or without a file.
+pub(crate) fn accept(state: &mut Map<String, Value>, dirs: &[PathBuf], items: &[&Item]) {
+    for dir in dirs {
+        object(project_entry(state, dir), RECORD);
+    }
+    for item in items {
+        let record = object(project_entry(state, &settings_dir(&item.file)), RECORD);
+        object(record, APPROVED).insert(item.mark.clone(), shown(item));
+        object(record, REFUSED).remove(&item.mark);
+    }
+}
+
+/// Adds to the state that the user was asked about these entries and does not want them.
+pub(crate) fn refuse(state: &mut Map<String, Value>, items: &[Item]) {
+    for item in items {
+        let record = object(project_entry(state, &settings_dir(&item.file)), RECORD);
+        object(record, REFUSED).insert(item.mark.clone(), shown(item));
+    }
+}
+
+/// Takes back what the user accepted; what gimlet wrote stays.
+pub(crate) fn forget_accepted(state: &mut Map<String, Value>, dirs: &[PathBuf]) {
+    for dir in dirs {
+        let known = state.get_mut("projects").and_then(|all| all.get_mut(dir.to_str()?)?.get_mut(RECORD));
+        if let Some(Value::Object(record)) = known {
+            record.remove(APPROVED);
+        }
+    }
+}
+
+fn insert(list: &mut Map<String, Value>, items: &[Item]) {
+    list.extend(items.iter().map(|item| (item.mark.clone(), shown(item))));
+}
+
+fn shown(item: &Item) -> Value {
+    json!({"id": item.id, "text": item.text})
+}
+
+/// Records a change of a folder's settings file that gimlet makes for the user: what it writes is the user's own, what it
+/// takes away or replaces is no longer.
+pub(crate) fn record_change(
+    env: &Env,
+    (source, path): (Source, &Path),
+    keys: &[&str],
+    edit: &Edit,
+) -> Result<(), StateError> {
+    let items = |value: Value| items_of(source, path, nest(keys, value));
+    let current = || read_text(path).ok().and_then(|text| at(parse_object(&text).ok()?.object, keys));
+    let (written, gone) = match edit {
+        Edit::Set(value) => (items(value.clone()), current().map(items).unwrap_or_default()),
+        Edit::Add(values) => (items(Value::Array(values.clone())), Vec::new()),
+        Edit::Take(values) => (Vec::new(), items(Value::Array(values.clone()))),
+        Edit::Remove => (Vec::new(), current().map(items).unwrap_or_default()),
+    };
+    if written.is_empty() && gone.is_empty() {
+        return Ok(());
+    }
+    let dir = settings_dir(path);
+    let before = GlobalState::read(env);
+    let adoption = adoption(env, &before, &dir);
+    if written.is_empty() && adoption.is_none() && Known::of(&before, &dir).0.is_none() {
+        return Ok(());
+    }
+    state::update(env, |state| {
+        note(state, adoption.as_slice());
+        let record = object(project_entry(state, &dir), RECORD);
+        for item in &gone {
+            object(record, OWN).remove(&item.mark);
+            object(record, APPROVED).remove(&item.mark);
+        }
+        for item in &written {
+            object(record, REFUSED).remove(&item.mark);
+        }
+        insert(object(record, OWN), &written);
+    })
+}
+
+fn nest(keys: &[&str], value: Value) -> Map<String, Value> {
+    let wrap = |value: Value, key: &&str| json!({*key: value});
+    match keys.iter().rev().fold(value, wrap) {
+        Value::Object(map) => map,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    }
+}
+
+fn at(values: Map<String, Value>, keys: &[&str]) -> Option<Value> {
+    keys.iter().try_fold(Value::Object(values), |value, key| value.get(key).cloned())
+}
+
+fn items_of(source: Source, path: &Path, values: Map<String, Value>) -> Vec<Item> {
+    let origin = Origin { source, path: Some(path.to_path_buf()), root: PathBuf::new() };
+    let layer = Layer::decode(origin, Parsed { object: values, ..Parsed::default() }, &mut Vec::new());
+    let mut items = Vec::new();
+    if source == Source::Local {
+        entries::sift(&layer.valid, &mut |entry| {
+            if !entry.only_refuses() {
+                items.push(activation::entry_item(entry, path));
+            }
+            true
+        });
+    } else {
+        activation::list_layer(&layer, &mut items);
+    }
+    items
+}
