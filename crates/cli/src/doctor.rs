@@ -1,5 +1,9 @@
-//! `gimlet doctor`: what a session here would find, and what is wrong with it. Changes nothing, starts nothing, prints no
-//! credential.
+//! `gimlet doctor`: what a session here would find, what is wrong with it, and what to do. Changes nothing, starts nothing,
+//! prints no credential. A check is a function in `CHECKS`; every problem comes with a way out.
+
+mod commands;
+mod places;
+mod rules;
 
 use crate::config_command::plain_name;
 use config::agents::Agents;
@@ -7,21 +11,34 @@ use config::roots::Roots;
 use config::skills::Skills;
 use config::state::{config_home, state_file};
 use config::{Credential, CredentialOptions, GlobalState, Loaded, Project, Selection};
-use permission::{Place, Policy};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use sys::Env;
-use wire::mode::PermissionMode;
 
-/// One finding: a heading, what is so, and whether it needs attention.
+/// One finding: a heading and what is so.
 struct Finding {
     topic: &'static str,
     text: String,
-    problem: bool,
+    /// What to do about it, when it needs attention.
+    fix: Option<String>,
 }
+
+/// What the checks look at.
+struct Scene<'a> {
+    env: &'a Env,
+    cwd: &'a Path,
+    loaded: &'a Loaded,
+}
+
+/// Looks at one part of what a session here would use.
+type Check = fn(&Scene<'_>, &mut Vec<Finding>);
+
+/// Every check that needs settings, in the order of the report.
+const CHECKS: &[Check] =
+    &[settings, rules::check, trust, credentials, places::base_url, commands::hooks, commands::servers, definitions];
 
 /// The report and the exit code: 1 when something needs attention.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
@@ -36,13 +53,13 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     installation(&mut findings, env);
     match Project::open(&cwd, env, &Selection::default()) {
         Ok(loaded) => {
-            settings(&mut findings, &loaded, &cwd, env);
-            definitions(&mut findings, &loaded, &cwd, env);
+            let scene = Scene { env, cwd: &cwd, loaded: &loaded };
+            CHECKS.iter().for_each(|check| check(&scene, &mut findings));
         }
-        Err(error) => findings.push(bad("settings", error.to_string())),
+        Err(error) => findings.push(bad("settings", error.to_string(), "correct the settings named there")),
     }
     surroundings(&mut findings, env, &cwd);
-    let code = u8::from(findings.iter().any(|finding| finding.problem));
+    let code = u8::from(findings.iter().any(|finding| finding.fix.is_some()));
     Ok((if as_json { json_of(&findings) } else { text_of(&findings) }, code))
 }
 
@@ -52,11 +69,11 @@ pub(crate) fn report(env: &Env) -> String {
 }
 
 fn good(topic: &'static str, text: impl Into<String>) -> Finding {
-    Finding { topic, text: text.into(), problem: false }
+    Finding { topic, text: text.into(), fix: None }
 }
 
-fn bad(topic: &'static str, text: impl Into<String>) -> Finding {
-    Finding { topic, text: text.into(), problem: true }
+fn bad(topic: &'static str, text: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding { topic, text: text.into(), fix: Some(fix.into()) }
 }
 
 fn installation(findings: &mut Vec<Finding>, env: &Env) {
@@ -67,14 +84,21 @@ fn installation(findings: &mut Vec<Finding>, env: &Env) {
             findings.push(good("config home", home.display().to_string()));
             let wide = |path: &Path| std::fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o077 != 0);
             for path in [home.join(".credentials.json"), home.join(".claude.json")].iter().filter(|path| wide(path)) {
-                findings.push(bad("config home", format!("others can read {}; chmod 600 it", path.display())));
+                let fix = format!("chmod 600 {}", path.display());
+                findings.push(bad("config home", format!("others can read {}; chmod 600 it", path.display()), fix));
             }
         }
         Some(home) => findings.push(good("config home", format!("{} (not made yet)", home.display()))),
-        None => findings.push(bad("config home", "there is none: set HOME or CLAUDE_CONFIG_DIR")),
+        None => findings.push(bad(
+            "config home",
+            "there is none: set HOME or CLAUDE_CONFIG_DIR",
+            "set HOME, or CLAUDE_CONFIG_DIR to a folder of yours",
+        )),
     }
+    places::writable(env, findings);
     if let (Some(problem), Some(path)) = (GlobalState::read(env).problem, state_file(env)) {
-        findings.push(bad("state file", format!("{}: {problem}", path.display())));
+        let fix = format!("repair {}, or put the newest copy from the folder backups in its place", path.display());
+        findings.push(bad("state file", format!("{}: {problem}", path.display()), fix));
     }
     let found = on_path("gimlet", env).map_or("not on PATH".to_owned(), |path| path.display().to_string());
     findings.push(good("PATH", format!("gimlet: {found}")));
@@ -83,7 +107,8 @@ fn installation(findings: &mut Vec<Finding>, env: &Env) {
     }
 }
 
-fn settings(findings: &mut Vec<Finding>, loaded: &Loaded, cwd: &Path, env: &Env) {
+fn settings(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+    let loaded = scene.loaded;
     for layer in loaded.layers.iter() {
         let path = layer.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let mut text = format!("{}: {path}", plain_name(layer.source));
@@ -97,13 +122,13 @@ fn settings(findings: &mut Vec<Finding>, loaded: &Loaded, cwd: &Path, env: &Env)
     if loaded.layers.is_empty() && loaded.diagnostics.is_empty() {
         findings.push(good("settings", "no settings file; `gimlet config set KEY VALUE` makes one"));
     }
-    findings.extend(loaded.diagnostics.iter().map(|problem| bad("settings", problem.to_string())));
-    let place = Place { cwd: cwd.to_path_buf(), home: env.home(), roots: vec![cwd.to_path_buf()], ..Place::default() };
-    let (_, warnings) = Policy::new(PermissionMode::Default, &loaded.rules, place, &sys::real::path);
-    findings.extend(warnings.iter().map(|warning| bad("permissions", warning.to_string())));
-    findings.push(good("permissions", format!("{} rule(s)", loaded.rules.len())));
-    trust(findings, loaded);
-    credentials(findings, loaded);
+    let corrected = |problem: &config::Diagnostic| match (&problem.path, problem.line) {
+        (Some(path), Some(line)) => format!("correct line {line} of {}", path.display()),
+        (Some(path), None) => format!("correct {}", path.display()),
+        (None, _) => "correct the settings named there".to_owned(),
+    };
+    let problems = loaded.diagnostics.iter();
+    findings.extend(problems.map(|problem| bad("settings", problem.to_string(), corrected(problem))));
     let masking = if loaded.settings.mask_secrets == Some(false) { "shown: maskSecrets is off" } else { "hidden" };
     findings.push(good("secrets", format!("credentials in tool output are {masking}")));
 }
@@ -115,7 +140,8 @@ fn slip(name: &str) -> String {
 }
 
 /// Skills, commands and agents: how many, and what is wrong in which file. They load all the same.
-fn definitions(findings: &mut Vec<Finding>, loaded: &Loaded, cwd: &Path, env: &Env) {
+fn definitions(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+    let Scene { env, cwd, loaded } = *scene;
     let roots = Roots::find(cwd, env, &Selection::default(), loaded, &[]);
     let skills = Skills::load(&roots, &[], &loaded.settings.skill_overrides);
     findings.push(good("skills", format!("{} skill(s) and command(s)", skills.all.len())));
@@ -133,19 +159,24 @@ fn definitions(findings: &mut Vec<Finding>, loaded: &Loaded, cwd: &Path, env: &E
     findings.extend(agents.skipped.iter().map(skipped));
 }
 
-fn trust(findings: &mut Vec<Finding>, loaded: &Loaded) {
+fn trust(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+    let loaded = scene.loaded;
     let key = loaded.trust_key.display();
     match (loaded.trusted, loaded.trust_changes.len()) {
         (true, _) => findings.push(good("trust", format!("{key} is trusted"))),
         (false, 0) => {
             findings.push(good("trust", format!("{key} is not trusted; `gimlet trust` shows what it would bring")));
         }
-        (false, n) => findings.push(bad("trust", format!("{key}: {n} thing(s) changed; run `gimlet trust`"))),
+        (false, n) => {
+            let text = format!("{key}: {n} thing(s) changed; run `gimlet trust`");
+            findings.push(bad("trust", text, "run `gimlet trust` to look at what changed"));
+        }
     }
     findings.extend(loaded.notices.iter().map(|notice| good("trust", notice.clone())));
 }
 
-fn credentials(findings: &mut Vec<Finding>, loaded: &Loaded) {
+fn credentials(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+    let loaded = scene.loaded;
     let options = CredentialOptions { bare: false, now_ms: sys::clock::now_ms() };
     let finding = match config::credentials::resolve(&loaded.env, loaded, options) {
         Ok(Credential::AuthToken(_)) => good("credentials", "ANTHROPIC_AUTH_TOKEN"),
@@ -154,12 +185,11 @@ fn credentials(findings: &mut Vec<Finding>, loaded: &Loaded) {
         Ok(other @ (Credential::ApiKey(_) | Credential::Helper { .. } | Credential::StoredKey(_))) => {
             good("credentials", other.api_key_source())
         }
-        Err(error) => bad("credentials", error.to_string()),
+        Err(error) => {
+            bad("credentials", error.to_string(), "run `gimlet auth login`, or set ANTHROPIC_API_KEY for the session")
+        }
     };
     findings.push(finding);
-    if let Some(url) = config::credentials::base_url(&loaded.env) {
-        findings.push(good("credentials", format!("requests go to {}", without_password(url))));
-    }
 }
 
 /// An address without the name and password it may hold.
@@ -173,7 +203,8 @@ fn without_password(url: &str) -> String {
 fn surroundings(findings: &mut Vec<Finding>, env: &Env, cwd: &Path) {
     let shell = env.non_empty("CLAUDE_CODE_SHELL").or(env.non_empty("SHELL")).unwrap_or("/bin/bash");
     let there = Path::new(shell).exists();
-    findings.push(Finding { topic: "shell", text: shell.to_owned(), problem: !there });
+    let fix = (!there).then(|| format!("{shell} does not exist: set SHELL or CLAUDE_CODE_SHELL to a shell that does"));
+    findings.push(Finding { topic: "shell", text: shell.to_owned(), fix });
     let git = on_path("git", env).map_or("git is not on PATH".to_owned(), |path| path.display().to_string());
     let repository = sys::git::root(cwd).map_or("no repository here".to_owned(), |root| root.display().to_string());
     findings.push(good("git", format!("{git}; {repository}")));
@@ -185,31 +216,41 @@ fn surroundings(findings: &mut Vec<Finding>, env: &Env, cwd: &Path) {
 
 /// An executable on the search path.
 fn on_path(name: &str, env: &Env) -> Option<PathBuf> {
-    let runs = |path: &PathBuf| {
-        std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    env.get("PATH")?.split(':').filter(|dir| !dir.is_empty()).map(|dir| Path::new(dir).join(name)).find(runs)
+    let dirs = env.get("PATH")?.split(':').filter(|dir| !dir.is_empty());
+    dirs.map(|dir| Path::new(dir).join(name)).find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 fn text_of(findings: &[Finding]) -> String {
     let width = findings.iter().map(|finding| finding.topic.len()).max().unwrap_or(0);
     let line = |finding: &Finding| {
-        format!("{} {:width$}  {}", if finding.problem { "!" } else { " " }, finding.topic, finding.text)
+        format!("{} {:width$}  {}", if finding.fix.is_some() { "!" } else { " " }, finding.topic, finding.text)
     };
-    let problems = findings.iter().filter(|finding| finding.problem).count();
-    let sum = match problems {
+    let problems = findings.iter().filter(|finding| finding.fix.is_some()).count();
+    let mut sum = match problems {
         0 => "No problems found.".to_owned(),
         1 => "One problem, marked with `!`.".to_owned(),
         n => format!("{n} problems, marked with `!`."),
     };
+    let mut fixes: Vec<&String> = findings.iter().filter_map(|finding| finding.fix.as_ref()).collect();
+    fixes.dedup();
+    if !fixes.is_empty() {
+        sum.push_str(" What to do:");
+    }
+    for fix in fixes {
+        write!(sum, "\n  - {fix}").ok();
+    }
     format!("{}\n\n{sum}", findings.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 fn json_of(findings: &[Finding]) -> String {
     let all: Vec<Value> = findings
         .iter()
-        .map(|finding| json!({"topic": finding.topic, "text": finding.text, "problem": finding.problem}))
+        .map(|f| json!({"topic": f.topic, "text": f.text, "problem": f.fix.is_some(), "fix": f.fix}))
         .collect();
-    let healthy = !findings.iter().any(|finding| finding.problem);
+    let healthy = !findings.iter().any(|finding| finding.fix.is_some());
     json!({"ok": healthy, "findings": all}).to_string()
 }

@@ -414,3 +414,135 @@ fn what_refuses_counts_whoever_wrote_it() {
     let run = done(&sandbox, &["--allowedTools", "Bash"]);
     assert_eq!((denials(&run), run.stderr.as_str()), (2, ""));
 }
+
+fn doctor(sandbox: &Sandbox) -> Finished {
+    sandbox.gimlet(&["doctor"]).run()
+}
+
+// [F-C8] Each fault is found, starts nothing, and comes with a way out.
+#[test]
+fn doctor_finds_what_would_go_wrong_and_says_what_to_do() {
+    let program = |command: &str| json!({"hooks": {"Stop": hook(command)}}).to_string();
+    let cases: &[(&str, String, &str)] = &[
+        ("a missing hook", program("./no-such-hook.sh --flag"), "there is no program \"./no-such-hook.sh\""),
+        ("one on no path", program("X=1 no-such-program"), "there is no program \"no-such-program\""),
+        ("a missing script", program("sh \"$CLAUDE_PROJECT_DIR\"/gone/x.sh"), "there is no script"),
+        (
+            "a bad matcher",
+            json!({"hooks": {"PreToolUse": [{"matcher": "Edit(", "hooks": [{"type": "command", "command": "true"}]}]}})
+                .to_string(),
+            "the matcher \"Edit(\" is not a regular expression",
+        ),
+        ("an empty rule", allow(&["Bash()"]), "Bash()"),
+        (
+            "an address that is none",
+            json!({"env": {"ANTHROPIC_BASE_URL": "localhost:8080"}}).to_string(),
+            "ANTHROPIC_BASE_URL",
+        ),
+    ];
+    for (what, settings, told) in cases {
+        let mut sandbox = Sandbox::new(EXE);
+        sandbox.unset("ANTHROPIC_BASE_URL");
+        assert!(doctor(&sandbox).expect_code(0).stdout.ends_with("No problems found.\n"), "{what}");
+        sandbox.write_config("settings.json", settings);
+        let report = doctor(&sandbox).expect_code(1).stdout;
+        assert!(report.contains(told), "{what}: {report}");
+        assert!(report.contains("settings.json") || *what == "an address that is none", "{what}: {report}");
+        let (_, advice) = report.split_once("What to do:").unwrap_or_else(|| panic!("{what}: {report}"));
+        assert!(advice.contains("\n  - "), "{what}: {report}");
+    }
+}
+
+// [F-C8] Quiet: hooks that the shell can run are not complained about.
+#[test]
+fn doctor_says_nothing_about_hooks_that_work() {
+    let sandbox = Sandbox::new(EXE);
+    sandbox.write("check.sh", "#!/bin/sh\n");
+    std::fs::set_permissions(sandbox.project().join("check.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    for command in [
+        "./check.sh",
+        "\"$CLAUDE_PROJECT_DIR\"/check.sh",
+        "${CLAUDE_PROJECT_DIR}/check.sh x",
+        "sh ./check.sh",
+        "cat >> log",
+        "if true; then echo x; fi",
+        "$SOMETHING/run",
+        "A=1 B=2 cat",
+        "[ -f x ] || exit 0",
+        "(cd x && y)",
+        "test -f x && no-such",
+    ] {
+        sandbox.write_config("settings.json", json!({"hooks": {"Stop": hook(command)}}).to_string());
+        let report = doctor(&sandbox);
+        assert!(report.stdout.ends_with("No problems found.\n"), "{command}: {}", report.stdout);
+    }
+}
+
+// [F-C8] Servers that cannot start, and those of a folder that nobody trusts: neither is started.
+#[test]
+fn doctor_looks_at_servers_and_starts_none() {
+    let sandbox = Sandbox::new(EXE);
+    let servers = json!({"mcpServers": {
+        "gone": {"command": "no-such-server"}, "there": {"command": "touch", "args": ["started"]},
+        "odd": {"type": "http", "url": "nowhere"}}});
+    sandbox.write(".mcp.json", servers.to_string());
+    sandbox.write(
+        LOCAL,
+        json!({"hooks": {"SessionStart": hook("touch started")}, "apiKeyHelper": "touch started"}).to_string(),
+    );
+    let report = doctor(&sandbox).expect_code(1).stdout;
+    assert!(report.contains("gone cannot start: there is no program \"no-such-server\""), "{report}");
+    assert!(report.contains("odd cannot start"), "{report}");
+    assert!(!report.contains("there cannot start") && report.contains("gimlet mcp get gone"), "{report}");
+    assert!(!sandbox.project().join("started").exists());
+}
+
+// [F-C8] A configuration home that cannot be written.
+#[test]
+fn doctor_tries_whether_the_configuration_home_can_be_written() {
+    let mut sandbox = Sandbox::new(EXE);
+    let plain = sandbox.write("plain", "a file");
+    sandbox.set("CLAUDE_CONFIG_DIR", plain.join("config"));
+    let report = doctor(&sandbox).expect_code(1).stdout;
+    assert!(report.contains("cannot be written") && report.contains("--no-session-persistence"), "{report}");
+    sandbox.set("CLAUDE_CONFIG_DIR", sandbox.root().join("new/config"));
+    assert!(doctor(&sandbox).expect_code(0).stdout.contains("No problems found"));
+    assert!(!sandbox.root().join("new").exists(), "nothing is left behind");
+    for small in [full(&sandbox), read_only(&sandbox)] {
+        let Some(report) = small else { continue };
+        assert!(report.contains("cannot be written") && report.contains("CLAUDE_CONFIG_DIR"), "{report}");
+    }
+}
+
+/// The report with a home on a disk without room; `None` where no such disk can be made, which is said.
+fn full(sandbox: &Sandbox) -> Option<String> {
+    in_mount(sandbox, "mount -t tmpfs -o size=32k none \"$1\"")
+}
+
+fn read_only(sandbox: &Sandbox) -> Option<String> {
+    in_mount(sandbox, "mount -t tmpfs -o ro none \"$1\"")
+}
+
+#[expect(clippy::disallowed_methods, clippy::print_stderr, reason = "a file system is made from outside")]
+fn in_mount(sandbox: &Sandbox, mount: &str) -> Option<String> {
+    let home = sandbox.root().join("mounted");
+    std::fs::create_dir_all(&home).unwrap();
+    let script = format!("{mount} || exit 77; CLAUDE_CONFIG_DIR=\"$1\" HOME=\"$1\" exec '{EXE}' doctor");
+    let done = std::process::Command::new("unshare")
+        .args(["-rm", "sh", "-c", &script, "sh"])
+        .arg(&home)
+        .env_clear()
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("ANTHROPIC_API_KEY", "test-key")
+        .current_dir(sandbox.project())
+        .output();
+    match done {
+        Ok(done) if done.status.code() == Some(1) && !done.stdout.is_empty() => {
+            Some(String::from_utf8_lossy(&done.stdout).into_owned())
+        }
+        other => {
+            eprintln!("NOT RUN: no file system of its own for {mount:?}: {other:?}");
+            None
+        }
+    }
+}

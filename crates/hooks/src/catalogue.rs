@@ -74,6 +74,14 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Why the matcher can never match: it is not a regular expression.
+    pub fn matcher_problem(&self) -> Option<String> {
+        match &self.matcher {
+            Matcher::Pattern(pattern) => pattern.problem(),
+            Matcher::Everything | Matcher::Names(_) => None,
+        }
+    }
+
     /// The same for the same declaration, however often declarations are read again.
     pub(crate) fn key(&self) -> String {
         let matcher = self.matcher_text.as_deref().unwrap_or_default();

@@ -58,6 +58,14 @@ impl Pattern {
         &self.text
     }
 
+    /// Why this is not a regular expression. Matches nothing and takes no process.
+    pub fn problem(&self) -> Option<String> {
+        if self.linear.is_some() {
+            return None;
+        }
+        regress::Regex::new(&self.text).err().map(|error| error.to_string())
+    }
+
     /// The answer, when no process is needed for it.
     pub fn quick(&self, subject: &str) -> Option<bool> {
         match &self.linear {

@@ -1,0 +1,95 @@
+//! Places a session depends on: folders it writes to, and the address requests go to.
+
+use super::{Finding, Scene, bad, good, without_password};
+use config::state::{config_home, state_file};
+use std::path::{Path, PathBuf};
+use sys::Env;
+use sys::fs::Durability;
+
+/// Enough to notice a disk that is full.
+const PROBE_BYTES: usize = 64 * 1024;
+
+/// Whether sessions, settings and trust can be saved. Writes a file and removes it.
+pub(super) fn writable(env: &Env, findings: &mut Vec<Finding>) {
+    let state_dir = state_file(env).and_then(|file| file.parent().map(Path::to_path_buf));
+    let mut dirs: Vec<PathBuf> = config_home(env).into_iter().chain(state_dir).collect();
+    dirs.dedup();
+    for dir in dirs {
+        if let Err(error) = probe(&dir) {
+            let text = format!("{} cannot be written ({error}): sessions and settings cannot be saved", dir.display());
+            let fix = format!(
+                "make room in {0} and make it writable, or set CLAUDE_CONFIG_DIR to a folder that is; \
+                 --no-session-persistence runs without saving",
+                dir.display()
+            );
+            findings.push(bad("config home", text, fix));
+        }
+    }
+}
+
+/// Where the folder does not exist yet, the nearest one above it has to be writable.
+fn probe(dir: &Path) -> std::io::Result<()> {
+    let missing =
+        |dir: &&Path| std::fs::symlink_metadata(dir).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    let there = dir.ancestors().find(|dir| !missing(dir)).unwrap_or(dir);
+    let file = there.join(format!(".gimlet-doctor-{}", sys::id::base36(8)));
+    let written = sys::fs::atomic_write_with(&file, &vec![b'.'; PROBE_BYTES], 0o600, Durability::Disk);
+    std::fs::remove_file(&file).ok();
+    written
+}
+
+/// Where requests go.
+pub(super) fn base_url(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+    let Some(url) = config::credentials::base_url(&scene.loaded.env) else { return };
+    match url_problem(url) {
+        None => findings.push(good("credentials", format!("requests go to {}", without_password(url)))),
+        Some(problem) => findings.push(bad(
+            "credentials",
+            format!("ANTHROPIC_BASE_URL is {:?}, which {problem}", without_password(url)),
+            "set ANTHROPIC_BASE_URL to an address such as https://host.example, or unset it",
+        )),
+    }
+}
+
+/// Why a text is not an address that HTTP requests can go to.
+pub(super) fn url_problem(url: &str) -> Option<&'static str> {
+    let url = url.trim();
+    let Some((scheme, rest)) = url.split_once("://") else { return Some("has no http:// or https:// in front") };
+    if !matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https") {
+        return Some("is neither http:// nor https://");
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let (name, port) = match host.strip_prefix('[') {
+        Some(inner) => match inner.split_once(']') {
+            Some((name, after)) => (name, after.strip_prefix(':')),
+            None => return Some("has a bracket that is not closed"),
+        },
+        None => host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
+    };
+    if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Some("names no host");
+    }
+    match port {
+        Some(port) if port.parse::<u16>().is_err() => Some("has a port that is not a number up to 65535"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::url_problem;
+
+    // [F-C8]
+    #[test]
+    fn addresses_are_told_from_other_texts() {
+        for fine in ["https://a.example", "http://127.0.0.1:8080/x?y", "HTTP://u:p@[::1]:80", "https://a.example:443/"]
+        {
+            assert_eq!(url_problem(fine), None, "{fine}");
+        }
+        for wrong in ["", "a.example", "ftp://a", "https://", "https:///x", "http://a:x", "http://[::1", "http://a b/"]
+        {
+            assert!(url_problem(wrong).is_some(), "{wrong}");
+        }
+    }
+}
