@@ -276,9 +276,10 @@ fn restrain(mut now: Loaded, previous: &Loaded, author: Author) -> Loaded {
         Arc::make_mut(&mut now.settings).sandbox.clone_from(sandbox);
     }
     now.env = previous.env.clone();
-    // New entries that wait for the user anyway. Hooks are named together.
+    // New entries that would grant something and wait for the user anyway. Hooks are named together.
     let known = |waiting: &&Waiting| previous.waiting.iter().any(|old| old.item.mark == waiting.item.mark);
-    let new = now.waiting.iter().filter(|waiting| !known(waiting) && waiting.item.kind != Kind::Hook);
+    let grants = |waiting: &&Waiting| !matches!(waiting.item.kind, Kind::Hook | Kind::Other);
+    let new = now.waiting.iter().filter(|waiting| !known(waiting) && grants(waiting));
     pending.extend(new.map(|waiting| waiting.item.label()));
     now.pending = pending;
     now
