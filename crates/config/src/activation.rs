@@ -102,13 +102,21 @@ pub(crate) fn list_layer(layer: &Layer, items: &mut Vec<Item>) {
 
 /// One entry of a local settings file.
 pub(crate) fn entry_item(entry: &Entry<'_>, file: &Path) -> Item {
-    let Entry { path, value, .. } = entry;
     let host = match entry.part {
-        Part::Member(name) if path.starts_with("env.") => redirect_host(name, value.as_str().unwrap_or_default()),
+        Part::Member(name) if entry.path.starts_with("env.") => {
+            redirect_host(name, entry.value.as_str().unwrap_or_default())
+        }
         _ => None,
     };
-    let kind = match (path.as_str(), entry.key.gate) {
-        _ if host.is_some() => Kind::Redirect,
+    let kind = if host.is_some() { Kind::Redirect } else { entry_kind(entry) };
+    let (id, text) = entry_words(entry, kind, host.as_deref());
+    let id = format!("{}#{id}", short_name(file));
+    let (digest, mark) = (digest(&entry.value), mark(Source::Local, &entry.path, &entry.value));
+    Item { kind, id, text, file: file.to_path_buf(), digest, host, is_local: true, mark }
+}
+
+fn entry_kind(entry: &Entry<'_>) -> Kind {
+    match (entry.path.as_str(), entry.key.gate) {
         (path, _) if path.starts_with("env.") => Kind::Variable,
         (path, _) if path.starts_with("hooks.") => Kind::Hook,
         ("permissions.allow", _) => Kind::Rule,
@@ -116,8 +124,13 @@ pub(crate) fn entry_item(entry: &Entry<'_>, file: &Path) -> Item {
         (path, _) if path.starts_with("sandbox.") => Kind::Sandbox,
         (_, Gate::Helper) => Kind::Helper,
         _ => Kind::Other,
-    };
-    let (id, text) = match &entry.part {
+    }
+}
+
+/// The name of an entry inside its file, and its text for people.
+fn entry_words(entry: &Entry<'_>, kind: Kind, host: Option<&str>) -> (String, String) {
+    let Entry { path, value, .. } = entry;
+    match &entry.part {
         Part::Hook { matcher, group, number, hook } => {
             let event = path.trim_start_matches("hooks.");
             (format!("{path}.{group}.{number}"), format!("{event} [{matcher}]: {}", hook_text(hook)))
@@ -126,13 +139,10 @@ pub(crate) fn entry_item(entry: &Entry<'_>, file: &Path) -> Item {
         Part::Element => (format!("{path}:{}", shown(value)), format!("{path}: {}", shown(value))),
         Part::Member(name) if kind == Kind::Variable => (path.clone(), (*name).to_owned()),
         Part::Member(name) if kind == Kind::Redirect => {
-            (path.clone(), format!("{name} sends requests to {}", host.as_deref().unwrap_or_default()))
+            (path.clone(), format!("{name} sends requests to {}", host.unwrap_or_default()))
         }
         Part::Member(_) | Part::Whole => (path.clone(), format!("{path}: {}", shown(value))),
-    };
-    let id = format!("{}#{id}", short_name(file));
-    let mark = mark(Source::Local, path, value);
-    Item { kind, id, text, file: file.to_path_buf(), digest: digest(value), host, is_local: true, mark }
+    }
 }
 
 /// What an entry is recognised by: its content, its key, and the kind of file it stands in.

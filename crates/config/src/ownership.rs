@@ -69,6 +69,10 @@ impl<'a> Known<'a> {
         self.list(REFUSED).is_some_and(|list| list.contains_key(mark))
     }
 
+    fn waiting(self, item: Item) -> Waiting {
+        Waiting { before: self.before(&item.id), refused: self.is_refused(&item.mark), item }
+    }
+
     /// What was accepted under the same name.
     fn before(self, id: &str) -> Option<String> {
         let mut entries = [APPROVED, OWN].into_iter().filter_map(|name| self.list(name)).flat_map(Map::values);
@@ -106,7 +110,8 @@ impl Judge<'_> {
     pub(crate) fn local(&self, path: &Path, layer: Option<&Layer>) -> LocalFile {
         let dir = settings_dir(path);
         let known = Known::of(self.state, &dir);
-        let adopts = known.0.is_none() && (self.trusts)(&dir);
+        let is_unseen = known.0.is_none();
+        let adopts = is_unseen && (self.trusts)(&dir);
         let mut file = LocalFile { path: path.to_path_buf(), ..LocalFile::default() };
         let (mut accepted, mut is_empty) = (Vec::new(), true);
         if let Some(layer) = layer {
@@ -116,22 +121,17 @@ impl Judge<'_> {
                 }
                 is_empty = false;
                 let item = activation::entry_item(entry, path);
-                if adopts {
-                    accepted.push(item);
-                    return true;
+                let is_users = adopts || self.granted || known.is_users(&item.mark);
+                match (adopts, is_users) {
+                    (true, _) => accepted.push(item),
+                    (false, true) => {}
+                    (false, false) => file.waiting.push(known.waiting(item)),
                 }
-                if known.is_users(&item.mark) {
-                    return true;
-                }
-                let (before, refused) = (known.before(&item.id), known.is_refused(&item.mark));
-                if !self.granted {
-                    file.waiting.push(Waiting { item, before, refused });
-                }
-                self.granted
+                is_users
             });
         }
-        let is_new = known.0.is_none() && (adopts || !is_empty);
-        file.first_sight = is_new.then_some(FirstSight { dir, accepted });
+        let is_news = is_unseen && (adopts || !is_empty);
+        file.first_sight = is_news.then_some(FirstSight { dir, accepted });
         file
     }
 }
