@@ -54,7 +54,9 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     match Project::open(&cwd, env, &Selection::default()) {
         Ok(loaded) => {
             let scene = Scene { env, cwd: &cwd, loaded: &loaded };
-            CHECKS.iter().for_each(|check| check(&scene, &mut findings));
+            for check in CHECKS {
+                check(&scene, &mut findings);
+            }
         }
         Err(error) => findings.push(bad("settings", error.to_string(), "correct the settings named there")),
     }

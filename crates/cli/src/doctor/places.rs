@@ -33,7 +33,7 @@ fn probe(dir: &Path) -> std::io::Result<()> {
         |dir: &&Path| std::fs::symlink_metadata(dir).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
     let there = dir.ancestors().find(|dir| !missing(dir)).unwrap_or(dir);
     let file = there.join(format!(".gimlet-doctor-{}", sys::id::base36(8)));
-    let written = sys::fs::atomic_write_with(&file, &vec![b'.'; PROBE_BYTES], 0o600, Durability::Disk);
+    let written = sys::fs::atomic_write_with(&file, ".".repeat(PROBE_BYTES).as_bytes(), 0o600, Durability::Disk);
     std::fs::remove_file(&file).ok();
     written
 }

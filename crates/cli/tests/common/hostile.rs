@@ -222,7 +222,7 @@ fn clone(sandbox: Sandbox) -> Folder {
     Folder { file: cwd.join(LOCAL), cwd, is_read: true, may_add_shared: true, sandbox }
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Side {
     Main,
     Tree,
