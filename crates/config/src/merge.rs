@@ -37,7 +37,7 @@ pub(crate) fn merge(inputs: Inputs<'_>) -> Loaded {
     for layer in &mut layers {
         let setter = setter(layer, &trust);
         let local = (layer.source == Source::Local).then(|| trust.counts(layer.path.as_deref()));
-        Gatekeeper { setter, refuse, trust: &trust, diagnostics: &mut diagnostics }.admit(layer, local);
+        Gatekeeper { setter, refuse, trust: &trust, diagnostics: &mut diagnostics }.admit(layer, local.as_ref());
     }
     let (merged, provenance) = fold(&layers);
     let settings = Arc::new(Settings::deserialize(&merged).unwrap_or_default());
@@ -95,9 +95,9 @@ struct Gatekeeper<'a> {
 
 impl Gatekeeper<'_> {
     /// `local` is what of a local file is the user's.
-    fn admit(&mut self, layer: &mut Layer, local: Option<Map<String, Value>>) {
+    fn admit(&mut self, layer: &mut Layer, local: Option<&Map<String, Value>>) {
         let valid = std::mem::take(&mut layer.valid);
-        let given = local.as_ref().unwrap_or(&valid);
+        let given = local.unwrap_or(&valid);
         let mut effective = self.object(Settings::KEYS, given, "", layer);
         if let Some(Value::Object(variables)) = given.get("env") {
             effective.insert("env".into(), Value::Object(self.variables(variables, layer)));
