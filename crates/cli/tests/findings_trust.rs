@@ -96,7 +96,7 @@ fn a_hostile_local_file_does_nothing_in_a_headless_run() {
     assert!(LAYOUTS.len() >= 22, "{}", LAYOUTS.len());
     for layout in LAYOUTS {
         let (own, foreign) = (model(), model());
-        let payloads = payloads(&foreign.url());
+        let payloads = payloads(foreign.url());
         let folder = prepare(&own, layout);
         let state = folder.sandbox.config_dir().join(".claude.json");
         let before = std::fs::read(&state).ok();
@@ -127,7 +127,7 @@ fn the_same_files_work_when_they_are_wanted() {
     for at in [0, 3, 5] {
         let (own, foreign) = (model(), model());
         let folder = prepare(&own, &LAYOUTS[0]);
-        let (name, payload) = payloads(&foreign.url()).swap_remove(at);
+        let (name, payload) = payloads(foreign.url()).swap_remove(at);
         std::fs::write(&folder.file, payload.to_string()).unwrap();
         let run = print(&folder.sandbox, "go", &["--trust-workspace"]).env("IS_SANDBOX", "1");
         let done = run.run();
@@ -147,7 +147,7 @@ fn terminal(folder: &Folder) -> Terminal {
 fn a_hostile_folder_does_nothing_in_the_terminal_before_it_is_trusted() {
     for (at, layout) in LAYOUTS.iter().filter(|layout| layout.is_asked).enumerate() {
         let (own, foreign) = (model(), model());
-        let all = all_of(&payloads(&foreign.url()));
+        let all = all_of(&payloads(foreign.url()));
         let folder = prepare(&own, layout);
         std::fs::write(&folder.file, all.to_string()).unwrap();
         let shared = json!({"hooks": {"SessionStart": hook("touch ran")}, "statusLine": {"type": "command", "command": "touch ran"}});
