@@ -23,6 +23,9 @@ pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
             | Access::Interact => None,
         })
     };
+    if commands().any(|command| command.contains("source ") || command.contains(". ")) {
+        facts = facts.with_files(Path::is_file);
+    }
     if !commands().any(|command| command.contains("git")) {
         return facts;
     }

@@ -97,6 +97,13 @@ const TABLE: &[(&str, &[&str])] = &[
     ("chmod +x run.sh", &["file run.sh"]),
     ("git reset --hard HEAD~1", &["git  tracked HEAD~1"]),
     ("git reset", &["git"]),
+    // [F-A4]
+    ("git --config-env a.b=HOME reset --hard", &["git  tracked"]),
+    ("git --config-env=a.b=HOME reset --hard", &["git  tracked"]),
+    ("git --attr-source HEAD reset --hard x", &["git  tracked x"]),
+    ("git --work-tree=sub reset --hard", &["git sub tracked"]),
+    ("git --frobnicate reset --hard", &["tree reset", "git  tracked reset", "git  untracked true"]),
+    ("git -c alias.s='reset --hard' s", &["git  tracked", "git  untracked true"]),
     ("git clean -fdx", &["git  untracked true"]),
     ("git clean -n", &[]),
     ("git checkout -- .", &["git  tracked ."]),

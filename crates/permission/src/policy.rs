@@ -92,6 +92,8 @@ pub struct Facts {
     real: BTreeMap<PathBuf, PathBuf>,
     /// Files that have other names, perhaps elsewhere.
     shared: BTreeSet<PathBuf>,
+    /// Paths at which there is a file.
+    present: BTreeSet<PathBuf>,
     /// Git, run where the shell stands, uses the repository the session started in.
     own_repository: bool,
     /// The git remotes as they are now.
@@ -111,6 +113,17 @@ impl Facts {
     pub fn sharing(mut self, is_shared: impl Fn(&Path) -> bool) -> Self {
         self.shared = self.real.iter().filter(|(_, real)| is_shared(real)).map(|(path, _)| path.clone()).collect();
         self
+    }
+
+    /// Marks the paths of the request at which `is_file` finds a file.
+    #[must_use]
+    pub fn with_files(mut self, is_file: impl Fn(&Path) -> bool) -> Self {
+        self.present = self.real.iter().filter(|(_, real)| is_file(real)).map(|(path, _)| path.clone()).collect();
+        self
+    }
+
+    fn is_present(&self, path: &Path) -> bool {
+        self.present.contains(path)
     }
 
     /// Where the shell stands, git uses the repository the session started in.
@@ -389,8 +402,8 @@ impl Policy {
             return Some(Reason::SafetyCheck("a removal of a root, home or working directory"));
         }
         if let Some(reading) = &asked.reading
-            && reading.hides_program
             && self.restricts_commands()
+            && (reading.hides_program || self.sources_unknown(reading, asked.facts))
         {
             return Some(Reason::SafetyCheck(
                 "rules forbid some commands, and which program this starts is known only when it runs",

@@ -116,7 +116,7 @@ fn whatever_is_not_plainly_read_only_asks() {
         "uniq a b", "cd src | true; cat ../x", "cd nowhere; cat ../app2/x", "cd nowhere || cat ../x", "cd src; cat ../../x", "cat src/../../x",
         "tail -f log", "\"ls\"", "lsof -i", "git reflog expire", "git remote add x y", "git tag v1", "cd ..; ls", "cd .. && ls", "",
         "printf -v x y", "git commit -m x", "ls & rm x", "date -s x", "hostname evil", "cat */x", "cat .e*", "git -C sub status",
-        "grep -R x .", "rg -L x", "diff -r a b", "LC_ALL=/tmp/x ls", "rg -e", "cat ~other/x", "cat ~+/x",
+        "grep -R x .", "rg -L x", "LC_ALL=/tmp/x ls", "rg -e", "cat ~other/x", "cat ~+/x",
     ]);
 }
 

@@ -2,18 +2,26 @@
 //! a second parser; and by a generous scanner that finds at least every program that might start. Deny, ask and the
 //! safety checks see the union, and what the readings do not agree on is asked about.
 
+mod archives;
 mod braces;
 pub(crate) mod docker;
 mod expansion;
 pub(crate) mod files;
+pub(crate) mod find;
+pub(crate) mod flags;
 pub(crate) mod git;
+pub(crate) mod globals;
 pub(crate) mod grammar;
+mod late;
+mod listing;
 pub(crate) mod little;
 pub(crate) mod pattern;
 pub(crate) mod reading;
 pub(crate) mod readonly;
 pub(crate) mod removal;
+mod runners;
 pub(crate) mod script;
 mod second;
 pub(crate) mod suspects;
+mod variables;
 pub(crate) mod wrapper;

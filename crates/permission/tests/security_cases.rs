@@ -167,6 +167,28 @@ const SHELL: &[Row] = &[
     ("SC-E09", Mode::Default, "+Bash(git:*)", &["git reset --hard", "git clean -fdx", "git checkout -- .", "git stash drop", "git push --force", "git -C . reset --hard"], "ask"),
     ("SC-E09", Mode::Default, "+Bash(git:*);;+Bash(git reset:*)", &["git reset --hard", "git add .", "git reset --soft x", "git push origin"], "allow"),
     ("SC-H01", Mode::Default, "", &["sh install.sh"], "ask"),
+
+    // [F-A4]
+    ("F-A4", Mode::Default, "+Bash(git:*)", &["git --config-env a.b=HOME reset --hard", "git --config-env=a.b=HOME reset --hard", "git --attr-source HEAD clean -fdx", "git --frobnicate reset --hard", "git --frobnicate x status", "git -c alias.s='reset --hard' s", "git --config-env=alias.s=X s", "git --exec-path=x --new push -f"], "ask"),
+    ("F-A4", Mode::Default, "+Bash(git:*)", &["git --config-env a.b=HOME log", "git -C sub commit -m x", "git --no-pager --literal-pathspecs add .", "git -c user.name=x commit -m y"], "allow"),
+    ("F-A4", Mode::Default, "+Bash(git --frobnicate:*)", &["git --frobnicate reset --hard"], "allow"),
+    ("F-A4", Mode::BypassPermissions, "-Bash(docker rm:*);;-Bash(kubectl delete:*);;-Bash(npm publish:*);;-Bash(terraform destroy:*);;-Bash(systemctl stop:*);;-Bash(gh repo delete:*);;-Bash(helm uninstall:*);;-Bash(cargo publish:*);;-Bash(pip uninstall:*)", &["docker --context x rm y", "docker --odd x rm y", "kubectl -n prod delete pod x", "npm --prefix sub publish", "terraform -chdir=x destroy", "systemctl --user stop x", "gh --repo a/b repo delete", "helm --kube-context x uninstall y", "cargo --config a=b publish", "cargo --odd publish", "pip --proxy x uninstall y"], "deny"),
+    ("F-A4", Mode::BypassPermissions, "-Bash(docker rm:*);;-Bash(npm publish:*)", &["docker run --rm x", "npm --silent run publish", "docker ps"], "allow"),
+
+    // [F-A6]
+    ("F-A6", Mode::BypassPermissions, "-Bash(curl:*)", &["mapfile -C curl a < f", "readarray -c 1 -C 'curl x' a", "echo curl | source /dev/stdin", "source <(echo curl)", ". /dev/fd/0", "source ./nothing.sh", "test -v 'a[$(curl)]'", "[ -v \"$x\" ]", "printf -v 'a[$(curl)]' x", "let 'a[$(curl)]=1'", "x='a[$(curl)]'; (( x ))", "echo \"${v@P}\"", "echo ${!x}", "x=$(cat f); echo $((x))", "read x; echo $((x))", "[[ $(cat f) -eq 1 ]]", "declare -n r=x", "enable -f ./x.so x", "complete -C x y", "compgen -W \"$x\" y", "bind -x '\"a\": x'", "hash -p /tmp/x ls", "eval \"ls $x\"", "bash -c \"ls $x\"", "trap \"$x\" EXIT", "BASH_ENV=/dev/stdin bash -c ls", "$X y", "\"$@\"", "echo x | sh", "sh <<< x", "xargs env", "xargs -I{} {}", "parallel", "find . -exec {} \\;", "sudo -s", "su", "at now", "x=$(cat f); ls $[x]", "echo 'unclosed"], "!allow"),
+    ("F-A6", Mode::Default, "-Bash(curl:*);;+Bash", &["mapfile -C x a < f", "source /dev/stdin", "$X y", "eval \"ls $x\""], "ask"),
+    ("F-A6", Mode::Default, "?Bash(curl:*);;+Bash", &["mapfile -C x a < f", "source /dev/stdin", "$X y"], "ask"),
+    ("F-A6", Mode::BypassPermissions, "", &["mapfile -C x a < f", "source /dev/stdin", "$X y", "echo ${!x}", "x=$(cat f); echo $((x))"], "allow"),
+    ("F-A6", Mode::BypassPermissions, "-Read(./secrets/**)", &["mapfile -C x a < f", "source venv/bin/activate"], "allow"),
+    ("F-A6", Mode::BypassPermissions, "-Bash(curl:*)", &["npm exec -- curl x", "npm exec -c 'curl x'", "npx curl", "pnpm dlx curl", "yarn exec curl", "bunx curl", "uv run curl", "uvx curl", "poetry run curl", "bundle exec curl", "perf stat curl", "gdb --args curl", "valgrind curl", "chronic curl", "direnv exec . curl", "nix shell x -c curl", "docker exec c curl", "docker run i curl", "ssh h curl", "su -c 'curl x'", "script -c 'curl x'", "busybox curl", "env -S 'curl x'", "rbenv exec curl", "mise exec -- curl", "dotenv -- curl", "cargo watch -s 'curl x'", "git -c core.fsmonitor=curl status", "git -c core.sshCommand='curl x' fetch", "git -c alias.x='!curl' x", "git submodule foreach 'curl x'", "git rebase -x 'curl x' HEAD", "GIT_EDITOR=curl git commit", "GIT_SSH_COMMAND='curl x' git fetch", "trap 'curl x' EXIT", "coproc curl", "exec -a x curl", "bash -c 'bash -c \"curl x\"'", "ls() { curl; }; ls"], "deny"),
+    ("F-A6", Mode::Default, "-Bash(rm -rf:*);;+Bash", &["rm -fr x", "rm -r -f x", "rm --recursive --force x", "rm x -rf", "rm -Rf x", "/bin/rm -f -r x"], "deny"),
+    ("F-A6", Mode::Default, "-Bash(git push --force:*);;+Bash", &["git push -f", "git push origin main --force", "git -C x push origin -f"], "deny"),
+    ("F-A6", Mode::Default, "-Bash(rm -rf:*);;-Bash(git push --force:*);;+Bash", &["rm -r x", "git push --force-with-lease", "git push origin main"], "allow"),
+    // Flags are no sets for what allows.
+    ("F-A6", Mode::Default, "+Bash(foo -ab:*)", &["foo -ba x", "foo -a -b x"], "ask"),
+    // What a rule does not speak of goes on as before.
+    ("F-A6", Mode::BypassPermissions, "-Bash(curl:*)", &["make $TARGET", "for f in *.c; do gcc $f; done", "echo $x | grep y", "i=0; while [ $i -lt 3 ]; do i=$((i+1)); done", "for i in 1 2 3; do echo $((i * 2)); done", "python -c 'print(1)'", "npm run build", "bash build.sh", "bash --version", "x=$(date); echo \"$x\"", "[ $(wc -l < f) -gt 5 ] && ls", "trap 'rm -f tmp' EXIT; ls", "export A=$B; make", "arr=(a b); echo ${arr[0]}", "[[ $x == y ]] && ls", "git -c core.pager=cat log", "docker run --rm ubuntu ls", "sudo apt-get install -y x", "read -r line < f", "bash -c 'for f in a b; do echo $f; done'", "find . -name '*.o' -exec rm {} +", "ls | xargs -n1 basename", "bash -c 'echo ${HOME}'", "declare -A m; m[key]=v", "env FOO=$x make", "printf -v out '%s' x", "[ -v HOME ] && ls", "test -v HOME", "unset FOO", "let i=1"], "allow"),
 ];
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::programs::{Words, into};
 use super::{At, Extent, GitLoss, GitWork, Losses};
+use crate::shell::globals::{self, Place};
 use std::path::PathBuf;
 
 /// Words without which no git command loses anything.
@@ -15,6 +16,7 @@ pub(super) fn add(losses: &mut Losses, arguments: &[String], at: &At<'_>) {
     let Some((dir, sub, rest)) = subcommand(arguments, at) else { return };
     let words = Words { all: rest };
     let at = &At { dir: &dir, ..*at };
+    let Some(sub) = sub else { return worst(losses, &words, at) };
     let Some((work, grave)) = work(losses, sub, &words, at) else { return };
     losses.grave |= grave;
     let loss = GitLoss { dir: dir.clone(), work };
@@ -23,21 +25,44 @@ pub(super) fn add(losses: &mut Losses, arguments: &[String], at: &At<'_>) {
     }
 }
 
-/// Where git works, what it does, and the words after that.
-fn subcommand<'a>(arguments: &'a [String], at: &At<'_>) -> Option<(PathBuf, &'a str, &'a [String])> {
-    let mut dir = at.dir.to_path_buf();
-    let mut index = 0;
-    loop {
-        match arguments.get(index)?.as_str() {
-            "-C" => {
-                dir = at.variables.paths(arguments.get(index + 1)?, &dir).into_iter().next()?;
-                index += 2;
-            }
-            "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" => index += 2,
-            option if option.starts_with('-') => index += 1,
-            sub => return Some((dir, sub, &arguments[index + 1..])),
+/// The subcommand is not known: everything that any of them could lose.
+fn worst(losses: &mut Losses, words: &Words<'_>, at: &At<'_>) {
+    let operands = words.operands(&[]);
+    let commits = operands.iter().map(|word| (*word).to_owned()).collect();
+    losses.grave = true;
+    for work in [GitWork::Tracked { commits }, GitWork::Untracked { ignored: true }] {
+        let loss = GitLoss { dir: at.dir.to_path_buf(), work };
+        if !losses.git.contains(&loss) {
+            losses.git.push(loss);
         }
     }
+    removed(losses, &operands, at);
+}
+
+/// Where git works, what it does (`None` when that cannot be known), and the words after that.
+fn subcommand<'a>(arguments: &'a [String], at: &At<'_>) -> Option<(PathBuf, Option<&'a str>, &'a [String])> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (end, sub) = match globals::subcommand("git", &words) {
+        Place::At(index) => (index, Some(words[index])),
+        Place::Behind(index) => (index, None),
+        Place::Missing => return None,
+    };
+    let mut dir = at.dir.to_path_buf();
+    let enters = |dir: PathBuf, word: &str| at.variables.paths(word, &dir).into_iter().next().unwrap_or(dir);
+    for (index, word) in words[..end].iter().enumerate() {
+        let next = words.get(index + 1).copied();
+        let target = match (*word, word.strip_prefix("--work-tree=")) {
+            ("-C" | "--work-tree", _) => next,
+            (_, inline) => inline,
+        };
+        if let Some(target) = target {
+            dir = enters(dir, target);
+        }
+    }
+    // An alias given on the spot may stand for anything.
+    let aliased = words[..end].iter().any(|word| word.to_ascii_lowercase().contains("alias."));
+    let rest = if sub.is_some() { end + 1 } else { end };
+    Some((dir, sub.filter(|_| !aliased), &arguments[rest..]))
 }
 
 const UNHARMED: GitWork = GitWork::None;

@@ -10,7 +10,7 @@ use crate::shell::reading::Reading;
 use crate::shell::readonly::{self, Look};
 use crate::shell::script::{Join, Redirect, Unit, Word, join_raw};
 use crate::shell::suspects::Suspect;
-use crate::shell::{files, git, little, removal, wrapper};
+use crate::shell::{files, find, flags, git, little, removal, wrapper};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::Behaviour;
@@ -24,6 +24,7 @@ impl Policy {
         let reading = Reading::of(command);
         let mut needs = vec![cwd.to_path_buf()];
         needs.extend(files::touched(&reading.suspects, cwd, home).into_iter().map(|file| file.path));
+        needs.extend(reading.sourced.iter().map(|file| cwd.join(file)));
         let mut walk = Walk::new(cwd, home, Git::Elsewhere);
         for unit in reading.strict.iter().flatten() {
             needs.extend(unit.redirects.iter().filter_map(|redirect| walk.path(&redirect.word)));
@@ -40,8 +41,22 @@ impl Policy {
 
     /// The first deny or ask rule that any part of the command might fall under.
     pub(super) fn command_rule(&self, behaviour: Behaviour, reading: &Reading, facts: &Facts) -> Option<&Rule> {
-        let by_text = self.command_rules(behaviour).find(|(_, pattern)| reading.any_spelling(|t| pattern.matches(t)));
+        let by_text = self.command_rules(behaviour).find(|(_, pattern)| {
+            reading.any_spelling(|text| pattern.matches(text))
+                || reading.any_call(|words| flags::covers(pattern, words))
+        });
         by_text.map(|(rule, _)| rule).or_else(|| self.file_rule(behaviour, &reading.suspects, facts))
+    }
+
+    /// Whether the command runs a file as part of itself that is no existing file of the working directories, or is
+    /// written by the same command.
+    pub(super) fn sources_unknown(&self, reading: &Reading, facts: &Facts) -> bool {
+        let written = || files::written(&reading.suspects, &facts.cwd, self.place.home.as_deref());
+        reading.sourced.iter().any(|file| {
+            let path = facts.cwd.join(file);
+            let moves = reading.suspects.iter().any(|s| s.any_program(|program, _| matches!(program, "cd" | "pushd")));
+            moves || !facts.is_present(&path) || !self.may_see(facts.spelled(&path)) || written().contains(&path)
+        })
     }
 
     fn command_rules(&self, behaviour: Behaviour) -> impl Iterator<Item = (&Rule, &CommandPattern)> {
@@ -305,6 +320,8 @@ struct Walk<'a> {
     /// The group in which a `cd` stood.
     moved: Option<u32>,
     git: Git,
+    /// The part before prints names of files below these, and nothing else.
+    names: Option<Vec<PathBuf>>,
 }
 
 /// Which repository git would use where the shell stands.
@@ -317,7 +334,7 @@ enum Git {
 
 impl<'a> Walk<'a> {
     fn new(cwd: &'a Path, home: Option<&'a Path>, git: Git) -> Self {
-        Self { cwd: Some(cwd.to_path_buf()), home, start: cwd, moved: None, git }
+        Self { cwd: Some(cwd.to_path_buf()), home, start: cwd, moved: None, git, names: None }
     }
 
     /// What the unit looks at when it only reads; moves along when it is a `cd`.
@@ -329,10 +346,24 @@ impl<'a> Walk<'a> {
             self.cwd = None;
         }
         let inner = wrapper::unwrap(&unit.words);
-        // What xargs appends is not visible here.
-        let looks = if unit.words.iter().any(|word| word.raw == "xargs") { None } else { readonly::looks(inner) };
+        let given = self.names.take().filter(|_| unit.join == Join::Pipe);
+        // What xargs appends is known only where names of files come over the pipe.
+        let appends = unit.words.iter().any(|word| word.raw == "xargs");
+        let looks =
+            if appends { given.as_ref().and_then(|_| find::appended(&unit.words)) } else { readonly::looks(inner) };
         let moves = inner.first().is_some_and(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd" | "chdir"));
-        let parts = looks.and_then(|looks| self.parts(looks));
+        let mut parts = looks.and_then(|looks| self.parts(looks));
+        if let (true, Some(parts), Some(below)) = (appends, &mut parts, &given) {
+            parts.opens_unseen = true;
+            parts.paths.extend(below.iter().cloned().map(|open| LookedAt { open }));
+        }
+        self.names = match &parts {
+            Some(parts) if !appends && parts.paths.is_empty() && find::selects_lines(inner) => given,
+            Some(parts) if find::prints_names(inner) => {
+                Some(parts.paths.iter().map(|path| path.open.clone()).chain(self.cwd.clone()).collect())
+            }
+            Some(_) | None => None,
+        };
         if moves {
             let target = parts.as_ref().and_then(|parts| parts.paths.first()).map(|path| normalise(&path.open));
             let certain = !unit.feeds && !matches!(unit.join, Join::Or | Join::Pipe);
@@ -396,7 +427,9 @@ impl<'a> Walk<'a> {
     /// must end in a visible, ordinary extension, so that it cannot stand for a key.
     fn glob_directory(&self, word: &Word, content: bool) -> Option<PathBuf> {
         let is_pattern = |text: &str| text.contains(['*', '?', '[']);
-        let (dir, last) = word.text.rsplit_once('/').unwrap_or(("", &word.text));
+        // `*/` stands for folders.
+        let text = word.text.strip_suffix('/').filter(|_| !content).unwrap_or(&word.text);
+        let (dir, last) = text.rsplit_once('/').unwrap_or(("", text));
         if word.tilde || is_pattern(dir) {
             return None;
         }

@@ -2,9 +2,12 @@
 //! refuses, and whatever text it carries (defaults, subscripts, patterns) is searched for commands.
 
 use super::grammar::Reader;
-use super::script::Word;
+use super::script::{Variable, Word};
 use super::suspects::ansi_c;
-use brush_parser::word::{self, Parameter, ParameterExpr, TildeExpr, WordPiece, WordPieceWithSource};
+use super::variables;
+use brush_parser::word::{
+    self, Parameter, ParameterExpr, ParameterTransformOp, SpecialParameter, TildeExpr, WordPiece, WordPieceWithSource,
+};
 
 /// Expansions in one word; the word grammar follows them recursively.
 const MAX_IN_WORD: usize = 16;
@@ -44,7 +47,9 @@ pub(super) fn word(reader: &mut Reader, raw: &str) -> Word {
 
 /// Text in which expansions count, as in arithmetic or a parameter's default.
 pub(super) fn walk(reader: &mut Reader, text: &str) {
-    word(reader, text);
+    if !word(reader, text).variables.is_empty() {
+        reader.refuse("it has an expansion");
+    }
 }
 
 /// The body of a here-document whose delimiter is not quoted.
@@ -78,6 +83,8 @@ enum Quoting {
 fn add(reader: &mut Reader, piece: &WordPieceWithSource, out: &mut Word, quoting: Quoting) {
     match &piece.piece {
         WordPiece::Text(text) => {
+            // The old spelling of arithmetic.
+            reader.out.late |= text.contains("$[");
             if quoting == Quoting::None {
                 check_bare(reader, text, out);
             }
@@ -116,23 +123,58 @@ fn add(reader: &mut Reader, piece: &WordPieceWithSource, out: &mut Word, quoting
             }
             out.text.push('~');
         }
-        WordPiece::ParameterExpansion(parameter) => {
-            reader.refuse("it has an expansion");
-            expanded(reader, parameter, out);
-        }
+        WordPiece::ParameterExpansion(parameter) => match expands(parameter, out) {
+            // The reader of the whole command decides whether its value matters there.
+            Some(name) => {
+                out.text.extend(["${", &name, "}"]);
+                out.variables.push(Variable { name, quoted: quoting == Quoting::Double });
+            }
+            None => {
+                reader.refuse("it has an expansion");
+                expanded(reader, parameter, out);
+            }
+        },
         WordPiece::CommandSubstitution(text) => {
+            out.expands = true;
             out.text.push_str("$()");
             reader.nested(text);
         }
         WordPiece::BackquotedCommandSubstitution(text) => {
+            out.expands = true;
             out.text.push_str("$()");
             reader.nested(&text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\"));
         }
         WordPiece::EscapeSequence(text) => escape(text, out),
         WordPiece::ArithmeticExpression(expr) => {
+            out.expands = true;
             out.text.push_str("$()");
             reader.arithmetic(&expr.value);
+            let name = variables::COMPUTED.to_owned();
+            out.variables.push(Variable { name, quoted: true });
         }
+    }
+}
+
+fn expands(expr: &ParameterExpr, out: &mut Word) -> Option<String> {
+    out.expands = true;
+    plain_variable(expr)
+}
+
+/// `$name`, `${name}` and the special parameters that are numbers.
+fn plain_variable(expr: &ParameterExpr) -> Option<String> {
+    let ParameterExpr::Parameter { parameter, indirect: false } = expr else { return None };
+    match parameter {
+        Parameter::Named(name) => Some(name.clone()),
+        Parameter::Special(special) => match special {
+            SpecialParameter::PositionalParameterCount => Some("#".into()),
+            SpecialParameter::LastExitStatus => Some("?".into()),
+            SpecialParameter::ProcessId => Some("$".into()),
+            SpecialParameter::LastBackgroundProcessId => Some("!".into()),
+            SpecialParameter::AllPositionalParameters { .. }
+            | SpecialParameter::CurrentOptionFlags
+            | SpecialParameter::ShellName => None,
+        },
+        Parameter::Positional(_) | Parameter::NamedWithIndex { .. } | Parameter::NamedWithAllIndices { .. } => None,
     }
 }
 
@@ -167,6 +209,10 @@ fn check_bare(reader: &mut Reader, text: &str, out: &mut Word) {
 
 fn expanded(reader: &mut Reader, expr: &ParameterExpr, out: &mut Word) {
     let mut texts: Vec<&str> = Vec::new();
+    reader.out.late |= is_evaluated(expr);
+    if let ParameterExpr::AssignDefaultValues { parameter: Parameter::Named(name), .. } = expr {
+        reader.out.filled.push(name.clone());
+    }
     let parameter = match expr {
         ParameterExpr::Parameter { parameter, .. }
         | ParameterExpr::ParameterLength { parameter, .. }
@@ -194,6 +240,7 @@ fn expanded(reader: &mut Reader, expr: &ParameterExpr, out: &mut Word) {
         ParameterExpr::Substring { parameter, offset, length, .. } => {
             texts.push(&offset.value);
             texts.extend(length.as_ref().map(|length| length.value.as_str()));
+            reader.out.arithmetic.extend(texts.iter().map(|text| (*text).to_owned()));
             Some(parameter)
         }
         ParameterExpr::VariableNames { .. } | ParameterExpr::MemberKeys { .. } => None,
@@ -202,6 +249,7 @@ fn expanded(reader: &mut Reader, expr: &ParameterExpr, out: &mut Word) {
         Some(Parameter::Named(name)) => out.text.extend(["${", name, "}"]),
         Some(Parameter::NamedWithIndex { index, .. }) => {
             out.text.push_str("$()");
+            reader.out.arithmetic.push(index.clone());
             texts.push(index);
         }
         Some(Parameter::Positional(_) | Parameter::Special(_) | Parameter::NamedWithAllIndices { .. }) | None => {
@@ -210,5 +258,30 @@ fn expanded(reader: &mut Reader, expr: &ParameterExpr, out: &mut Word) {
     }
     for text in texts {
         walk(reader, text);
+    }
+}
+
+/// Expansions that take the value of a variable for a name or for a prompt, and so run what stands in it.
+fn is_evaluated(expr: &ParameterExpr) -> bool {
+    match expr {
+        ParameterExpr::Transform { op: ParameterTransformOp::PromptExpand, .. } => true,
+        ParameterExpr::Parameter { indirect, .. }
+        | ParameterExpr::ParameterLength { indirect, .. }
+        | ParameterExpr::Transform { indirect, .. }
+        | ParameterExpr::UseDefaultValues { indirect, .. }
+        | ParameterExpr::AssignDefaultValues { indirect, .. }
+        | ParameterExpr::IndicateErrorIfNullOrUnset { indirect, .. }
+        | ParameterExpr::UseAlternativeValue { indirect, .. }
+        | ParameterExpr::RemoveSmallestSuffixPattern { indirect, .. }
+        | ParameterExpr::RemoveLargestSuffixPattern { indirect, .. }
+        | ParameterExpr::RemoveSmallestPrefixPattern { indirect, .. }
+        | ParameterExpr::RemoveLargestPrefixPattern { indirect, .. }
+        | ParameterExpr::UppercaseFirstChar { indirect, .. }
+        | ParameterExpr::UppercasePattern { indirect, .. }
+        | ParameterExpr::LowercaseFirstChar { indirect, .. }
+        | ParameterExpr::LowercasePattern { indirect, .. }
+        | ParameterExpr::ReplaceSubstring { indirect, .. }
+        | ParameterExpr::Substring { indirect, .. } => *indirect,
+        ParameterExpr::VariableNames { .. } | ParameterExpr::MemberKeys { .. } => false,
     }
 }

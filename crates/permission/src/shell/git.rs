@@ -1,5 +1,6 @@
 //! Git commands that only read. An option outside the tables makes the command ask, abbreviations included.
 
+use super::globals;
 use super::script::{Word, join_raw};
 
 /// A read-only subcommand with what it may be given.
@@ -25,8 +26,11 @@ const LOG: &[&str] = &[
     "find-renames=", "diff-algorithm=", "relative",
 ];
 
-const REV_LIST: &[&str] =
-    &["count", "all", "no-merges", "merges", "first-parent", "reverse", "since=", "until=", "max-count="];
+#[rustfmt::skip]
+const REV_LIST: &[&str] = &[
+    "count", "all", "no-merges", "merges", "first-parent", "reverse", "since=", "until=", "max-count=", "left-right", "cherry-pick",
+    "oneline", "objects", "parents",
+];
 
 #[rustfmt::skip]
 const SUBCOMMANDS: &[Subcommand] = &[
@@ -42,15 +46,29 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { name: "shortlog", long: &["numbered", "summary", "email"], short: "sne", operands: true },
     Subcommand {
         name: "branch",
-        long: &["all", "remotes", "list", "show-current", "verbose", "no-color"],
-        short: "arv",
+        long: &[
+            "all", "remotes", "list", "show-current", "verbose", "no-color", "merged", "no-merged", "contains", "no-contains",
+            "sort=", "format=", "points-at", "column", "no-column", "ignore-case", "color=", "contains=", "merged=", "no-merged=",
+        ],
+        short: "arvi",
         operands: false,
     },
-    Subcommand { name: "tag", long: &["list"], short: "l", operands: false },
+    Subcommand {
+        name: "tag",
+        long: &[
+            "list", "sort=", "format=", "contains", "no-contains", "merged", "no-merged", "points-at", "column", "contains=", "merged=",
+        ],
+        short: "ln",
+        operands: false,
+    },
     Subcommand { name: "remote", long: &["verbose"], short: "v", operands: false },
     Subcommand {
         name: "rev-parse",
-        long: &["show-toplevel", "abbrev-ref", "short", "verify", "is-inside-work-tree", "git-dir", "quiet"],
+        long: &[
+            "show-toplevel", "abbrev-ref", "short", "verify", "is-inside-work-tree", "git-dir", "quiet", "show-prefix", "show-cdup",
+            "git-common-dir", "absolute-git-dir", "is-bare-repository", "is-shallow-repository", "short=", "symbolic-full-name",
+            "show-superproject-working-tree", "all", "branches", "tags",
+        ],
         short: "q",
         operands: true,
     },
@@ -76,7 +94,26 @@ const SUBCOMMANDS: &[Subcommand] = &[
     },
     Subcommand { name: "cat-file", long: &[], short: "ptse", operands: true },
     Subcommand { name: "show-ref", long: &["heads", "tags", "head", "verify", "quiet"], short: "dsq", operands: true },
-    Subcommand { name: "reflog", long: &["all"], short: "n0123456789", operands: false },
+    Subcommand {
+        name: "diff-tree",
+        long: &["no-commit-id", "name-only", "name-status", "stat", "root", "numstat", "diff-filter="],
+        short: "rtpzcm",
+        operands: true,
+    },
+    Subcommand {
+        name: "for-each-ref",
+        long: &["sort=", "format=", "count=", "points-at=", "merged", "no-merged", "contains", "merged=", "contains="],
+        short: "",
+        operands: true,
+    },
+    Subcommand { name: "check-ignore", long: &["verbose", "non-matching", "quiet", "no-index"], short: "vnq", operands: true },
+    Subcommand { name: "show-branch", long: &["all", "remotes", "list", "current"], short: "ar", operands: true },
+    Subcommand { name: "name-rev", long: &["name-only", "tags", "always"], short: "", operands: true },
+    Subcommand { name: "count-objects", long: &["verbose", "human-readable"], short: "vH", operands: false },
+    Subcommand { name: "whatchanged", long: LOG, short: "pswbinqz0123456789", operands: true },
+    Subcommand { name: "cherry", long: &["abbrev="], short: "v", operands: true },
+    Subcommand { name: "range-diff", long: &["no-color", "stat", "creation-factor="], short: "s", operands: true },
+    Subcommand { name: "var", long: &[], short: "l", operands: true },
 ];
 
 /// `git -C dir log` is matched as `git log`.
@@ -97,15 +134,17 @@ pub(crate) fn loses_work(words: &[Word]) -> Option<String> {
     if git.text != "git" {
         return None;
     }
-    let mut rest = arguments.iter().map(|word| word.text.as_str());
-    let sub = loop {
-        match rest.next()? {
-            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => rest.next(),
-            option if option.starts_with('-') => Some(option),
-            sub => break sub,
-        };
+    let words: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
+    let at = match globals::subcommand("git", &words) {
+        globals::Place::At(at) => at,
+        // What stands behind an option nobody knows may be anything: only a rule that names the option covers it.
+        globals::Place::Behind(at) => return Some(format!("git {}", arguments[at].raw)),
+        globals::Place::Missing => return None,
     };
-    let options: Vec<_> = rest.collect();
+    if let Some(option) = (0..at).find(|index| defines_alias(&words[*index..at])) {
+        return Some(format!("git {}", arguments[option].raw));
+    }
+    let (sub, options) = (words[at], &words[at + 1..]);
     let has = |wanted: &[&str]| options.iter().any(|option| wanted.iter().any(|w| option.starts_with(w)));
     let cluster = |letter: char| {
         let short = |option: &&&str| option.starts_with('-') && !option.starts_with("--");
@@ -124,6 +163,16 @@ pub(crate) fn loses_work(words: &[Word]) -> Option<String> {
         _ => false,
     };
     loses.then(|| format!("git {sub}"))
+}
+
+/// `-c alias.x=…`: the subcommand is what the option says it is.
+fn defines_alias(words: &[&str]) -> bool {
+    let setting = match words {
+        ["-c" | "--config-env", setting, ..] => Some(*setting),
+        [word, ..] => word.strip_prefix("--config-env="),
+        [] => None,
+    };
+    setting.is_some_and(|setting| setting.to_ascii_lowercase().starts_with("alias."))
 }
 
 /// Where a push goes.
@@ -148,33 +197,128 @@ pub(crate) fn push_target(words: &[Word]) -> Option<PushTarget<'_>> {
 
 /// The operands of a read-only git command, `None` when it may do more. `arguments` follow the word `git`.
 pub(super) fn operands(arguments: &[Word]) -> Option<Vec<&Word>> {
-    let rest = match arguments {
-        [pager, rest @ ..] if matches!(pager.raw.as_str(), "--no-pager" | "-P") => rest,
-        all => all,
-    };
+    let mut rest = arguments;
+    loop {
+        rest = match rest {
+            [pager, rest @ ..] if matches!(pager.raw.as_str(), "--no-pager" | "-P" | "--no-optional-locks") => rest,
+            // Another directory may hold another repository.
+            [flag, here, rest @ ..] if flag.raw == "-C" && here.raw == "." => rest,
+            _ => break,
+        };
+    }
     let (name, rest) = rest.split_first()?;
-    if matches!(name.raw.as_str(), "stash" | "worktree") {
-        return (rest.len() == 1 && rest[0].raw == "list").then(Vec::new);
+    if rest.iter().any(|word| word.tilde) {
+        return None;
+    }
+    match name.raw.as_str() {
+        "worktree" => return listed(rest, &["list"]),
+        "stash" => return stash(rest),
+        "config" => return config(rest),
+        "reflog" => return reflog(rest),
+        "remote" if matches!(rest.first().map(|word| word.raw.as_str()), Some("get-url" | "show")) => {
+            return remote(rest);
+        }
+        "symbolic-ref" => return symbolic_ref(rest),
+        _ => {}
     }
     let sub = SUBCOMMANDS.iter().find(|sub| sub.name == name.raw)?;
+    let operands = sub.operands(rest)?;
+    // A name after these would be created; after a word that asks for a list it is a pattern or a commit.
+    let lists = |word: &Word| {
+        let long = ["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
+        long.contains(&word.raw.as_str()) || (sub.name == "tag" && word.raw == "-l")
+    };
+    let asks = matches!(sub.name, "branch" | "tag") && rest.iter().any(lists);
+    (sub.operands || operands.is_empty() || asks).then_some(operands)
+}
+
+fn listed<'a>(rest: &'a [Word], words: &[&str]) -> Option<Vec<&'a Word>> {
+    let known = |word: &Word| matches!(word.raw.as_str(), "--porcelain" | "-v" | "--verbose");
+    let (list, options) = rest.split_first()?;
+    (words.contains(&list.raw.as_str()) && options.iter().all(known)).then(Vec::new)
+}
+
+/// `git stash list` and `git stash show`, with the options of `log` and `diff`.
+fn stash(rest: &[Word]) -> Option<Vec<&Word>> {
+    let (verb, options) = rest.split_first()?;
+    let model = match verb.raw.as_str() {
+        "list" => SUBCOMMANDS.iter().find(|sub| sub.name == "log")?,
+        "show" => SUBCOMMANDS.iter().find(|sub| sub.name == "diff")?,
+        _ => return None,
+    };
+    let options = options.iter().filter(|word| !matches!(word.raw.as_str(), "--include-untracked" | "-u"));
     let mut operands = Vec::new();
-    let mut after_dashes = false;
-    for word in rest {
-        if word.glob || word.tilde {
-            return None;
-        }
-        if after_dashes || !word.text.starts_with('-') {
+    for word in options {
+        if word.text.starts_with('-') {
+            model.takes(&word.text).then_some(())?;
+        } else {
             operands.push(word);
-        } else if word.text == "--" {
-            after_dashes = true;
-        } else if !sub.takes(&word.text) {
-            return None;
         }
     }
-    (sub.operands || operands.is_empty()).then_some(operands)
+    Some(operands)
+}
+
+/// One value of the configuration, where it is none that holds a credential.
+fn config(rest: &[Word]) -> Option<Vec<&Word>> {
+    const SCOPES: &[&str] = &["--global", "--local", "--system", "--worktree", "--show-origin", "--show-scope", "-z"];
+    const READS: &[&str] =
+        &["--get", "--get-all", "get", "--type=bool", "--type=int", "--type=path", "--bool", "--int"];
+    let is_option = |word: &&Word| SCOPES.contains(&word.raw.as_str()) || READS.contains(&word.raw.as_str());
+    let [key] = rest.iter().filter(|word| !is_option(word)).collect::<Vec<_>>()[..] else { return None };
+    let lower = key.text.to_ascii_lowercase();
+    let secret = ["extraheader", "credential", "password", "passwd", "token", "secret", "cookie"];
+    let plain = !key.glob && !lower.starts_with('-') && lower.contains('.');
+    (plain && !secret.iter().any(|word| lower.contains(word))).then(Vec::new)
+}
+
+fn reflog(rest: &[Word]) -> Option<Vec<&Word>> {
+    let rest = match rest {
+        [show, rest @ ..] if show.raw == "show" => rest,
+        // Other verbs expire and delete; a name alone is a reference.
+        [verb, ..] if matches!(verb.raw.as_str(), "expire" | "delete" | "drop" | "write") => return None,
+        rest => rest,
+    };
+    SUBCOMMANDS.iter().find(|sub| sub.name == "log")?.operands(rest)
+}
+
+/// `git remote get-url x`; `show` only with `-n`, which asks nobody.
+fn remote(rest: &[Word]) -> Option<Vec<&Word>> {
+    let words: Vec<&str> = rest.iter().map(|word| word.raw.as_str()).collect();
+    match words[..] {
+        ["get-url", name] | ["get-url", "--all" | "--push", name] | ["show", "-n", name] if !name.starts_with('-') => {
+            Some(Vec::new())
+        }
+        _ => None,
+    }
+}
+
+/// Reading one: a second operand would be written.
+fn symbolic_ref(rest: &[Word]) -> Option<Vec<&Word>> {
+    let (options, names): (Vec<&Word>, Vec<&Word>) = rest.iter().partition(|word| word.text.starts_with('-'));
+    let known = |word: &&Word| matches!(word.raw.as_str(), "--short" | "-q" | "--quiet");
+    (options.iter().all(known) && names.len() == 1 && !names[0].glob).then_some(names)
 }
 
 impl Subcommand {
+    /// Revisions, paths and patterns; `None` when an option is not known.
+    fn operands<'a>(&self, rest: &'a [Word]) -> Option<Vec<&'a Word>> {
+        let mut operands = Vec::new();
+        let mut after_dashes = false;
+        for word in rest {
+            if word.glob {
+                return None;
+            }
+            if after_dashes || !word.text.starts_with('-') {
+                operands.push(word);
+            } else if word.text == "--" {
+                after_dashes = true;
+            } else if !self.takes(&word.text) {
+                return None;
+            }
+        }
+        Some(operands)
+    }
+
     fn takes(&self, option: &str) -> bool {
         if let Some(long) = option.strip_prefix("--") {
             return match long.split_once('=') {

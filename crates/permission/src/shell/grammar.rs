@@ -3,8 +3,10 @@
 //! walked so that deny and ask rules see the commands inside it.
 
 use super::expansion;
+use super::late::{self, Findings};
 use super::script::{Join, Opaque, Redirect, Unit, Word};
 use super::suspects::Suspect;
+use super::variables;
 use brush_parser::{ParserOptions, Token, ast};
 
 /// Substitutions inside substitutions are followed this deep; further down the command is opaque.
@@ -27,6 +29,13 @@ pub(crate) struct Parsed {
     pub(crate) opaque: Option<Opaque>,
     /// Some text inside was not read to its end: the suspects are not all there are.
     pub(crate) incomplete: bool,
+    /// Which program starts is decided only when it runs.
+    pub(crate) late: bool,
+    /// Files that are run as part of the command.
+    pub(crate) sourced: Vec<String>,
+    /// Expressions that are computed, and variables that hold what the text does not show.
+    pub(super) arithmetic: Vec<String>,
+    pub(super) filled: Vec<String>,
 }
 
 pub(crate) fn parse(text: &str) -> Result<Parsed, Opaque> {
@@ -35,9 +44,17 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, Opaque> {
     }
     // The library gives up on some broken texts with a panic: no reason to take the session down with it.
     let read = || {
-        let mut reader = Reader { out: Parsed::default(), options: ParserOptions::default(), depth: 0, scopes: 0 };
+        let mut reader = Reader {
+            out: Parsed::default(),
+            options: ParserOptions::default(),
+            depth: 0,
+            scopes: 0,
+            loops: Vec::new(),
+        };
         reader.program(text)?;
-        Ok(reader.out)
+        let mut out = reader.out;
+        out.late |= out.arithmetic.iter().any(|expression| late::computes_late(expression, &out.filled));
+        Ok(out)
     };
     std::panic::catch_unwind(read).unwrap_or(Err("it cannot be parsed"))
 }
@@ -55,6 +72,8 @@ pub(super) struct Reader {
     pub(super) options: ParserOptions,
     depth: u32,
     scopes: u32,
+    /// Variables of the loops around what is read.
+    loops: Vec<String>,
 }
 
 /// Where the next simple command stands.
@@ -103,6 +122,25 @@ impl Reader {
         self.depth -= 1;
     }
 
+    fn note(&mut self, findings: Findings) {
+        self.out.late |= findings.late;
+        self.out.sourced.extend(findings.sourced);
+        self.out.arithmetic.extend(findings.arithmetic);
+        self.out.filled.extend(findings.filled);
+        for script in findings.scripts {
+            self.code(&script);
+        }
+    }
+
+    /// Text that a program of the command runs: its commands are suspects, the strict reading is not concerned.
+    fn code(&mut self, text: &str) {
+        let opaque = self.out.opaque;
+        self.depth += 1;
+        self.out.late |= self.depth >= MAX_DEPTH || self.program(text).is_err();
+        self.depth -= 1;
+        self.out.opaque = opaque;
+    }
+
     fn list(&mut self, list: &ast::CompoundList, scope: u32) {
         for ast::CompoundListItem(and_or, _) in &list.0 {
             let join = if self.out.units.is_empty() { Join::First } else { Join::Then };
@@ -142,7 +180,7 @@ impl Reader {
                 self.loose_redirects(function.body.1.as_ref());
             }
             ast::Command::ExtendedTest(test, redirects) => {
-                self.refuse("it has a [[ ]] test");
+                self.plain_test(&test.expr, at);
                 self.test(&test.expr);
                 self.loose_redirects(redirects.as_ref());
             }
@@ -160,12 +198,7 @@ impl Reader {
             }
             ast::CompoundCommand::BraceGroup(group) => self.inner_list(&group.list),
             ast::CompoundCommand::Subshell(shell) => self.inner_list(&shell.list),
-            ast::CompoundCommand::ForClause(clause) => {
-                for value in clause.values.iter().flatten() {
-                    self.word(value);
-                }
-                self.inner_list(&clause.body.list);
-            }
+            ast::CompoundCommand::ForClause(clause) => self.for_each(clause),
             ast::CompoundCommand::CaseClause(clause) => self.case(clause),
             ast::CompoundCommand::IfClause(clause) => {
                 self.inner_list(&clause.condition);
@@ -176,14 +209,56 @@ impl Reader {
                 }
             }
             ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
+                let from = self.out.units.len();
                 self.inner_list(&clause.0);
                 self.inner_list(&clause.1.list);
+                self.repeated(from);
             }
             ast::CompoundCommand::Coprocess(process) => {
                 self.refuse("it starts a coprocess");
                 self.scopes += 1;
                 self.command(&process.body, At { join: Join::Then, scope: self.scopes, feeds: false });
             }
+        }
+    }
+
+    /// The body once for each value, where the values are plain.
+    fn for_each(&mut self, clause: &ast::ForClauseCommand) {
+        let name = &clause.variable_name;
+        let mut values = Vec::new();
+        for value in clause.values.iter().flatten() {
+            match variables::range(&value.value) {
+                Some(numbers) => values.extend(numbers),
+                None => values.push(self.word(value)),
+            }
+        }
+        if values.iter().any(|value| !value.text.chars().all(|c| c.is_ascii_digit())) {
+            self.out.filled.push(name.clone());
+        }
+        if self.loops.contains(name) {
+            self.refuse("two loops use one variable");
+        }
+        let from = self.out.units.len();
+        self.loops.push(name.clone());
+        self.inner_list(&clause.body.list);
+        self.loops.pop();
+        self.repeated(from);
+        let body = self.out.units.split_off(from);
+        match variables::unroll(name, &values, &body) {
+            Some(units) => self.out.units.extend(units),
+            None => {
+                self.out.units.extend(body);
+                self.refuse("it has an expansion");
+            }
+        }
+    }
+
+    /// What was read from `from` on runs more than once: a second run would start where the first one ended.
+    fn repeated(&mut self, from: usize) {
+        let moves =
+            |unit: &Unit| unit.words.iter().any(|w| matches!(w.text.as_str(), "cd" | "pushd" | "popd" | "chdir"));
+        if self.out.units[from..].iter().any(moves) {
+            self.refuse("it changes the directory in a loop");
         }
     }
 
@@ -199,8 +274,43 @@ impl Reader {
     }
 
     pub(super) fn arithmetic(&mut self, text: &str) {
-        self.refuse("it has arithmetic");
+        if !variables::is_calculation(text) {
+            self.refuse("it has arithmetic");
+            self.out.arithmetic.push(text.to_owned());
+        }
         expansion::walk(self, text);
+    }
+
+    /// `[[ -f x ]]` is what `test -f x` is; anything beyond plain tests of files and texts refuses.
+    fn plain_test(&mut self, expr: &ast::ExtendedTestExpr, at: At) {
+        let plain = |text: &str| Word { text: text.into(), raw: text.into(), ..Word::default() };
+        let words = match expr {
+            ast::ExtendedTestExpr::UnaryTest(operator, operand)
+                if !matches!(operator.to_string().as_str(), "-v" | "-R" | "-o" | "-t") =>
+            {
+                vec![plain("test"), plain(&operator.to_string()), self.argument(operand)]
+            }
+            ast::ExtendedTestExpr::BinaryTest(
+                operator @ (ast::BinaryPredicate::StringExactlyMatchesPattern
+                | ast::BinaryPredicate::StringDoesNotExactlyMatchPattern
+                | ast::BinaryPredicate::StringExactlyMatchesString
+                | ast::BinaryPredicate::StringDoesNotExactlyMatchString),
+                left,
+                right,
+            ) => vec![plain("test"), self.argument(left), plain(&operator.to_string()), self.argument(right)],
+            _ => return self.refuse("it has a [[ ]] test"),
+        };
+        let unit = Unit {
+            join: at.join,
+            assignments: Vec::new(),
+            words,
+            redirects: Vec::new(),
+            scope: at.scope,
+            feeds: at.feeds,
+        };
+        if self.depth == 0 {
+            self.out.units.push(unit);
+        }
     }
 
     fn test(&mut self, expr: &ast::ExtendedTestExpr) {
@@ -210,14 +320,22 @@ impl Reader {
                 self.test(right);
             }
             ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
-            ast::ExtendedTestExpr::UnaryTest(_, word) => {
+            ast::ExtendedTestExpr::UnaryTest(operator, word) => {
+                let names = [
+                    ast::UnaryPredicate::ShellVariableIsSetAndAssigned,
+                    ast::UnaryPredicate::ShellVariableIsSetAndNameRef,
+                ];
+                let is_named = names.iter().any(|known| known.to_string() == operator.to_string());
+                self.out.late |= is_named && late::is_evaluated(&word.value.replace(['\'', '"'], ""));
                 // `-v 'a[$(x)]'` evaluates what the quotes hold.
                 expansion::walk(self, &word.value.replace('\'', ""));
                 self.word(word);
             }
-            ast::ExtendedTestExpr::BinaryTest(_, left, right) => {
-                self.word(left);
-                self.word(right);
+            ast::ExtendedTestExpr::BinaryTest(operator, left, right) => {
+                let (left, right) = (self.word(left), self.word(right));
+                if matches!(operator.to_string().as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge") {
+                    self.out.arithmetic.extend([left.text, right.text]);
+                }
             }
         }
     }
@@ -240,6 +358,7 @@ impl Reader {
             self.item(item, &mut unit, Position::After);
         }
         self.suspect(&unit);
+        self.note(late::look(&unit));
         if unit.words.is_empty() {
             self.refuse(if unit.assignments.is_empty() { "it only redirects" } else { "it sets a variable" });
             return;
@@ -262,7 +381,7 @@ impl Reader {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => unit.redirects.extend(self.redirect(redirect)),
             ast::CommandPrefixOrSuffixItem::Word(word) => {
-                let word = self.word(word);
+                let word = self.argument(word);
                 unit.words.push(word);
             }
             ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, whole) => {
@@ -290,7 +409,16 @@ impl Reader {
     fn assignment(&mut self, assignment: &ast::Assignment) {
         if let ast::AssignmentName::ArrayElementName(_, index) = &assignment.name {
             self.refuse("it sets an array element");
+            self.out.arithmetic.push(index.clone());
             expansion::walk(self, index);
+        }
+        let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
+            &assignment.name;
+        if let ast::AssignmentValue::Scalar(value) = &assignment.value {
+            let opaque = self.out.opaque;
+            let value = self.argument(value);
+            self.out.opaque = opaque;
+            self.note(late::assigned(name, &value));
         }
         if let ast::AssignmentValue::Array(elements) = &assignment.value {
             self.refuse("it sets an array");
@@ -298,7 +426,8 @@ impl Reader {
                 if let Some(key) = key {
                     self.word(key);
                 }
-                self.word(value);
+                let value = self.word(value);
+                self.note(late::assigned(name, &value));
             }
         }
     }
@@ -388,7 +517,17 @@ impl Reader {
         expansion::document(self, &document.doc.value);
     }
 
+    /// A word whose value must be known here.
     fn word(&mut self, word: &ast::Word) -> Word {
+        let word = self.argument(word);
+        if !word.variables.is_empty() {
+            self.refuse("it has an expansion");
+        }
+        word
+    }
+
+    /// A word that may hold variables: `script::check` looks at what becomes of them.
+    fn argument(&mut self, word: &ast::Word) -> Word {
         expansion::word(self, &word.value)
     }
 }
@@ -432,7 +571,7 @@ fn is_descriptor(text: &str) -> bool {
 
 /// A word whose value is known only when it runs.
 fn unknown() -> Word {
-    Word { text: "$()".into(), raw: "$()".into(), quoted: true, ..Word::default() }
+    Word { text: "$()".into(), raw: "$()".into(), quoted: true, expands: true, ..Word::default() }
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ fn redirections_are_kept_apart() {
 #[rustfmt::skip]
 fn everything_else_is_opaque() {
     for command in [
-        "echo $(id)", "echo `id`", "echo \"$(id)\"", "echo \"`id`\"", "echo $HOME", "cat <(x)", "x <<EOF\n$(hi)\nEOF", "x <<< $y",
+        "echo $(id)", "echo `id`", "echo \"$(id)\"", "echo \"`id`\"", "echo $SECRET", "cat $HOME", "cat <(x)", "x <<EOF\n$(hi)\nEOF", "x <<< $y",
         "x > ~/f", "x > *", "x 5> f", "x {fd}> f", "f(){ x; }", "a && ", "&& a", "a || || b", "echo \"open", "echo 'open", "eval ls",
         "source f", ". f", "X=1", "export A=b; ls", "=ls", "l? x", "~/x", "{curl,x}", "{a..b} x", "[[ -v a ]]", "echo a\u{202e}b",
         "echo a\rb", "cat${IFS}x", "a ;; b", "ls\u{a0}-l", "((a))", "case a in b) c;; esac", "coproc x", "select x in a; do b; done",

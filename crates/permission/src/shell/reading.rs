@@ -18,15 +18,17 @@ pub(crate) struct Reading {
     pub(crate) strict: Result<Vec<Unit>, Opaque>,
     pub(crate) suspects: Vec<Suspect>,
     spellings: Vec<String>,
-    /// The name of some program is known only when it runs.
+    /// Which program starts is decided only when it runs, or the text could not be read to its end.
     pub(crate) hides_program: bool,
+    /// Files that `source` would run as part of the command.
+    pub(crate) sourced: Vec<String>,
     /// Some part was too large to spell out: every deny and ask rule must be taken to match.
     overflow: bool,
 }
 
 impl Reading {
     pub(crate) fn of(command: &str) -> Self {
-        let Read { strict, suspects, hides_program } = read(command);
+        let Read { strict, suspects, hides_program, sourced } = read(command);
         let mut spellings = Vec::new();
         let mut overflow = suspects::is_cut(&suspects);
         for suspect in &suspects {
@@ -34,12 +36,17 @@ impl Reading {
         }
         spellings.sort_unstable();
         spellings.dedup();
-        Self { whole: squeeze(command), strict, suspects, spellings, hides_program, overflow }
+        Self { whole: squeeze(command), strict, suspects, spellings, hides_program, sourced, overflow }
     }
 
     /// Whether `test` says yes to any spelling of any command that might start.
     pub(crate) fn any_spelling(&self, test: impl Fn(&str) -> bool) -> bool {
         self.overflow || test(&self.whole) || self.spellings.iter().any(|spelling| test(spelling))
+    }
+
+    /// Whether `test` says yes to the words of any command that might start.
+    pub(crate) fn any_call(&self, test: impl Fn(&[String]) -> bool) -> bool {
+        self.suspects.iter().any(|suspect| suspect.any_call(&test))
     }
 }
 
@@ -47,11 +54,13 @@ struct Read {
     strict: Result<Vec<Unit>, Opaque>,
     suspects: Vec<Suspect>,
     hides_program: bool,
+    sourced: Vec<String>,
 }
 
 fn read(command: &str) -> Read {
     if command.len() > MAX_PARSED {
-        return Read { strict: Err("it is too long"), suspects: suspects::find(command), hides_program: false };
+        let suspects = suspects::find(command);
+        return Read { strict: Err("it is too long"), suspects, hides_program: true, sourced: Vec::new() };
     }
     let parsed = grammar::parse(command);
     let opinion = second::read(command);
@@ -62,18 +71,18 @@ fn read(command: &str) -> Read {
     if let Some(opinion) = &opinion {
         found.extend(opinion.suspects.iter().filter(|suspect| !found.contains(suspect)).cloned().collect::<Vec<_>>());
     }
-    // The scanner takes tests and patterns for programs: it is asked only where there is no grammar.
     let hides_program = match &parsed {
-        Ok(parsed) if !parsed.incomplete => parsed.suspects.iter().any(Suspect::hides_program),
-        Ok(_) | Err(_) => found.iter().any(Suspect::hides_program),
+        Ok(parsed) => parsed.late || parsed.incomplete || parsed.suspects.iter().any(Suspect::hides_program),
+        Err(_) => true,
     };
+    let sourced = parsed.as_ref().map(|parsed| parsed.sourced.clone()).unwrap_or_default();
     let strict = parsed.and_then(|parsed| {
         found.extend(parsed.suspects.iter().filter(|suspect| !found.contains(suspect)).cloned().collect::<Vec<_>>());
         strict(command, parsed, opinion.as_ref())
     });
     let braced: Vec<Suspect> = found.iter().filter_map(Suspect::braced).collect();
     found.extend(braced);
-    Read { strict, suspects: found, hides_program }
+    Read { strict, suspects: found, hides_program, sourced }
 }
 
 fn strict(command: &str, parsed: grammar::Parsed, opinion: Option<&second::Opinion>) -> Result<Vec<Unit>, Opaque> {

@@ -2,7 +2,7 @@
 //! form that is not in it makes the command ask. Options that follow links while searching are left out on purpose.
 
 use super::script::Word;
-use super::{docker, git, little};
+use super::{archives, docker, find, git, listing, little};
 
 /// What a read-only command would look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,33 @@ const PROGRAMS: &[Program] = &[
     program("tail", Content, "qvz0123456789", "nc", &["lines=", "bytes=", "quiet", "verbose"]),
     program("wc", Content, "clLmw", "", &["lines", "words", "bytes", "chars", "max-line-length"]),
     program("nl", Content, "p", "bwsnvi", &[]),
+    program("less", Content, "NRSFXnimMe", "", &[]),
+    program("more", Content, "dfs", "", &[]),
+    program("bat", Content, "npA", "lr", &["plain", "number", "language:", "line-range:", "style=", "color=", "paging="]),
+    program("base64", Content, "di", "w", &["decode", "wrap=", "ignore-garbage"]),
+    program("join", Content, "i", "12jtaoev", &[]),
+    program("expand", Content, "i", "t", &["tabs=", "initial"]),
+    program("unexpand", Content, "a", "t", &[]),
+    program("iconv", Content, "c", "ft", &["from-code=", "to-code="]),
+    program("shuf", Content, "zr", "n", &["head-count="]),
+    program("cksum", Content, "", "", &[]),
+    program("sum", Content, "rs", "", &[]),
+    program("b2sum", Content, "btz", "", &[]),
+    program("sha224sum", Content, "bctz", "", &["check", "quiet", "status"]),
+    program("sha384sum", Content, "bctz", "", &["check", "quiet", "status"]),
+    program("sha512sum", Content, "bctz", "", &["check", "quiet", "status"]),
+    program("zcat", Content, "fv", "", &[]),
+    program("bzcat", Content, "s", "", &[]),
+    program("xzcat", Content, "", "", &[]),
+    program("zgrep", PatternThenContent, "cEFhHilnoqsvwx", "eABCm", &[]),
+    program("zipinfo", OneFile, "12lmstvz", "", &[]),
+    program("nm", Content, "aACDgnoSu", "", &["demangle", "dynamic", "defined-only", "undefined-only"]),
+    program("size", Content, "ABdtox", "", &[]),
+    program("objdump", Content, "adfhptTxrRC", "jM", &["disassemble", "demangle", "headers", "syms"]),
+    program("readelf", Content, "adehlnrsSuVW", "", &["headers", "symbols", "sections", "segments", "dynamic", "wide"]),
+    program("exa", Names, "1aAdFghilmrRSsTtux", "L", &["long", "all", "tree", "git", "level=", "icons", "header"]),
+    program("eza", Names, "1aAdFghilmrRSsTtux", "L", &["long", "all", "tree", "git", "level=", "icons", "header"]),
+    program("ag", PatternThenContent, "cFiLlnQRsSvw", "ABCGm", &["hidden", "nocolor", "numbers", "count"]),
     program("tac", Content, "", "", &[]),
     program("rev", Content, "", "", &[]),
     program("cut", Content, "sz", "dfcb", &["delimiter=", "fields=", "characters=", "bytes=", "only-delimited", "complement"]),
@@ -101,7 +128,8 @@ const PROGRAMS: &[Program] = &[
     program("fmt", Content, "cstu", "w", &[]),
     program("comm", Content, "123z", "", &[]),
     program("cmp", Content, "bls", "n", &[]),
-    program("diff", Content, "abBcdeEiNqstuwy0123456789", "UCx", &[
+    program("diff", Content, "abBcdeEiNpqrstuwy0123456789", "UCxW", &[
+        "recursive", "exclude:", "context=", "strip-trailing-cr", "minimal", "no-dereference",
         "brief", "unified", "unified=", "side-by-side", "ignore-all-space", "ignore-case", "color=", "width=",
         "report-identical-files", "new-file", "suppress-common-lines", "ignore-blank-lines", "ignore-space-change",
     ]),
@@ -116,9 +144,9 @@ const PROGRAMS: &[Program] = &[
     program("xxd", OneFile, "bEeiup", "clsgo", &[]),
     program("hexdump", Content, "bCcdovx", "ns", &[]),
     program("pr", Content, "dFfmtT", "lwoh", &[]),
-    program("md5sum", Content, "btz", "", &[]),
-    program("sha1sum", Content, "btz", "", &[]),
-    program("sha256sum", Content, "btz", "", &[]),
+    program("md5sum", Content, "bctz", "", &["check", "quiet", "status"]),
+    program("sha1sum", Content, "bctz", "", &["check", "quiet", "status"]),
+    program("sha256sum", Content, "bctz", "", &["check", "quiet", "status"]),
     program("grep", PatternThenContent, "abcEFGhHiIlLnoPqrsvwxz0123456789", "eABCm", GREP),
     program("egrep", PatternThenContent, "abchHiIlLnoqrsvwx0123456789", "eABCm", GREP),
     program("fgrep", PatternThenContent, "abchHiIlLnoqrsvwx0123456789", "eABCm", GREP),
@@ -169,27 +197,37 @@ pub(crate) fn looks(words: &[Word]) -> Option<Vec<Look<'_>>> {
     match name.raw.as_str() {
         "echo" | "printf" => echo(&name.raw, arguments),
         "cd" => enter(arguments),
-        "git" => git_looks(arguments),
-        "find" => find(arguments),
-        "sed" => little::sed(arguments),
-        "awk" => little::awk(arguments),
-        "jq" => little::jq(arguments),
-        "docker" | "podman" => docker::looks(arguments),
+        "git" => listing::looks("git", arguments).or_else(|| git_looks(arguments)),
+        "find" => find::looks(arguments).or_else(|| listing::looks("find", arguments)),
+        "tar" => archives::tar(arguments).or_else(|| listing::looks("tar", arguments)),
+        "unzip" | "gzip" | "gunzip" | "xz" | "unxz" | "bzip2" | "bunzip2" | "zstd" | "unzstd" => {
+            archives::unpacked(&name.raw, arguments).or_else(|| listing::looks(&name.raw, arguments))
+        }
+        "openssl" => archives::certificate(arguments).or_else(|| listing::looks("openssl", arguments)),
+        "sed" => little::sed(arguments).or_else(|| listing::looks("sed", arguments)),
+        "awk" | "gawk" => little::awk(arguments).or_else(|| listing::looks("awk", arguments)),
+        "jq" | "yq" => little::jq(arguments).or_else(|| listing::looks("jq", arguments)),
+        "docker" | "podman" => docker::looks(arguments).or_else(|| listing::looks("docker", arguments)),
         "man" => man(arguments),
         "command" => resolved(arguments),
-        "node" | "python" | "python3" => version(arguments),
         "date" => date(arguments),
         "test" => test(arguments),
         "[" => test(arguments.split_last().filter(|(last, _)| last.raw == "]")?.1),
-        raw => PROGRAMS.iter().find(|program| program.name == raw)?.looks(arguments),
+        raw => match PROGRAMS.iter().find(|program| program.name == raw) {
+            Some(program) => program.looks(arguments),
+            None => listing::looks(raw, arguments),
+        },
     }
 }
 
 impl Program {
     fn looks<'a>(&self, arguments: &'a [Word]) -> Option<Vec<Look<'a>>> {
+        if matches!(arguments, [only] if matches!(only.raw.as_str(), "--help" | "--version")) {
+            return Some(Vec::new());
+        }
         let mut operands = Vec::new();
         let mut pattern_given = false;
-        let mut recursive = self.name == "rg";
+        let mut recursive = matches!(self.name, "rg" | "ag");
         let mut rest = arguments.iter();
         while let Some(word) = rest.next() {
             if word.text == "--" && !word.quoted {
@@ -215,7 +253,7 @@ impl Program {
             }
             operands.remove(0);
         }
-        let searches = recursive && self.operands == PatternThenContent;
+        let searches = recursive && (self.operands == PatternThenContent || self.name == "diff");
         self.judge(&operands, searches)
     }
 
@@ -227,7 +265,9 @@ impl Program {
             Operands::None | Text => Some(operands.iter().filter_map(|word| expanded(word)).collect()),
             Content | Names | OneFile | PatternThenContent => {
                 // GNU binutils read further arguments from `@file`.
-                if self.name == "strings" && operands.iter().any(|word| word.text.starts_with('@')) {
+                if matches!(self.name, "strings" | "nm" | "size" | "objdump" | "readelf")
+                    && operands.iter().any(|word| word.text.starts_with('@'))
+                {
                     return None;
                 }
                 let content = self.operands != Names;
@@ -312,12 +352,6 @@ fn resolved(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
     asks.then(Vec::new)
 }
 
-/// Interpreters that look at nothing of the project before they say who they are.
-fn version(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
-    let [flag] = arguments else { return None };
-    matches!(flag.raw.as_str(), "--version" | "-v" | "-V").then(Vec::new)
-}
-
 fn enter(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
     match arguments {
         [dir] if !dir.glob && !dir.text.is_empty() && !dir.text.starts_with('-') => Some(vec![Look::Enter(dir)]),
@@ -337,46 +371,18 @@ fn git_looks(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
     Some(looks)
 }
 
-#[rustfmt::skip]
-const FIND_TESTS: &[&str] = &[
-    "-name", "-iname", "-path", "-ipath", "-wholename", "-type", "-maxdepth", "-mindepth", "-size", "-mtime", "-mmin",
-    "-atime", "-ctime", "-amin", "-cmin", "-user", "-group", "-perm", "-regex", "-iregex", "-regextype", "-links", "-inum",
-];
-#[rustfmt::skip]
-const FIND_FLAGS: &[&str] = &[
-    "-print", "-print0", "-ls", "-prune", "-empty", "-readable", "-writable", "-executable", "-not", "!", "-o", "-or", "-a",
-    "-and", "-depth", "-xdev", "-mount", "-true", "-false", "-quit", "(", ")", "-daystart", "-H", "-P",
-];
-
-fn find(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
-    if arguments.iter().any(|word| word.glob) {
-        return None;
-    }
-    let mut looks = Vec::new();
+fn date(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
+    let options = ["-u", "-R", "--utc", "--iso-8601", "-Iseconds", "-I", "-Iminutes", "-Ihours", "-Idate"];
     let mut rest = arguments.iter();
-    let mut in_roots = true;
     while let Some(word) = rest.next() {
         let text = word.text.as_str();
-        if FIND_TESTS.contains(&text) {
-            in_roots = false;
-            rest.next()?;
-        } else if FIND_FLAGS.contains(&text) {
-            in_roots &= matches!(text, "-H" | "-P");
-        } else if in_roots && !text.starts_with('-') {
-            looks.push(Look::Path(word));
-        } else {
+        // Without a plus sign an operand sets the clock.
+        let given = matches!(text, "-d" | "--date") && rest.next().is_some();
+        if !given && !text.starts_with('+') && !text.starts_with("--date=") && !options.contains(&text) {
             return None;
         }
     }
-    Some(looks)
-}
-
-fn date(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
-    let shown = |word: &Word| {
-        let options = ["-u", "-R", "--utc", "--iso-8601", "-Iseconds", "-I"];
-        word.text.starts_with('+') || options.contains(&word.text.as_str())
-    };
-    arguments.iter().all(shown).then(Vec::new)
+    Some(Vec::new())
 }
 
 /// Tests of files and texts; `-v` and arithmetic comparisons evaluate their operands.
@@ -391,6 +397,14 @@ fn test(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
         }
         [flag, _] if matches!(flag.raw.as_str(), "-z" | "-n") => Some(Vec::new()),
         [_, operator, _] if matches!(operator.raw.as_str(), "=" | "==" | "!=") => Some(Vec::new()),
+        [left, operator, right] if matches!(operator.raw.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge") => {
+            (is_number(left) && is_number(right)).then(Vec::new)
+        }
         _ => None,
     }
+}
+
+fn is_number(word: &Word) -> bool {
+    let digits = !word.text.is_empty() && word.text.chars().all(|c| c.is_ascii_digit());
+    digits || (!word.variables.is_empty() && matches!(word.text.as_str(), "${?}" | "${#}"))
 }

@@ -1,6 +1,8 @@
 //! What the strict reading consists of: simple commands made of plain words and quotes. Names that change how the rest
 //! of a command must be read are refused here.
 
+use super::variables;
+
 /// Longer commands cannot be read by a person either.
 pub(crate) const MAX_CHARS: usize = 10_000;
 
@@ -46,6 +48,17 @@ pub(crate) struct Word {
     pub(crate) glob: bool,
     /// Begins with an unquoted `~`.
     pub(crate) tilde: bool,
+    /// Holds an expansion of any kind: its value is known only when it runs.
+    pub(crate) expands: bool,
+    /// Variables in it whose value the text does not show; in `text` each stands as `${name}`.
+    pub(crate) variables: Vec<Variable>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    /// Stands in double quotes, so that its value stays one word.
+    pub(crate) quoted: bool,
 }
 
 /// What stopped the analysis.
@@ -72,7 +85,7 @@ const KEYWORDS: &[&str] = &[
 const POISON: &[&str] = &[
     "export", "declare", "typeset", "local", "readonly", "alias", "unalias", "set", "unset", "shopt", "setopt",
     "unsetopt", "enable", "hash", "trap", "exec", "builtin", "pushd", "popd", "umask", "read", "mapfile", "readarray",
-    "getopts", "emulate", "zmodload", "autoload", "bindkey", "complete",
+    "getopts", "emulate", "zmodload", "autoload", "bindkey", "complete", "let",
 ];
 
 const CODE: &[&str] = &["eval", "source", "."];
@@ -92,6 +105,9 @@ pub(crate) fn check(units: &[Unit]) -> Result<(), Opaque> {
         }
         if units.len() > 1 && POISON.contains(&name) {
             return Err("it changes the shell for what follows");
+        }
+        if !variables::are_shown(unit) {
+            return Err("it has an expansion");
         }
     }
     Ok(())

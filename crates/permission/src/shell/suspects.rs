@@ -2,6 +2,7 @@
 //! errs on the side of finding too much, so it must never be used to allow anything.
 
 use super::braces;
+use super::runners;
 use super::wrapper::{base_name, may_run_others};
 
 /// How deep substitutions and quoted scripts are followed.
@@ -48,6 +49,11 @@ impl Suspect {
         for start in starts {
             let words = &self.words[start..];
             into.extend(spellings(words));
+            // `env -Scurl`: so may the value of a short option.
+            if let Some(value) = runners::attached(&words[0]).filter(|_| runs_others) {
+                let tail: Vec<String> = [value.to_owned()].into_iter().chain(words[1..].iter().cloned()).collect();
+                into.extend(spellings(&tail));
+            }
             // `alias l=curl`, `env --split-string='curl x'`: what follows the equals sign may run as well.
             if let Some((_, value)) = words[0].split_once('=').filter(|(_, value)| runs_others && !value.is_empty()) {
                 let tail: Vec<String> = [value.to_owned()].into_iter().chain(words[1..].iter().cloned()).collect();
@@ -73,13 +79,9 @@ impl Suspect {
         {
             return true;
         }
-        if SHELLS.contains(&program) {
-            // Text from standard input, or from a variable.
-            let code = rest.iter().position(|word| word.starts_with('-') && word.contains('c'));
-            return match code {
-                Some(at) => rest.get(at + 1).is_some_and(|word| is_dynamic(word)),
-                None => rest.iter().all(|word| word.starts_with('-')),
-            };
+        if SHELLS.contains(&program) && !rest.iter().any(|word| matches!(*word, "--version" | "--help")) {
+            // Text from standard input; a text in the command is read by `late`, which sees its quotes.
+            return rest.iter().all(|word| word.starts_with('-'));
         }
         let operand = |word: &&&str| {
             let is_number = word.trim_end_matches(['s', 'm', 'h', 'd']).chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -122,12 +124,16 @@ impl Suspect {
             return (skipped..self.words.len()).collect();
         }
         let mut starts = vec![skipped];
-        if base_name(program) == "git" {
-            // `git bisect run x`, `git submodule foreach x`.
-            let at = self.words.iter().position(|word| matches!(word.as_str(), "run" | "foreach"));
-            starts.extend(at.map(|at| at + 1).filter(|at| *at < self.words.len()));
+        // `npm exec x`, `git bisect run x`, …
+        if let Some(from) = runners::from(&self.words[skipped..]) {
+            starts.extend(skipped + from..self.words.len());
         }
         starts
+    }
+
+    /// Calls `test` with the words from each place on where a program may start.
+    pub(crate) fn any_call(&self, test: impl Fn(&[String]) -> bool) -> bool {
+        self.starts().into_iter().any(|start| test(&self.words[start..]))
     }
 }
 
@@ -279,12 +285,16 @@ impl Scanner<'_, '_> {
         if suspect == Suspect::default() {
             return;
         }
-        let runs_text = suspect.words.iter().any(|word| may_run_others(base_name(word)) || base_name(word) == "git");
-        if runs_text {
+        let prelude = suspect.words.iter().take_while(|word| is_prelude(word)).count();
+        let runs_others = runners::runs_text(&suspect.words[prelude..]);
+        if runs_others || suspect.words.iter().any(|word| base_name(word) == "git") {
             // `sh -c '…'`, `eval "…"`, `git -c alias.x='!…'`: every argument may be a script, or hold one behind a mark.
             let is_git = suspect.words.iter().any(|word| base_name(word) == "git");
             for word in suspect.words.iter().filter(|word| is_script(word)) {
-                if !is_git {
+                if let Some(text) = runners::attached(word) {
+                    scan(text, self.depth + 1, self.found);
+                }
+                if !is_git || runners::from(&suspect.words[prelude..]).is_some() {
                     scan(word, self.depth + 1, self.found);
                 }
                 if let Some((_, script)) = word.split_once(if is_git { "=!" } else { "=" }) {

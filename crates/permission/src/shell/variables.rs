@@ -1,0 +1,184 @@
+//! Variables in the strict reading. Two kinds are understood: the variable of a `for` loop over plain values, which is
+//! replaced by each of them, and a few that say nothing secret, where they are only printed. Any other refuses.
+
+use super::script::{Unit, Variable, Word};
+
+/// The name under which a computed number stands in a word.
+pub(super) const COMPUTED: &str = "#number";
+
+/// Loops and bodies beyond this are not written out.
+const MAX_VALUES: usize = 64;
+const MAX_UNITS: usize = 512;
+
+/// What everybody may see.
+#[rustfmt::skip]
+const SHOWN: &[&str] = &[
+    "HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LC_ALL", "TERM", "HOSTNAME", "TMPDIR", "EDITOR", "VISUAL",
+    "PAGER", "UID", "EUID", "PPID", "RANDOM", "SECONDS", "LINENO", "BASH", "BASH_VERSION", "ZSH_VERSION", "SHLVL", "OSTYPE",
+    "MACHTYPE", "HOSTTYPE", "COLUMNS", "LINES", "DISPLAY", "TZ", "NODE_ENV", "VIRTUAL_ENV", "CONDA_PREFIX", "CARGO_HOME",
+    "RUSTUP_HOME", "GOPATH", "GOROOT", "JAVA_HOME", "PYTHONPATH", "NVM_DIR", "CI", "#", "?", "$", "!", COMPUTED,
+];
+
+/// Whether the variables of a unit, if any, are only printed or compared, and are ones that may be seen.
+pub(super) fn are_shown(unit: &Unit) -> bool {
+    let mut variables = unit.words.iter().flat_map(|word| &word.variables).peekable();
+    if variables.peek().is_none() {
+        return true;
+    }
+    let prints = unit.words.first().is_some_and(|name| name.variables.is_empty() && may_print(&name.raw));
+    prints && variables.all(|variable| SHOWN.contains(&variable.name.as_str()))
+}
+
+fn may_print(program: &str) -> bool {
+    matches!(program, "echo" | "printf" | "test" | "[")
+}
+
+/// `body` for each value of the variable; `None` when a value does not show what the words become.
+pub(super) fn unroll(name: &str, values: &[Word], body: &[Unit]) -> Option<Vec<Unit>> {
+    let is_used = |unit: &Unit| unit.words.iter().flat_map(|word| &word.variables).any(|known| known.name == name);
+    if !body.iter().any(is_used) {
+        return Some(body.to_vec());
+    }
+    if values.len() > MAX_VALUES || body.len() * values.len() > MAX_UNITS || body.iter().any(assigns) {
+        return None;
+    }
+    let mut units = Vec::new();
+    for unit in body {
+        if !is_used(unit) {
+            units.push(unit.clone());
+            continue;
+        }
+        for value in values {
+            units.push(with_value(unit, name, value)?);
+        }
+    }
+    Some(units)
+}
+
+/// Builtins that could give the variable another value (others are refused in any list of commands).
+fn assigns(unit: &Unit) -> bool {
+    let options = || unit.words.iter().any(|word| word.text.starts_with("-v") || word.text.starts_with("-p"));
+    unit.words.iter().any(|word| match word.text.as_str() {
+        "printf" | "wait" => options(),
+        "read" | "let" | "getopts" | "mapfile" | "readarray" | "declare" | "typeset" | "local" | "export"
+        | "readonly" | "unset" | "eval" | "source" | "." => true,
+        _ => false,
+    })
+}
+
+fn with_value(unit: &Unit, name: &str, value: &Word) -> Option<Unit> {
+    let program = unit.words.first()?;
+    let prints = may_print(&program.raw);
+    let words = unit.words.iter().map(|word| {
+        let uses: Vec<&Variable> = word.variables.iter().filter(|known| known.name == name).collect();
+        if uses.is_empty() { Some(word.clone()) } else { replaced(word, &uses, value, prints) }
+    });
+    let words: Option<Vec<Word>> = words.collect();
+    Some(Unit { words: words?, ..unit.clone() })
+}
+
+fn replaced(word: &Word, uses: &[&Variable], value: &Word, prints: bool) -> Option<Word> {
+    let name = &uses.first()?.name;
+    let mark = format!("${{{name}}}");
+    // A quoted text that looks the same is not the variable.
+    if word.text.matches(&mark).count() != uses.len() {
+        return None;
+    }
+    let quoted = uses.iter().all(|known| known.quoted);
+    let is_whole = word.text == mark;
+    let plain_pattern = !value.text.starts_with('/') && !value.text.split('/').any(|part| part == "..");
+    let fits = if value.tilde {
+        is_whole
+    } else if value.glob {
+        // Unquoted, a name with blanks in it becomes several words.
+        (is_whole && quoted) || (prints && plain_pattern)
+    } else {
+        quoted || (!value.text.is_empty() && !value.text.contains([' ', '\t', '\n', '*', '?', '[']))
+    };
+    if !fits {
+        return None;
+    }
+    let text = word.text.replace(&mark, &value.text);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,~*?".contains(c);
+    let raw = if text.chars().all(is_plain) { text.clone() } else { format!("'{}'", text.replace('\'', "'\\''")) };
+    let variables = word.variables.iter().filter(|known| known.name != *name).cloned().collect();
+    let (glob, tilde) = (word.glob || value.glob, word.tilde || value.tilde);
+    Some(Word { quoted: !glob && !tilde && raw != text, text, raw, glob, tilde, expands: false, variables })
+}
+
+/// The numbers of `{1..5}`.
+pub(super) fn range(raw: &str) -> Option<Vec<Word>> {
+    let (first, last) = raw.strip_prefix('{')?.strip_suffix('}')?.split_once("..")?;
+    let number = |text: &str| text.parse::<i64>().ok().filter(|n| n.abs() < 100_000 && n.to_string() == text);
+    let (first, last) = (number(first)?, number(last)?);
+    if first.abs_diff(last) >= MAX_VALUES as u64 {
+        return None;
+    }
+    let word = |n: i64| Word { text: n.to_string(), raw: n.to_string(), ..Word::default() };
+    let numbers = first.min(last)..=first.max(last);
+    Some(if first <= last { numbers.map(word).collect() } else { numbers.rev().map(word).collect() })
+}
+
+/// Numbers and operators only: nothing in it is looked up.
+pub(super) fn is_calculation(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_digit() || " +-*/%()<>=!&|^~?:,".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::shell::reading::Reading;
+
+    fn units(command: &str) -> Option<Vec<String>> {
+        Reading::of(command).strict.ok().map(|units| units.iter().map(super::Unit::text).collect())
+    }
+
+    #[test]
+    fn loops_over_plain_values_are_written_out() {
+        assert_eq!(units("for f in a b; do cat \"$f\"; done").unwrap(), ["cat a", "cat b"]);
+        assert_eq!(units("for f in a b; do cat ${f}.txt; done").unwrap(), ["cat a.txt", "cat b.txt"]);
+        assert_eq!(units("for i in {1..3}; do echo $i; done").unwrap(), ["echo 1", "echo 2", "echo 3"]);
+        assert_eq!(units("for i in a; do for j in b c; do cat $i/$j; done; done").unwrap(), ["cat a/b", "cat a/c"]);
+        for command in [
+            "for f in a b; do $f x; done",
+            "for f in $X; do cat \"$f\"; done",
+            "for f in $(ls); do cat \"$f\"; done",
+            "for f in 'a /etc/passwd'; do cat $f; done",
+            "for f in *.rs; do cat $f; done",
+            "for f in a; do cat '${f}'\"$f\"; done",
+            "for f in a; do for f in /etc/passwd; do true; done; cat \"$f\"; done",
+            "for f in a; do printf -v f /etc/passwd; cat \"$f\"; done",
+            "for f in a; do true; done; cat \"$f\"",
+            "for f; do cat \"$f\"; done",
+            "for f in a; do cat $X; done",
+            "for d in a b; do cd $d; cat k; done",
+            "while true; do cat k; cd sub; done",
+            "for f in a; do echo x > $f; done",
+            "for f in a; do X=$f ls; done",
+        ] {
+            assert_eq!(units(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn only_some_variables_are_printed() {
+        for command in ["echo $HOME", "echo \"in ${PWD}\"", "printf '%s' $?", "echo $((1 + 2))", "[ $? = 0 ]"] {
+            assert!(units(command).is_some(), "{command}");
+        }
+        for command in [
+            "echo $API_KEY",
+            "cat $HOME",
+            "echo ${HOME:-x}",
+            "echo ${!HOME}",
+            "echo $((x))",
+            "$HOME",
+            "echo x > $HOME",
+            "echo $1",
+            "echo \"$@\"",
+            "head -n $((1 + 2)) f",
+            "A=$HOME ls",
+            "echo $((a[0]))",
+        ] {
+            assert_eq!(units(command), None, "{command}");
+        }
+    }
+}
