@@ -83,6 +83,39 @@ fn git_in_a_repository_of_its_own_is_asked_about() {
     assert_eq!(denied, ["git status"], "{denials}");
 }
 
+// [F-A4] [F-A6] [F-A11]
+#[test]
+fn rules_on_commands_hold_behind_builtins_runners_and_flags() {
+    let sandbox = Sandbox::new(GIMLET);
+    sandbox.write("env.sh", "A=b");
+    let bash =
+        |mode: &str, rules: &Value, command: &str| explain(&sandbox, mode, rules, "Bash", &json!({"command": command}));
+    let denied = json!({"allow": ["Bash"], "deny": ["Bash(curl:*)", "Bash(rm -rf:*)"]});
+    for (command, expected) in [
+        ("mapfile -C curl a < env.sh", "ask"),
+        ("echo 'curl x' | source /dev/stdin", "ask"),
+        ("source nothing.sh", "ask"),
+        ("echo curl > env.sh; source env.sh", "ask"),
+        // What a script file does is beyond rules.
+        ("source env.sh", "allow"),
+        (". ./env.sh && make", "allow"),
+        ("npm exec -- curl x", "deny"),
+        ("git -c core.fsmonitor=curl status", "deny"),
+        ("rm -fr x", "deny"),
+        ("rm -r x", "allow"),
+    ] {
+        for mode in ["default", "bypassPermissions"] {
+            assert_eq!(bash(mode, &denied, command), expected, "{command} in {mode}");
+        }
+    }
+    let git = json!({"allow": ["Bash(git *)"]});
+    assert_eq!(bash("default", &git, "git --config-env a.b=HOME reset --hard"), "ask");
+    assert_eq!(bash("default", &git, "git --config-env a.b=HOME commit -m x"), "allow");
+    for command in ["git tag -l", "ps aux", "find . | xargs wc -l", "echo $HOME", "for i in 1 2; do echo $i; done"] {
+        assert_eq!(bash("default", &json!({}), command), "allow", "{command}");
+    }
+}
+
 #[test]
 fn search_tools_do_not_show_what_may_not_be_read() {
     // [CLI-156] SC-C13

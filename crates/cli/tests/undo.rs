@@ -168,11 +168,14 @@ fn an_overwritten_file_comes_back_step_by_step() {
     undo(&sandbox, &[]).expect_code(1);
 }
 
+// [F-A4]
 #[test]
 fn a_hard_reset_with_uncommitted_work_comes_back() {
     // SC-E09
     for command in [
         "git reset --hard",
+        "git --config-env a.b=HOME reset --hard",
+        "git --attr-source HEAD reset --hard HEAD~1",
         "git reset --hard HEAD~1",
         "git checkout -f side",
         "git checkout -- .",

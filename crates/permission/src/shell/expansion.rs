@@ -123,17 +123,17 @@ fn add(reader: &mut Reader, piece: &WordPieceWithSource, out: &mut Word, quoting
             }
             out.text.push('~');
         }
-        WordPiece::ParameterExpansion(parameter) => match expands(parameter, out) {
-            // The reader of the whole command decides whether its value matters there.
-            Some(name) => {
+        WordPiece::ParameterExpansion(parameter) => {
+            out.expands = true;
+            if let Some(name) = plain_variable(parameter) {
+                // The reader of the whole command decides whether its value matters there.
                 out.text.extend(["${", &name, "}"]);
                 out.variables.push(Variable { name, quoted: quoting == Quoting::Double });
-            }
-            None => {
+            } else {
                 reader.refuse("it has an expansion");
                 expanded(reader, parameter, out);
             }
-        },
+        }
         WordPiece::CommandSubstitution(text) => {
             out.expands = true;
             out.text.push_str("$()");
@@ -153,11 +153,6 @@ fn add(reader: &mut Reader, piece: &WordPieceWithSource, out: &mut Word, quoting
             out.variables.push(Variable { name, quoted: true });
         }
     }
-}
-
-fn expands(expr: &ParameterExpr, out: &mut Word) -> Option<String> {
-    out.expands = true;
-    plain_variable(expr)
 }
 
 /// `$name`, `${name}` and the special parameters that are numbers.

@@ -115,12 +115,11 @@ impl Globals {
     fn arity(&self, option: &str) -> Arity {
         match option.split_once('=') {
             Some((name, _)) if self.valued.contains(&name) => Arity::Flag,
-            Some(_) => Arity::Unknown,
             None if self.flags.contains(&option) => Arity::Flag,
             // Without a value `git --exec-path` prints it and ends.
             None if option == "--exec-path" => Arity::Flag,
             None if self.valued.contains(&option) => Arity::Value,
-            None => Arity::Unknown,
+            Some(_) | None => Arity::Unknown,
         }
     }
 }

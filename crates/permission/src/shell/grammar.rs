@@ -244,12 +244,11 @@ impl Reader {
         self.loops.pop();
         self.repeated(from);
         let body = self.out.units.split_off(from);
-        match variables::unroll(name, &values, &body) {
-            Some(units) => self.out.units.extend(units),
-            None => {
-                self.out.units.extend(body);
-                self.refuse("it has an expansion");
-            }
+        if let Some(units) = variables::unroll(name, &values, &body) {
+            self.out.units.extend(units);
+        } else {
+            self.out.units.extend(body);
+            self.refuse("it has an expansion");
         }
     }
 
