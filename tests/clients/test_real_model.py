@@ -15,7 +15,11 @@ PLAIN = ("--system-prompt", "Answer briefly.", "--tools", "", "--thinking", "dis
 # One sentence is enough, and makes the tests quick on a slow machine.
 ONE_SENTENCE = json.dumps({"temperature": 0, "stop_sequences": ["."]})
 # The only thing a clean run says there: the model is in no table.
-NOTICE = '[claude-code:unrecognized_model] {"model":"smollm2"}\n'
+NOTICE = (
+    '[claude-code:unrecognized_model] {"model":"smollm2"}\n'
+    "Note: gimlet does not know the model smollm2. A context window of 200,000 tokens is assumed; "
+    "CLAUDE_CODE_MAX_CONTEXT_TOKENS=N sets another one.\n"
+)
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const LIST: &str = "docs/conformance.md";
-const AREAS: [&str; 4] = ["CLI", "EXT", "SDK", "TST"];
+const AREAS: [&str; 9] = ["CLI", "EXT", "F", "LNG", "MX", "PRV", "SDK", "SRV", "TST"];
 
-/// Area and number, as in `TST-17`.
-type Id = (&'static str, u32);
+/// Area, part and number: `TST-17` has no part, `F-A1` is item 1 of part A.
+type Id = (&'static str, Option<char>, u32);
 
 pub(crate) fn check(root: &Path) -> Result<()> {
     let text = std::fs::read_to_string(root.join(LIST)).with_context(|| format!("{LIST} cannot be read"))?;
@@ -28,10 +28,10 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 }
 
 fn show(id: &Id) -> String {
-    format!("{}-{}", id.0, id.1)
+    format!("{}-{}{}", id.0, id.1.map(String::from).unwrap_or_default(), id.2)
 }
 
-/// Lines such as `- TST: 1–83, 100–120, 126`.
+/// Lines such as `- TST: 1–83, 100–120, 126` and `- F: A1–A11, B1–B14`.
 fn in_scope(text: &str) -> BTreeSet<Id> {
     let mut found = BTreeSet::new();
     for line in text.lines() {
@@ -41,12 +41,19 @@ fn in_scope(text: &str) -> BTreeSet<Id> {
             };
             for range in ranges.split(", ") {
                 let (first, last) = range.split_once('–').unwrap_or((range, range));
-                let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) else { continue };
-                found.extend((first..=last).map(|n| (area, n)));
+                let (Some((part, first)), Some((_, last))) = (item(first.trim()), item(last.trim())) else { continue };
+                found.extend((first..=last).map(|n| (area, part, n)));
             }
         }
     }
     found
+}
+
+/// The part and the number that `text` begins with: `17`, `A1`.
+fn item(text: &str) -> Option<(Option<char>, u32)> {
+    let part = text.chars().next().filter(char::is_ascii_uppercase);
+    let digits: String = text.chars().skip(part.iter().count()).take_while(char::is_ascii_digit).collect();
+    Some((part, digits.parse().ok()?))
 }
 
 /// Table rows that begin with an id: the item is left, the rest of the row says why.
@@ -97,11 +104,9 @@ fn ids(text: &str) -> BTreeSet<Id> {
     let mut found = BTreeSet::new();
     for area in AREAS {
         for (at, _) in text.match_indices(area) {
-            let Some(rest) = text[at + area.len()..].strip_prefix('-') else { continue };
-            let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-            if let Ok(number) = digits.parse() {
-                found.insert((area, number));
-            }
+            let is_word_start = !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+            let Some(rest) = text[at + area.len()..].strip_prefix('-').filter(|_| is_word_start) else { continue };
+            found.extend(item(rest).map(|(part, number)| (area, part, number)));
         }
     }
     found
@@ -113,10 +118,13 @@ mod tests {
 
     #[test]
     fn the_list_and_the_names_are_read() {
-        let text = "- TST: 1–3, 7\n- SDK: 5\n\n| TST-2 | later |\n";
-        assert_eq!(in_scope(text), [("SDK", 5), ("TST", 1), ("TST", 2), ("TST", 3), ("TST", 7)].into());
-        assert_eq!(left(text).into_keys().collect::<Vec<_>>(), [("TST", 2)]);
-        assert_eq!(ids("// [TST-17] [CLI-5], XTST 4"), [("CLI", 5), ("TST", 17)].into());
+        let text = "- TST: 1–3, 7\n- SDK: 5\n- F: A1–A2, B4\n\n| TST-2 | later |\n| F-A2 | later |\n";
+        let wanted: Vec<String> = in_scope(text).iter().map(show).collect();
+        assert_eq!(wanted, ["F-A1", "F-A2", "F-B4", "SDK-5", "TST-1", "TST-2", "TST-3", "TST-7"]);
+        assert_eq!(left(text).keys().map(show).collect::<Vec<_>>(), ["F-A2", "TST-2"]);
+        let named = ids("// [TST-17] [CLI-5], XTST-4, TST 4 [F-C10] PDF-A1 [MX-4] [LNG-3]");
+        let named: Vec<String> = named.iter().map(show).collect();
+        assert_eq!(named, ["CLI-5", "F-C10", "LNG-3", "MX-4", "TST-17"]);
         assert_eq!(test_part(Path::new("src/a.rs"), "[x]\n#[cfg(test)]\nmod"), "#[cfg(test)]\nmod");
     }
 }

@@ -101,8 +101,9 @@ impl Here<'_> {
         let (leaf, _) = path_of(key)?;
         let parsed = serde_json::from_str::<Value>(text);
         let value = match (leaf.map(|leaf| leaf.shape), parsed) {
-            (Some(Shape::Text | Shape::OneOf(_)), Ok(Value::String(text))) => Value::String(text),
-            (Some(Shape::Text | Shape::OneOf(_)), _) | (_, Err(_)) => Value::String(text.to_owned()),
+            (Some(Shape::Text | Shape::TextOrOff | Shape::OneOf(_)), Ok(Value::String(text))) => Value::String(text),
+            (Some(Shape::TextOrOff), Ok(Value::Bool(false))) => Value::Bool(false),
+            (Some(Shape::Text | Shape::TextOrOff | Shape::OneOf(_)), _) | (_, Err(_)) => Value::String(text.to_owned()),
             (_, Ok(value)) => value,
         };
         if let Some(problem) = leaf.and_then(|leaf| validate::problem(leaf, &value)) {

@@ -133,10 +133,8 @@ impl Situation {
             roots: [cwd.clone()].into_iter().chain(self.workspace.additional.iter().cloned()).collect(),
             cwd,
             home: self.workspace.home.clone(),
-            readable: Vec::new(),
-            plan_file: None,
-            notes: Vec::new(),
-            remotes: None,
+            block_reads_outside: self.loaded.settings.permissions.block_reads_outside == Some(true),
+            ..Place::default()
         }
     }
 

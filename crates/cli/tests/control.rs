@@ -203,7 +203,7 @@ fn models_thinking_and_settings_change_the_next_request() {
     done(ask(&mut running, "m1", &json!({"subtype": "set_model", "model": "sonnet"})));
     done(ask(&mut running, "e1", &json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": "max"}})));
     done(ask(&mut running, "t1", &json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": 0})));
-    assert_eq!(turn(&mut running), "claude-sonnet-5");
+    assert_eq!(turn(&mut running), "claude-sonnet-5-5");
     assert_eq!(server.request(1).json["output_config"]["effort"], "max");
     assert_eq!(server.request(1).json["thinking"]["type"], "disabled");
     done(ask(&mut running, "t2", &json!({"subtype": "set_max_thinking_tokens", "max_thinking_tokens": null})));

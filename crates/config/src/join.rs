@@ -35,6 +35,7 @@ fn join_objects(shape: &Shape, high: &mut Map<String, Value>, low: &Map<String, 
         Shape::Map(item) => item,
         Shape::Bool
         | Shape::Text
+        | Shape::TextOrOff
         | Shape::OneOf(_)
         | Shape::Integer { .. }
         | Shape::Number { .. }

@@ -15,7 +15,7 @@ fn list() -> impl Strategy<Value = Value> {
 fn value(shape: Shape) -> BoxedStrategy<Value> {
     match shape {
         Shape::Bool => any::<bool>().prop_map(Value::from).boxed(),
-        Shape::Text => text().prop_map(Value::from).boxed(),
+        Shape::Text | Shape::TextOrOff => text().prop_map(Value::from).boxed(),
         Shape::OneOf(choices) => prop::sample::select(choices).prop_map(Value::from).boxed(),
         Shape::Integer { min, .. } => (min..min + 3).prop_map(Value::from).boxed(),
         Shape::Number { .. } => prop::sample::select(vec![0.25, 0.5]).prop_map(Value::from).boxed(),

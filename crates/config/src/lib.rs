@@ -7,6 +7,7 @@ pub mod agents;
 pub mod credentials;
 pub mod edit;
 mod entries;
+mod effect;
 pub mod environment;
 pub mod frontmatter;
 pub mod fuzz;

@@ -3,7 +3,7 @@
 
 use crate::layer::{Diagnostic, Origin, locate};
 use serde_json::{Map, Value};
-use wire::settings::{Key, Scope, Settings, Shape, Source, WhenBroken};
+use wire::settings::{Gate, Key, Scope, Settings, Shape, Source, WhenBroken};
 
 pub(crate) fn clean(
     origin: &Origin,
@@ -86,6 +86,7 @@ impl Check<'_> {
     fn value(&mut self, shape: &Shape, value: &Value, key: &Key) -> Option<Value> {
         match (shape, value) {
             (Shape::Bool, Value::Bool(_)) | (Shape::Text, Value::String(_)) | (Shape::Any, _) => Some(value.clone()),
+            (Shape::TextOrOff, Value::String(_) | Value::Bool(false)) => Some(value.clone()),
             (Shape::OneOf(choices), Value::String(text)) if choices.contains(&text.as_str()) => Some(value.clone()),
             (Shape::Integer { min, max }, Value::Number(n)) if n.as_i64().is_some_and(|n| *min <= n && n <= *max) => {
                 Some(value.clone())
@@ -94,7 +95,10 @@ impl Check<'_> {
                 Some(value.clone())
             }
             (Shape::List(item), Value::Array(entries)) => Some(self.list(item, entries)),
-            (Shape::List(Shape::Text), Value::String(_)) => Some(Value::Array(vec![value.clone()])),
+            // A single word where a list belongs is taken as meant, except where it would grant something.
+            (Shape::List(Shape::Text), Value::String(_)) if key.gate != Gate::Grant => {
+                Some(Value::Array(vec![value.clone()]))
+            }
             (Shape::Map(item), Value::Object(members)) => Some(self.map(item, members, key)),
             (Shape::Object(keys), Value::Object(members)) => Some(Value::Object(self.object(keys, members))),
             _ => {
@@ -165,6 +169,7 @@ fn expected(shape: &Shape) -> String {
     match shape {
         Shape::Bool => "true or false".into(),
         Shape::Text => "a string".into(),
+        Shape::TextOrOff => "a string or false".into(),
         Shape::OneOf([only]) => format!("{only:?}"),
         Shape::OneOf(choices) => format!("one of {}", choices.join(", ")),
         Shape::Integer { min, max } if *max >= i64::from(u32::MAX) => format!("a whole number of at least {min}"),

@@ -58,6 +58,7 @@ fn takes(shape: &Shape) -> String {
     match shape {
         Shape::Bool => "true or false".into(),
         Shape::Text => "text".into(),
+        Shape::TextOrOff => "text or false".into(),
         Shape::OneOf(choices) => choices.join(", "),
         Shape::Integer { .. } | Shape::Number { .. } => "number".into(),
         Shape::List(_) => "list".into(),

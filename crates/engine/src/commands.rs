@@ -5,7 +5,7 @@ mod cd;
 mod changes;
 mod clear;
 mod compact;
-mod context_usage;
+pub(crate) mod context_usage;
 mod mcp;
 mod near;
 mod places;

@@ -47,22 +47,46 @@ pub(crate) struct Context {
 /// The configured model and those that may stand in for it.
 pub(crate) struct Models {
     /// What the session began with.
-    default: String,
-    main: String,
+    default: MainModel,
+    main: MainModel,
+    /// The session is in plan mode.
+    planning: bool,
     fallbacks: Vec<String>,
     /// Standing in for the rest of this turn, and what is left to try after it.
     standing_in: Option<String>,
     left: VecDeque<String>,
 }
 
+/// The model of the conversation, and the one that takes its place in plan mode where the user's choice names two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MainModel {
+    pub id: String,
+    pub plan_id: Option<String>,
+}
+
+impl MainModel {
+    /// What a name means: an alias, an id, or `opusplan`.
+    pub(crate) fn named(name: &str, catalog: &Catalog, env: &Env) -> Self {
+        Self { id: catalog.resolve(name, env), plan_id: catalog.plan_model(name, env) }
+    }
+}
+
+impl From<String> for MainModel {
+    fn from(id: String) -> Self {
+        Self { id, plan_id: None }
+    }
+}
+
 impl Models {
-    pub(crate) fn new(main: String, fallbacks: Vec<String>) -> Self {
+    pub(crate) fn new(main: impl Into<MainModel>, fallbacks: Vec<String>) -> Self {
         let left = fallbacks.iter().cloned().collect();
-        Self { default: main.clone(), main, fallbacks, standing_in: None, left }
+        let main = main.into();
+        Self { default: main.clone(), main, planning: false, fallbacks, standing_in: None, left }
     }
 
     fn current(&self) -> &str {
-        self.standing_in.as_deref().unwrap_or(&self.main)
+        let plan = self.main.plan_id.as_deref().filter(|_| self.planning);
+        self.standing_in.as_deref().or(plan).unwrap_or(&self.main.id)
     }
 
     fn fall_back(&mut self) -> bool {
@@ -83,6 +107,8 @@ pub(crate) struct RequestSettings {
     pub effort: Option<String>,
     /// What the session began with.
     pub default_effort: Option<String>,
+    /// Used when nobody chose a level, instead of the model's own; `None` outside a terminal.
+    pub usual_effort: Option<Effort>,
     pub thinking: Choice,
     /// What the session began with.
     pub default_thinking: Choice,
@@ -185,12 +211,11 @@ impl Context {
 
     /// The host's choice of the main model; fallbacks stay what they were.
     pub(crate) fn choose_model(&mut self, wanted: &Change<String>) {
-        let id = match wanted {
+        self.models.main = match wanted {
             Change::Keep => return,
             Change::Reset => self.models.default.clone(),
-            Change::Set(name) => self.catalog.resolve(name, &self.settings.env),
+            Change::Set(name) => MainModel::named(name, &self.catalog, &self.settings.env),
         };
-        self.models.main = id;
         self.models.return_to_main();
     }
 
@@ -252,17 +277,27 @@ impl Context {
         }
     }
 
+    /// Whether the next request is made in plan mode, where another model may be meant.
+    pub(crate) fn set_planning(&mut self, planning: bool) {
+        self.models.planning = planning;
+    }
+
     /// Another model from the next request on; those that may stand in for it stay.
-    pub(crate) fn set_model(&mut self, id: String) {
-        self.models.main = id;
+    pub(crate) fn set_model(&mut self, model: MainModel) {
+        self.models.main = model;
         self.models.return_to_main();
         self.marks = CacheMarks::default();
         self.disabled.clear();
     }
 
-    /// The id that a name stands for.
-    pub(crate) fn resolve(&self, name: &str) -> String {
-        self.catalog.resolve(name, &self.settings.env)
+    /// The models that a name stands for.
+    pub(crate) fn resolve(&self, name: &str) -> MainModel {
+        MainModel::named(name, &self.catalog, &self.settings.env)
+    }
+
+    /// The model the session began with.
+    pub(crate) fn default_model(&self) -> MainModel {
+        self.models.default.clone()
     }
 
     pub(crate) fn set_effort(&mut self, level: Option<String>) {
@@ -338,7 +373,7 @@ impl Context {
         let wanted = self.turn_effort.as_deref().or(set);
         match wanted.and_then(Effort::parse) {
             Some(wanted) => facts.clamp_effort(wanted),
-            None => facts.default_effort,
+            None => self.settings.usual_effort.and_then(|usual| facts.clamp_effort(usual)).or(facts.default_effort),
         }
     }
 

@@ -22,7 +22,7 @@ use crate::agents::{Agents, Spawner};
 use crate::ask::Asker;
 use crate::cage::{Confinement, Grounds};
 use crate::command::{COMMAND_QUEUE, Commands, Event, Events, Out, lanes};
-use crate::context::{Context, Limits, Models, Parts, Reminders};
+use crate::context::{Context, Limits, MainModel, Models, Parts, Reminders};
 use crate::control::{Control, Front, ModeChoice};
 use crate::deferred;
 use crate::desk::Desk;
@@ -137,7 +137,7 @@ struct Opening {
     /// `auto` was asked for.
     lacks_auto: bool,
     catalog: Arc<Catalog>,
-    model: String,
+    model: MainModel,
     credential: Result<Credential, NoCredential>,
     /// Where agents and skills are declared; `None` when nothing of the disk counts.
     roots: Option<Roots>,
@@ -273,6 +273,8 @@ impl Opening {
         all.extend(self.conversation.shared(&self.layout));
         all.extend(self.declared.notices.iter().cloned());
         all.extend(self.declared.diagnostics.iter().map(|d| format!("Warning: {d}")));
+        all.extend(self.broken_rules());
+        all.extend(self.loaded.without_effect_line());
         if self.lacks_auto {
             all.push(
                 "Warning: permission mode auto is not available: there is no classifier. The mode is default".into(),
@@ -281,11 +283,26 @@ impl Opening {
         if let Some(why) = self.confinement.as_ref().and_then(|confinement| confinement.unavailable()) {
             all.push(format!("Warning: {why} Commands run without it and are asked about as usual."));
         }
-        if !self.catalog.lookup(&self.model).known {
-            let model = wire::raw::to_line(&self.model).unwrap_or_default();
+        if !self.catalog.lookup(&self.model.id).known {
+            let model = wire::raw::to_line(&self.model.id).unwrap_or_default();
             all.push(format!("[claude-code:unrecognized_model] {{\"model\":{model}}}"));
+            all.extend(self.assumed_window());
         }
         all
+    }
+
+    /// Said of a model that is in no table and whose window nobody told.
+    fn assumed_window(&self) -> Option<String> {
+        let facts = self.catalog.lookup(&self.model.id);
+        let told = self.env.non_empty("CLAUDE_CODE_MAX_CONTEXT_TOKENS").is_some() || facts.long_asked;
+        (!told).then(|| {
+            format!(
+                "Note: gimlet does not know the model {}. A context window of {} tokens is assumed; \
+                 CLAUDE_CODE_MAX_CONTEXT_TOKENS=N sets another one.",
+                self.model.id,
+                crate::commands::context_usage::thousands(facts.context_window)
+            )
+        })
     }
 
     fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: Out) -> Result<Session, StartError> {
@@ -378,7 +395,7 @@ impl Opening {
             structured,
         };
         let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
-        let system = recipe.system(&self.loaded, &self.model);
+        let system = recipe.system(&self.loaded, &self.model.id);
         let context = self.context(identity, Told { restored, files, tools, system });
         let reach = self.reach(&io, host_hooks, Arc::clone(&registry));
         let dialogs = self.asked.supported_dialog_kinds.clone().unwrap_or_default();
@@ -502,7 +519,7 @@ impl Opening {
     }
 
     fn tool_state(&self, env_files: Option<&EnvFiles>) -> ToolState {
-        let facts = self.catalog.lookup(&self.model);
+        let facts = self.catalog.lookup(&self.model.id);
         let effort = facts.default_effort.map(|e| e.name().to_owned());
         let session = SessionFacts {
             session_id: self.conversation.session_id.clone(),
@@ -584,7 +601,6 @@ impl Opening {
             output_styles: self.roots.as_ref().map_or_else(|| vec![DEFAULT_STYLE.into()], config::styles::names),
             betas: self.options.betas.clone(),
             has_commands: !self.options.disable_slash_commands,
-            default_model: self.model.clone(),
             tool_aliases: self.asked.tool_aliases.clone().unwrap_or_default(),
         }
     }

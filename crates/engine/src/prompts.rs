@@ -95,6 +95,22 @@ pub(crate) fn environment(e: &Environment<'_>) -> String {
     text
 }
 
+/// What settings say about language and attribution; `None` when they say nothing.
+pub(crate) fn preferences(settings: &wire::settings::Settings) -> Option<String> {
+    let mut lines = Vec::new();
+    if let Some(language) = settings.language.as_deref().map(str::trim).filter(|language| !language.is_empty()) {
+        lines.push(format!("- Write to the user in {language}. Code and files keep the language they are in."));
+    }
+    let attribution = &settings.attribution;
+    if let Some(trailer) = attribution.commit.as_ref().and_then(wire::settings::TextOrOff::text) {
+        lines.push(format!("- End every commit message with: {trailer}"));
+    }
+    if let Some(line) = attribution.pr.as_ref().and_then(wire::settings::TextOrOff::text) {
+        lines.push(format!("- End the description of every pull request with: {line}"));
+    }
+    (!lines.is_empty()).then(|| format!("# Preferences\n{}", lines.join("\n")))
+}
+
 /// One instruction file with where it came from.
 pub(crate) struct Instructions<'a> {
     pub path: &'a str,

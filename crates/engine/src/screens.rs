@@ -83,7 +83,7 @@ fn row(loaded: &Loaded, key: &'static Key, member: Option<&'static Key>) -> Sett
         form: match leaf.shape {
             Shape::Bool => Form::Switch,
             Shape::OneOf(choices) => Form::OneOf(choices),
-            Shape::Text => Form::Text,
+            Shape::Text | Shape::TextOrOff => Form::Text,
             Shape::Integer { .. } | Shape::Number { .. } => Form::Number,
             Shape::List(_) | Shape::Map(_) | Shape::Object(_) | Shape::Any => Form::File,
         },

@@ -178,8 +178,6 @@ pub(crate) enum StateFrames {
 pub(crate) struct InitFacts {
     /// Slash commands are not switched off.
     pub has_commands: bool,
-    /// What `default` means where a model is chosen.
-    pub default_model: String,
     pub cwd: String,
     pub api_key_source: &'static str,
     pub output_style: String,

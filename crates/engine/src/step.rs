@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::StoreError;
 use sys::Env;
+use wire::mode::PermissionMode;
 use wire::sdk::SystemBody;
 
 /// The tries of the current step. A response that was kept begins a new count.
@@ -46,6 +47,7 @@ pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> 
         Ok(client) => client,
         Err(error) => return Ok(no_credential(turn, &error)),
     };
+    context.set_planning(io.mode == PermissionMode::Plan);
     io.side.set(client.clone(), context.model());
     let request = match context.request() {
         Ok(request) => Arc::new(request),

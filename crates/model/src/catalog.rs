@@ -1,5 +1,5 @@
-//! What is known of models: names, windows, output limits, thinking, effort, prices. The knowledge is a table
-//! (`catalog/table.rs`); unknown ids get documented defaults and no price, never a guess.
+//! What is known of models: names, windows, output limits, thinking, effort, prices. The facts are data
+//! (`catalog/models.tsv`); unknown ids get documented defaults and no price, never a guess.
 
 mod cost;
 mod table;
@@ -166,7 +166,7 @@ impl Catalog {
     pub fn lookup(&self, id: &str) -> ModelFacts {
         let canonical = canonical(alias(id).unwrap_or(id));
         let long_asked = has_long_suffix(id);
-        let mut facts = table::find(&canonical).map_or_else(|| unknown(id, &canonical), |row| row.facts(&canonical));
+        let mut facts = table::find(&canonical).unwrap_or_else(|| unknown(id, &canonical));
         facts.long_asked = long_asked;
         if long_asked {
             facts.context_window = facts.context_window.max(LONG_WINDOW);
@@ -177,23 +177,43 @@ impl Catalog {
         facts
     }
 
-    /// The id to send for a name: aliases by their pins in the environment, then the table. `[1m]` is kept.
+    /// The id to send for a name: aliases by their pins in the environment, then the table; an id that is no longer served
+    /// becomes its successor. `[1m]` is kept. A name that means two models is the one used outside plan mode.
     pub fn resolve(&self, name: &str, env: &Env) -> String {
         let bare = strip_long_suffix(name.trim());
         let suffix = if has_long_suffix(name) { "[1m]" } else { "" };
         let lower = bare.to_ascii_lowercase();
-        let family = match lower.as_str() {
-            "best" => "fable",
-            other => other,
-        };
+        let lower = table::plan_pair(&lower).map_or(lower.as_str(), |(_, otherwise)| otherwise);
+        let family = if lower == "best" { "opus" } else { lower };
         let pin = matches!(family, "opus" | "sonnet" | "haiku" | "fable")
             .then(|| env.non_empty(&format!("ANTHROPIC_DEFAULT_{}_MODEL", family.to_ascii_uppercase())))
             .flatten();
-        match pin.or_else(|| alias(&lower)) {
+        match pin.or_else(|| alias(lower)).or_else(|| self.successor(bare, env)) {
             Some(id) if has_long_suffix(id) => id.to_owned(),
             Some(id) => format!("{id}{suffix}"),
             None => format!("{bare}{suffix}"),
         }
+    }
+
+    /// The id that is sent instead of a retired one. Ids with a provider's prefix are the provider's own and stay.
+    pub fn successor(&self, id: &str, env: &Env) -> Option<&'static str> {
+        let bare = strip_long_suffix(id.trim()).to_ascii_lowercase();
+        let is_plain = bare.starts_with("claude-") && !bare.contains(['@', ':']);
+        let kept = env.is_on("CLAUDE_CODE_DISABLE_LEGACY_MODEL_REMAP") || self.overrides.contains_key(&canonical(id));
+        (is_plain && !kept).then(|| table::successor(&canonical(id))).flatten()
+    }
+
+    /// The id used in plan mode for a name that means two models (`opusplan`).
+    pub fn plan_model(&self, name: &str, env: &Env) -> Option<String> {
+        let bare = strip_long_suffix(name.trim()).to_ascii_lowercase();
+        let (plan, _) = table::plan_pair(&bare)?;
+        let suffix = if has_long_suffix(name) { "[1m]" } else { "" };
+        Some(self.resolve(&format!("{plan}{suffix}"), env))
+    }
+
+    /// The day the built-in facts were last checked.
+    pub fn date() -> &'static str {
+        table::date()
     }
 
     pub fn display_name(&self, id: &str) -> String {
@@ -246,7 +266,8 @@ fn unknown(id: &str, canonical: &str) -> ModelFacts {
 
 fn alias(name: &str) -> Option<&'static str> {
     let lower = strip_long_suffix(name).trim().to_ascii_lowercase();
-    table::ALIASES.iter().find(|(alias, _)| *alias == lower).map(|(_, id)| *id)
+    let lower = table::plan_pair(&lower).map_or(lower.as_str(), |(_, otherwise)| otherwise);
+    table::alias(lower)
 }
 
 pub fn has_long_suffix(id: &str) -> bool {

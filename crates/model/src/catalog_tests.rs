@@ -87,9 +87,11 @@ fn unknown_ids_get_documented_defaults_and_no_price() {
 fn aliases_and_suffix() {
     let catalog = Catalog::default();
     let env = Env::default();
-    assert_eq!(catalog.resolve("opus", &env), "claude-opus-5");
-    assert_eq!(catalog.resolve("Sonnet[1m]", &env), "claude-sonnet-5[1m]");
-    assert_eq!(catalog.resolve("best", &env), "claude-fable-5");
+    assert_eq!(catalog.resolve("opus", &env), "claude-opus-5-5");
+    assert_eq!(catalog.resolve("Sonnet[1m]", &env), "claude-sonnet-5-5[1m]");
+    assert_eq!(catalog.resolve("best", &env), "claude-opus-5-5");
+    assert_eq!(catalog.resolve("fable", &env), "claude-fable-5-2");
+    assert_eq!(catalog.resolve("haiku", &env), "claude-haiku-5-5");
     assert_eq!(catalog.resolve("my-model", &env), "my-model");
     let pinned = env.with([("ANTHROPIC_DEFAULT_OPUS_MODEL", "gateway/opus")]);
     assert_eq!(catalog.resolve("opus", &pinned), "gateway/opus");
@@ -99,6 +101,32 @@ fn aliases_and_suffix() {
     assert_eq!(catalog.lookup("opus").window(&env, Served::Gateway), 200_000);
     assert_eq!(catalog.lookup("opus[1m]").window(&env, Served::Gateway), 1_000_000);
     assert_eq!(catalog.lookup("opus").window(&env, Served::FirstParty), 1_000_000);
+}
+
+// [F-B6]
+#[test]
+fn retired_ids_are_replaced_and_opusplan_is_two_models() {
+    let catalog = Catalog::default();
+    let env = Env::default();
+    assert_eq!(catalog.resolve("claude-opus-4-1-20250805", &env), "claude-opus-5-5");
+    assert_eq!(catalog.resolve("claude-3-7-sonnet-latest", &env), "claude-sonnet-5-5");
+    assert_eq!(catalog.resolve("claude-opus-4-5", &env), "claude-opus-4-5");
+    for own in ["us.anthropic.claude-opus-4-1-20250805-v1:0", "claude-opus-4-1@20250805", "anthropic/claude-opus-4-1"] {
+        assert_eq!(catalog.resolve(own, &env), own, "a provider's own id");
+    }
+    let kept = env.clone().with([("CLAUDE_CODE_DISABLE_LEGACY_MODEL_REMAP", "1")]);
+    assert_eq!(catalog.resolve("claude-opus-4-1-20250805", &kept), "claude-opus-4-1-20250805");
+
+    assert_eq!(catalog.resolve("opusplan", &env), "claude-sonnet-5-5");
+    assert_eq!(catalog.plan_model("OpusPlan[1m]", &env), Some("claude-opus-5-5[1m]".into()));
+    assert_eq!(catalog.plan_model("opus", &env), None);
+    let pinned = env.clone().with([("ANTHROPIC_DEFAULT_SONNET_MODEL", "gateway/sonnet")]);
+    assert_eq!(catalog.resolve("opusplan", &pinned), "gateway/sonnet");
+
+    for (id, window, output) in [("claude-opus-5", 1_000_000, 64_000), ("claude-opus-5-5", 1_000_000, 64_000)] {
+        let facts = catalog.lookup(id);
+        assert_eq!((facts.context_window, facts.max_output), (window, output), "{id}");
+    }
 }
 
 #[test]

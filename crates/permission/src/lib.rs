@@ -27,7 +27,7 @@ pub use mask::{Known, Mask};
 pub use path::normalise;
 pub use policy::explain::{Explanation, Part};
 pub use policy::{Facts, Held, Place, Policy, Request};
-pub use rule::{Rule, Warning};
+pub use rule::{Rule, Warning, ignored};
 pub use sensitive::is_secret;
 pub use sensitive::{SECRET_PLACES, SecretPlaces};
 pub use suggest::Suggestion;

@@ -82,6 +82,8 @@ pub struct Place {
     pub notes: Vec<PathBuf>,
     /// The git remotes at the start, by name; `None` when nobody looked.
     pub remotes: Option<BTreeMap<String, String>>,
+    /// `permissions.blockReadsOutsideWorkingDirectories`: reads elsewhere are refused in every mode.
+    pub block_reads_outside: bool,
 }
 
 /// What the caller found out about the paths of a request.
@@ -283,6 +285,9 @@ impl Policy {
         if let Some(rule) = self.forbidding(Behaviour::Deny, asked) {
             return denied_by_rule(asked, rule);
         }
+        if let Some(path) = self.blocked_read(asked) {
+            return outside_is_blocked(asked, path);
+        }
         if self.mode == PermissionMode::Plan
             && let Some(decision) = self.planning(asked)
         {
@@ -310,6 +315,22 @@ impl Policy {
             return Decision::Allow(because(rule));
         }
         self.by_default(asked)
+    }
+
+    /// The path outside the working directories that the call would read, where settings forbid that.
+    fn blocked_read(&self, asked: &Asked<'_>) -> Option<PathBuf> {
+        if !self.place.block_reads_outside {
+            return None;
+        }
+        match asked.access {
+            Access::ReadPath(path) => (!self.may_read_here(asked.facts.spelled(path))).then(|| path.clone()),
+            Access::Run(_) => self.command_read_outside(asked.reading.as_ref()?, asked.facts),
+            Access::WritePath(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => None,
+        }
+    }
+
+    fn may_read_here(&self, path: Spelled<'_>) -> bool {
+        self.may_see(path) || path.both(|p| inside(p, &self.place.notes))
     }
 
     fn is_note(&self, asked: &Asked<'_>) -> bool {
@@ -560,6 +581,16 @@ enum Kind {
 
 fn because(rule: &Rule) -> Reason {
     Reason::Rule { text: rule.text.clone(), source: rule.source }
+}
+
+fn outside_is_blocked(asked: &Asked<'_>, path: PathBuf) -> Decision {
+    let message = format!(
+        "Permission to read from {} has been denied: permissions.blockReadsOutsideWorkingDirectories is set, and this is \
+         outside the working directories. --add-dir or /add-dir adds a directory.",
+        path.display()
+    );
+    let reason = Reason::SafetyCheck("permissions.blockReadsOutsideWorkingDirectories refuses reads outside");
+    Decision::Deny(Refusal { message, reason, path: Some(path).filter(|_| asked.reading.is_none()) })
 }
 
 fn denied_by_rule(asked: &Asked<'_>, rule: &Rule) -> Decision {

@@ -104,6 +104,16 @@ pub fn parts(text: &str) -> Result<(&str, Option<&str>), &'static str> {
     Ok((name, Some(inner).filter(|spec| !matches!(spec.trim(), "" | "*"))))
 }
 
+/// Why a rule grants or forbids nothing, if it is set aside. The reason is the same that `compile` warns with.
+pub fn ignored(text: &RuleText, cwd: &Path, home: Option<&Path>) -> Option<String> {
+    let mut warnings = Vec::new();
+    let around = Surroundings { cwd, home, resolve: &Path::to_path_buf };
+    match compile(text, &around, &mut warnings) {
+        Some(_) => None,
+        None => warnings.pop().map(|warning| warning.problem),
+    }
+}
+
 /// What all rules of a session share.
 pub(crate) struct Surroundings<'a> {
     pub(crate) cwd: &'a Path,
@@ -133,7 +143,13 @@ fn target(text: &RuleText, anchors: Anchors<'_>, warn: &mut dyn FnMut(String)) -
     if !allow && is_unknown(name) {
         warn(format!("there is no tool called {name}"));
     }
-    let Some(spec) = spec else { return whole_tool(name, allow) };
+    let Some(spec) = spec else {
+        // Whoever left the parentheses empty meant to name something; only a bare name grants the whole tool.
+        if allow && has_empty_specifier(&text.text) {
+            return Err(format!("its parentheses are empty: write {name} for every use, or what is allowed inside"));
+        }
+        return whole_tool(name, allow);
+    };
     if matches!(name, "Read" | "Edit") {
         warn_if_absolute(spec, warn);
     }
@@ -212,8 +228,16 @@ fn is_unknown(name: &str) -> bool {
     !name.contains(['_', '*']) && !TOOLS.contains(&name)
 }
 
+fn has_empty_specifier(text: &str) -> bool {
+    text.trim()
+        .split_once('(')
+        .is_some_and(|(_, rest)| rest.strip_suffix(')').is_some_and(|spec| spec.trim().is_empty()))
+}
+
 fn whole_tool(name: &str, allow: bool) -> Result<Target, String> {
     let anchored = match name.strip_prefix("mcp__") {
+        // `mcp__*` names every server on purpose.
+        Some("*") => true,
         Some(rest) => !rest.is_empty() && !rest.split("__").next().unwrap_or_default().contains('*'),
         None => !name.contains('*'),
     };

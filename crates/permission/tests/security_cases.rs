@@ -64,7 +64,7 @@ fn policy(setup: &Setup) -> Policy {
         readable: Vec::new(),
         plan_file: None,
         notes: Vec::new(),
-        remotes: None,
+        ..Place::default()
     };
     Policy::new(setup.mode, &rules, place, &resolve).0
 }

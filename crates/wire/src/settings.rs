@@ -9,7 +9,7 @@ mod shape;
 pub use keys::{Attribution, HOOK_EVENTS, Permissions, Settings, Worktree};
 pub use sandbox::{Sandbox, SandboxCredentials, SandboxFilesystem, SandboxNetwork};
 pub use schema::schema;
-pub use shape::{Gate, Key, Merge, Scope, Shape, Shaped, WhenBroken};
+pub use shape::{Gate, Key, Merge, Scope, Shape, Shaped, TextOrOff, WhenBroken};
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -156,7 +156,7 @@ fn section(text: &mut String, title: &str, rows: impl Iterator<Item = (String, u
 }
 
 /// `12,345`
-pub(super) fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {

@@ -11,8 +11,8 @@ pub(super) async fn model(session: &mut Session, wanted: &str, token: &Cancellat
     if wanted.is_empty() {
         let current = session.context.model();
         return Some(Said::shown(format!(
-            "Model: {current}. /model <name> switches it for this session: an alias (opus, sonnet, haiku, fable), an id, or \
-             `default`."
+            "Model: {current}. /model <name> switches it for this session: an alias (opus, sonnet, haiku, fable, \
+             opusplan), an id, or `default`."
         )));
     }
     if wanted.contains(char::is_whitespace) {
@@ -40,23 +40,26 @@ impl Session {
         source: &'static str,
         token: &CancellationToken,
     ) -> Option<Result<String, String>> {
-        let wish = if wanted.eq_ignore_ascii_case("default") {
-            self.io.facts.default_model.clone()
+        let model = if wanted.eq_ignore_ascii_case("default") {
+            self.context.default_model()
         } else {
-            wanted.to_owned()
+            self.context.resolve(wanted)
         };
-        let id = self.context.resolve(&wish);
-        if let Some(why) = crate::open::model_refused(&self.io.watch.loaded.settings, &id) {
+        let settings = &self.io.watch.loaded.settings;
+        let id = model.id.clone();
+        let refused = model.plan_id.iter().chain([&id]).find_map(|id| crate::open::model_refused(settings, id));
+        if let Some(why) = refused {
             return Some(Err(why));
         }
         let switch = self.describe_switch(&id, wanted, source);
-        if switch.from_model == id {
+        if switch.from_model == id && model.plan_id.is_none() {
+            self.context.set_model(model);
             return Some(Ok(id));
         }
         if let Err(why) = self.before_switch(&switch, token).await? {
             return Some(Err(why));
         }
-        self.context.set_model(id.clone());
+        self.context.set_model(model);
         if let Some(again) = &self.again {
             self.context.set_system(again.system(&self.io.watch.loaded, &id));
         }

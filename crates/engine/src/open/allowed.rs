@@ -51,7 +51,7 @@ impl<'a> Allowed<'a> {
         if (is_default && !self.enforced) || self.permits(&id) {
             return (id, None);
         }
-        let alias = if name == "best" { "fable" } else { strip_long_suffix(name) };
+        let alias = if name == "best" { "opus" } else { strip_long_suffix(name) };
         if let Some(newest) =
             self.versions(alias).max_by_key(|entry| version(entry)).filter(|_| FAMILIES.contains(&alias))
         {
@@ -94,7 +94,7 @@ mod tests {
         };
         let allowed = Allowed::of(&settings, &catalog).unwrap();
         let id = catalog.resolve(name, &sys::Env::default());
-        let (model, notice) = allowed.settle(name, id, "claude-opus-5");
+        let (model, notice) = allowed.settle(name, id, "claude-opus-5-5");
         (model, notice.is_some())
     }
 
@@ -102,23 +102,27 @@ mod tests {
     fn a_version_takes_the_place_of_its_family() {
         // [CLI-120]
         let plain = |list: &[&str], name| settled(list, false, name);
-        assert_eq!(plain(&["opus"], "opus"), ("claude-opus-5".into(), false));
+        assert_eq!(plain(&["opus"], "opus"), ("claude-opus-5-5".into(), false));
         assert_eq!(plain(&["opus"], "claude-opus-4-6"), ("claude-opus-4-6".into(), false));
         assert_eq!(plain(&["opus", "claude-opus-4-6"], "opus"), ("claude-opus-4-6".into(), true));
         assert_eq!(plain(&["claude-opus-4-5", "claude-opus-4-6"], "opus"), ("claude-opus-4-6".into(), true));
-        assert_eq!(plain(&["opus", "claude-opus-4-6"], "claude-opus-5"), ("claude-opus-5".into(), true), "the default");
-        assert_eq!(plain(&["sonnet"], "haiku"), ("claude-opus-5".into(), true));
-        assert_eq!(plain(&["sonnet"], "sonnet[1m]"), ("claude-sonnet-5[1m]".into(), false));
+        assert_eq!(
+            plain(&["opus", "claude-opus-4-6"], "claude-opus-5-5"),
+            ("claude-opus-5-5".into(), true),
+            "the default"
+        );
+        assert_eq!(plain(&["sonnet"], "haiku"), ("claude-opus-5-5".into(), true));
+        assert_eq!(plain(&["sonnet"], "sonnet[1m]"), ("claude-sonnet-5-5[1m]".into(), false));
         assert_eq!(plain(&["opus-4"], "claude-opus-4-6"), ("claude-opus-4-6".into(), false), "a version");
-        assert_eq!(plain(&["claude-opus-4"], "claude-opus-4-6"), ("claude-opus-5".into(), true), "an id");
-        assert_eq!(plain(&["opus-4"], "claude-sonnet-5"), ("claude-opus-5".into(), true));
+        assert_eq!(plain(&["claude-opus-4"], "claude-opus-4-6"), ("claude-opus-5-5".into(), true), "an id");
+        assert_eq!(plain(&["opus-4"], "claude-sonnet-5-5"), ("claude-opus-5-5".into(), true));
     }
 
     #[test]
     fn the_default_obeys_when_it_must() {
-        assert_eq!(settled(&[], false, "default"), ("claude-opus-5".into(), false));
-        assert_eq!(settled(&[], false, "sonnet"), ("claude-opus-5".into(), true));
-        assert_eq!(settled(&["sonnet"], true, "default"), ("claude-sonnet-5".into(), true));
-        assert_eq!(settled(&["sonnet"], true, "haiku"), ("claude-sonnet-5".into(), true));
+        assert_eq!(settled(&[], false, "default"), ("claude-opus-5-5".into(), false));
+        assert_eq!(settled(&[], false, "sonnet"), ("claude-opus-5-5".into(), true));
+        assert_eq!(settled(&["sonnet"], true, "default"), ("claude-sonnet-5-5".into(), true));
+        assert_eq!(settled(&["sonnet"], true, "haiku"), ("claude-sonnet-5-5".into(), true));
     }
 }

@@ -4,22 +4,29 @@
 use super::Opening;
 use super::allowed::Allowed;
 use super::conversation::Conversation;
-use crate::context::RequestSettings;
+use crate::context::{MainModel, RequestSettings};
 use crate::control::reach::Reach;
 use crate::options::{BYPASS_ROOT, Options, StartError, Thinking, is_sandboxed};
 use crate::pressure::Wishes;
 use config::Loaded;
 use config::agents::Definition;
-use model::Identity;
 use model::catalog::{Catalog, Served};
 use model::request::Choice;
+use model::{Effort, Identity};
 use std::sync::Arc;
 use sys::Env;
 use wire::mode::PermissionMode;
+use wire::settings::Source;
+
+/// The entry point of a session with a person at a terminal.
+const TERMINAL: &str = "cli";
 
 impl Opening {
+    /// The level of the session when nobody chose one.
     pub(super) fn default_effort(&self) -> Option<String> {
-        self.catalog.lookup(&self.model).default_effort.map(|e| e.name().to_owned())
+        let facts = self.catalog.lookup(&self.model.id);
+        let usual = (self.options.entrypoint == TERMINAL).then_some(Effort::Medium);
+        usual.and_then(|level| facts.clamp_effort(level)).or(facts.default_effort).map(|e| e.name().to_owned())
     }
 
     pub(super) fn request_settings(&self, identity: Arc<Identity>) -> RequestSettings {
@@ -29,14 +36,26 @@ impl Opening {
         RequestSettings {
             env: self.env.clone(),
             default_effort: effort.clone(),
+            usual_effort: (self.options.entrypoint == TERMINAL).then_some(Effort::Medium),
             effort,
-            thinking: thinking(self.options.thinking),
-            default_thinking: thinking(self.options.thinking),
-            thinking_display: self.options.thinking_display.clone(),
+            thinking: self.thinking(),
+            default_thinking: self.thinking(),
+            thinking_display: self.options.thinking_display.clone().or_else(|| {
+                let shown = self.loaded.settings.show_thinking_summaries == Some(true);
+                shown.then(|| "summarized".to_owned())
+            }),
             task_budget: self.options.task_budget,
             betas: self.options.betas.clone(),
             identity,
             user_id: None,
+        }
+    }
+
+    /// The flag, else `alwaysThinkingEnabled`.
+    fn thinking(&self) -> Choice {
+        match self.options.thinking {
+            Thinking::Auto if self.loaded.settings.always_thinking_enabled == Some(false) => Choice::Disabled,
+            chosen => thinking(chosen),
         }
     }
 
@@ -55,7 +74,7 @@ impl Opening {
         for name in named {
             let id = self.catalog.resolve(&name, &self.env);
             let permitted = Allowed::of(&self.loaded.settings, &self.catalog).is_none_or(|list| list.permits(&id));
-            if permitted && id != self.model && !chain.contains(&id) && chain.len() < 3 {
+            if permitted && id != self.model.id && !chain.contains(&id) && chain.len() < 3 {
                 chain.push(id);
             }
         }
@@ -137,26 +156,67 @@ pub(super) fn mode(
     Ok(mode)
 }
 
-/// `--model`, `ANTHROPIC_MODEL`, the resumed conversation's, the agent's, settings, `ANTHROPIC_DEFAULT_MODEL`, the default.
-/// Then what `availableModels` makes of it, with a notice when that is another one.
+/// The administrator's model, `--model`, `ANTHROPIC_MODEL`, the resumed conversation's, the agent's, settings,
+/// `ANTHROPIC_DEFAULT_MODEL`, the default. Then what `availableModels` makes of it, with a notice when that, or the
+/// retirement of an id, makes it another one.
 pub(super) fn main_model(
     options: &Options,
     loaded: &Loaded,
     conversation: &Conversation,
     agent: Option<&Definition>,
     (catalog, env): (&Catalog, &Env),
-) -> (String, Option<String>) {
-    let launched = options.model.as_deref().or_else(|| env.non_empty("ANTHROPIC_MODEL"));
+) -> (MainModel, Option<String>) {
+    let configured = loaded.settings.model.as_deref();
+    let managed = configured.filter(|_| loaded.provenance.get("model") == Some(&Source::Managed));
     let resumed = conversation.loaded.as_ref().and_then(|l| l.model.as_deref());
-    let name = launched
+    let name = managed
+        .or(options.model.as_deref())
+        .or_else(|| env.non_empty("ANTHROPIC_MODEL"))
         .or(resumed)
         .or(agent.and_then(|agent| agent.model.as_deref()))
-        .or(loaded.settings.model.as_deref())
+        .or(configured)
         .or_else(|| env.non_empty("ANTHROPIC_DEFAULT_MODEL"))
         .unwrap_or("default");
-    let id = catalog.resolve(name, env);
+    let model = MainModel::named(name, catalog, env);
+    let replaced = catalog.successor(name, env).map(|_| {
+        format!(
+            "Note: the model {name} is retired; {} is used. CLAUDE_CODE_DISABLE_LEGACY_MODEL_REMAP=1 keeps the id as it is.",
+            model.id
+        )
+    });
     match Allowed::of(&loaded.settings, catalog) {
-        Some(allowed) => allowed.settle(name, id, &catalog.resolve("default", env)),
-        None => (id, None),
+        Some(allowed) => {
+            let plan_id = model.plan_id.filter(|id| allowed.permits(id));
+            let (id, notice) = allowed.settle(name, model.id, &catalog.resolve("default", env));
+            (MainModel { id, plan_id }, notice.or(replaced))
+        }
+        None => (model, replaced),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use config::{Project, Selection};
+
+    // [F-B6]
+    #[test]
+    fn the_administrators_model_beats_flag_and_environment() {
+        let temp = tempfile::tempdir().unwrap();
+        let managed = temp.path().join("managed");
+        std::fs::create_dir(&managed).unwrap();
+        let selection = Selection { managed_dir: Some(managed.clone()), ..Selection::default() };
+        let home = temp.path().display().to_string();
+        let env = Env::default().with([("HOME", home.as_str()), ("ANTHROPIC_MODEL", "haiku")]);
+        let options = Options { model: Some("sonnet".into()), ..Options::default() };
+        let conversation = Conversation { session_id: "s".into(), path: None, loaded: None, is_fork: false };
+        let chosen = |settings: &str| {
+            std::fs::write(managed.join("managed-settings.json"), settings).unwrap();
+            let loaded = Project::open(temp.path(), &env, &selection).unwrap();
+            main_model(&options, &loaded, &conversation, None, (&Catalog::default(), &env)).0.id
+        };
+        assert_eq!(chosen("{}"), "claude-sonnet-5-5");
+        assert_eq!(chosen(r#"{"model": "opus"}"#), "claude-opus-5-5");
+        assert_eq!(chosen(r#"{"model": "opus", "availableModels": ["haiku"]}"#), "claude-opus-5-5", "the default");
     }
 }

@@ -20,7 +20,7 @@ impl Opening {
     /// What the main thread and every agent are taught from.
     pub(super) fn teaching(&self, roots: Roots, lazy: config::nested::Lazy) -> Teaching {
         let settings = &self.loaded.settings;
-        let window = self.catalog.lookup(&self.model).context_window;
+        let window = self.catalog.lookup(&self.model.id).context_window;
         Teaching(lore::Parts {
             fixed: lore::Fixed {
                 env: self.env.clone(),

@@ -55,6 +55,7 @@ impl Recipe {
             Some(own) => own.clone(),
             None => vec![self.base(style).trim_end().to_owned(), self.environment(model)],
         };
+        parts.extend(prompts::preferences(&loaded.settings));
         parts.extend(style.map(|style| prompts::output_style(&style.name, &style.text)));
         parts.extend(self.append.clone());
         parts.iter().filter(|text| !text.trim().is_empty()).map(|text| Fragment::text(text)).collect()

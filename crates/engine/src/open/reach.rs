@@ -28,7 +28,7 @@ impl Opening {
             reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
             ledger: io.ledger.for_agent(),
             since: std::time::Instant::now(),
-            default_model: self.model.clone(),
+            default_model: self.model.id.clone(),
             account: Account {
                 token_source: match &self.credential {
                     Ok(Credential::AuthToken(_)) => Some("ANTHROPIC_AUTH_TOKEN".into()),

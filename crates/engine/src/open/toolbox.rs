@@ -105,7 +105,7 @@ fn chosen(opening: &Opening) -> Option<&[String]> {
 }
 
 fn lists(opening: &Opening) -> Lists {
-    let newest = opening.catalog.lookup(&opening.model).hides_todo_tools;
+    let newest = opening.catalog.lookup(&opening.model.id).hides_todo_tools;
     Lists::choose(newest, &opening.env, |name| names(&opening.options.allowed_tools, name))
 }
 

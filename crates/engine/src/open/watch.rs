@@ -10,18 +10,7 @@ use wire::settings::{Behaviour, RuleText, Source};
 
 impl Opening {
     pub(super) fn watch(&self) -> Watch {
-        let given = |texts: &[String], behaviour| {
-            let rule = |text: &String| RuleText {
-                behaviour,
-                source: Source::CommandLine,
-                text: text.clone(),
-                root: self.cwd.clone(),
-            };
-            texts.iter().map(rule).collect::<Vec<_>>()
-        };
-        let allowed: &[String] = if self.loaded.managed_rules_only { &[] } else { &self.options.allowed_tools };
-        let mut rules = given(allowed, Behaviour::Allow);
-        rules.extend(given(&self.options.disallowed_tools, Behaviour::Deny));
+        let rules = self.given_rules();
         let plan_file = self.planning().file;
         let place = Place {
             cwd: self.cwd.clone(),
@@ -36,6 +25,7 @@ impl Opening {
             plan_file: Some(plan_file),
             notes: self.notes_dir().into_iter().collect(),
             remotes: Some(sys::git::remotes(&self.cwd)),
+            block_reads_outside: self.loaded.settings.permissions.block_reads_outside == Some(true),
         };
         Watch {
             instructions: Instructions::All,
@@ -53,6 +43,36 @@ impl Opening {
             confinement: self.confinement.clone(),
             reduced: Reduced::from((self.options.bare, self.options.safe_mode)),
         }
+    }
+
+    /// The rules of the command line.
+    fn given_rules(&self) -> Vec<RuleText> {
+        let rule = |text: &String, behaviour| RuleText {
+            behaviour,
+            source: Source::CommandLine,
+            text: text.clone(),
+            root: self.cwd.clone(),
+        };
+        let allowed: &[String] = if self.loaded.managed_rules_only { &[] } else { &self.options.allowed_tools };
+        let allowed = allowed.iter().map(|text| rule(text, Behaviour::Allow));
+        allowed.chain(self.options.disallowed_tools.iter().map(|text| rule(text, Behaviour::Deny))).collect()
+    }
+
+    /// The rules that are set aside because they cannot be understood, each with its place and the reason.
+    pub(super) fn broken_rules(&self) -> Vec<String> {
+        let home = self.env.home();
+        let given = self.given_rules();
+        let all = self.loaded.rules.iter().chain(&given);
+        all.filter_map(|rule| {
+            let problem = permission::ignored(rule, &self.cwd, home.as_deref())?;
+            let place = match self.loaded.place_of(rule) {
+                Some((path, Some(line))) => format!("{}:{line}", path.display()),
+                Some((path, None)) => path.display().to_string(),
+                None => rule.source.as_str().to_owned(),
+            };
+            Some(format!("Warning: {place}: the permission rule {}: {problem}", rule.text))
+        })
+        .collect()
     }
 
     /// One place for all worktrees and folders of a repository.

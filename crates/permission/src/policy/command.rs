@@ -95,6 +95,16 @@ impl Policy {
         self.rules.iter().any(|rule| rule.behaviour == behaviour && speaks_of_paths(rule))
     }
 
+    /// The first file outside the working directories that the command visibly reads.
+    pub(super) fn command_read_outside(&self, reading: &Reading, facts: &Facts) -> Option<PathBuf> {
+        let harmless = |path: &Path| path == Path::new("/dev/null") || path.starts_with("/dev/fd");
+        let files = files::touched(&reading.suspects, &facts.cwd, self.place.home.as_deref());
+        files.into_iter().filter(|file| !file.writes).map(|file| file.path).find(|path| {
+            let given = normalise(path);
+            !harmless(&given) && !self.may_read_here(Spelled { given: &given, real: facts.real(path) })
+        })
+    }
+
     /// Removals nobody wants; asked about in every mode.
     pub(super) fn is_critical(&self, reading: &Reading, facts: &Facts) -> bool {
         let place = &self.place;

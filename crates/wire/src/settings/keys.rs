@@ -2,7 +2,7 @@
 
 use super::Sandbox;
 use super::shape::WhenBroken::{EmptyList, True};
-use super::shape::keys;
+use super::shape::{TextOrOff, keys};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -36,22 +36,24 @@ keys! {
         "additionalDirectories" additional_directories: Vec<String> => grant;
         /// The mode a session starts in.
         "defaultMode" default_mode: Option<String> => one_of(MODES);
+        /// Refuse to read outside the working directories, in every mode.
+        "blockReadsOutsideWorkingDirectories" block_reads_outside: Option<bool> => loosens_unless(true), sticky(true);
         /// `disable` takes bypass mode away.
         "disableBypassPermissionsMode" disable_bypass_permissions_mode: Option<String> => one_of(&["disable"]);
         /// `disable` takes auto mode away.
-        "disableAutoMode" disable_auto_mode: Option<String> => one_of(&["disable"]);
+        "disableAutoMode" disable_auto_mode: Option<String> => one_of(&["disable"]), no_effect("gimlet has no auto mode yet");
     }
 }
 
 keys! {
     /// `attribution`.
     pub struct Attribution {
-        /// Trailer of commits; empty for none.
-        "commit" commit: Option<String>;
-        /// Line in pull requests; empty for none.
-        "pr" pr: Option<String>;
+        /// Trailer of commits; empty or `false` for none.
+        "commit" commit: Option<TextOrOff>;
+        /// Line in pull requests; empty or `false` for none.
+        "pr" pr: Option<TextOrOff>;
         /// Link to the hosted session.
-        "sessionUrl" session_url: Option<bool>;
+        "sessionUrl" session_url: Option<bool> => no_effect("gimlet uses no hosted services");
     }
 }
 
@@ -65,7 +67,7 @@ keys! {
         /// Paths of a sparse checkout.
         "sparsePaths" sparse_paths: Vec<String>;
         /// Whether background sessions get a worktree.
-        "bgIsolation" bg_isolation: Option<String> => one_of(&["worktree", "none"]);
+        "bgIsolation" bg_isolation: Option<String> => one_of(&["worktree", "none"]), no_effect("gimlet has no teams yet");
     }
 }
 
@@ -81,9 +83,9 @@ keys! {
         /// Models tried in order when the main one is unavailable.
         "fallbackModel" fallback_model: Option<Vec<String>> => replace;
         /// Model ids to the ids of a provider.
-        "modelOverrides" model_overrides: BTreeMap<String, String>;
+        "modelOverrides" model_overrides: BTreeMap<String, String> => no_effect("gimlet reaches no cloud provider yet");
         /// Model of the server-side advisor.
-        "advisorModel" advisor_model: Option<String>;
+        "advisorModel" advisor_model: Option<String> => no_effect("gimlet has no advisor model");
         /// How much effort the model spends.
         "effortLevel" effort_level: Option<String> => one_of(&["low", "medium", "high", "xhigh"]);
         /// `false` turns extended thinking off where the model allows it.
@@ -93,11 +95,11 @@ keys! {
         /// Fast mode of the models that have one.
         "fastMode" fast_mode: Option<bool>;
         /// Do not start in a saved fast mode.
-        "fastModePerSessionOptIn" fast_mode_per_session_opt_in: Option<bool>;
+        "fastModePerSessionOptIn" fast_mode_per_session_opt_in: Option<bool> => no_effect("gimlet keeps no fast mode between sessions");
         /// Switch models when a safety classifier objects, instead of asking.
-        "switchModelsOnFlag" switch_models_on_flag: Option<bool>;
+        "switchModelsOnFlag" switch_models_on_flag: Option<bool> => no_effect("gimlet switches models only as fallbackModel says");
         /// Start at `xhigh` with workflow planning.
-        "ultracode" ultracode: Option<bool>;
+        "ultracode" ultracode: Option<bool> => no_effect("gimlet has no workflows");
         /// Language the model should answer in.
         "language" language: Option<String>;
         /// Name of an output style.
@@ -106,15 +108,15 @@ keys! {
         /// Rules, directories and mode.
         "permissions" permissions: Permissions;
         /// `disable` takes auto mode away.
-        "disableAutoMode" disable_auto_mode: Option<String> => one_of(&["disable"]);
+        "disableAutoMode" disable_auto_mode: Option<String> => one_of(&["disable"]), no_effect("gimlet has no auto mode yet");
         /// Only the administrator's allow rules count.
         "allowManagedPermissionRulesOnly" allow_managed_permission_rules_only: Option<bool> => managed, fail_closed(True);
         /// Prose for the classifier of auto mode.
-        "autoMode" auto_mode: BTreeMap<String, Value> => user_managed;
+        "autoMode" auto_mode: BTreeMap<String, Value> => user_managed, no_effect("gimlet has no auto mode yet");
         /// Let the classifier review shell commands in plan mode.
-        "useAutoModeDuringPlan" use_auto_mode_during_plan: Option<bool> => user_local_managed, sticky(false);
+        "useAutoModeDuringPlan" use_auto_mode_during_plan: Option<bool> => user_local_managed, sticky(false), no_effect("gimlet has no auto mode yet");
         /// Skip the one-time notice of auto mode.
-        "skipAutoPermissionPrompt" skip_auto_permission_prompt: Option<bool> => user_managed;
+        "skipAutoPermissionPrompt" skip_auto_permission_prompt: Option<bool> => user_managed, no_effect("gimlet has no auto mode yet");
         /// Skip the warning of bypass mode.
         "skipDangerousModePermissionPrompt" skip_dangerous_mode_permission_prompt: Option<bool> => user_local_managed;
         /// Run nothing a folder brings along (hooks, servers, helpers, variables) before the folder is trusted.
@@ -145,7 +147,7 @@ keys! {
         /// Environment variables for the session and its children.
         "env" env: BTreeMap<String, String>;
         /// Save files before they are edited.
-        "fileCheckpointingEnabled" file_checkpointing_enabled: Option<bool>;
+        "fileCheckpointingEnabled" file_checkpointing_enabled: Option<bool> => no_effect("gimlet keeps no checkpoints yet; see snapshotsEnabled");
         /// Where plans are kept, relative to the project.
         "plansDirectory" plans_directory: Option<String>;
         /// Share of the context window for the list of skills.
@@ -156,80 +158,80 @@ keys! {
         /// Colours: auto, dark, light, a variant of these, or `custom:` and a name.
         "theme" theme: Option<String>;
         /// Renderer.
-        "tui" tui: Option<String> => one_of(&["default", "fullscreen"]);
+        "tui" tui: Option<String> => one_of(&["default", "fullscreen"]), no_effect("the terminal interface has no such choice");
         /// How much of the conversation is shown.
-        "viewMode" view_mode: Option<String> => one_of(&["default", "verbose", "focus"]);
+        "viewMode" view_mode: Option<String> => one_of(&["default", "verbose", "focus"]), no_effect("the terminal interface has no such choice");
         /// Show tool output in full.
         "verbose" verbose: Option<bool>;
         /// Keys of the prompt editor.
         "editorMode" editor_mode: Option<String> => one_of(&["normal", "vim"]);
         /// Two characters that leave insert mode.
-        "vimInsertModeRemaps" vim_insert_mode_remaps: BTreeMap<String, String> => user_managed;
+        "vimInsertModeRemaps" vim_insert_mode_remaps: BTreeMap<String, String> => user_managed, no_effect("the terminal interface has no such choice");
         /// What Ctrl+W deletes.
-        "keybindingFlavor" keybinding_flavor: Option<String> => one_of(&["classic", "readline"]);
+        "keybindingFlavor" keybinding_flavor: Option<String> => one_of(&["classic", "readline"]), no_effect("the terminal interface has no such choice");
         /// Command that prints the status line.
         "statusLine" status_line: Option<Value> => helper;
         /// Command that prints the status line of subagents.
         "subagentStatusLine" subagent_status_line: Option<Value> => helper;
         /// Command that suggests files.
-        "fileSuggestion" file_suggestion: Option<Value> => helper;
+        "fileSuggestion" file_suggestion: Option<Value> => helper, no_effect("the file picker has no such choice");
         /// Badges made from matches in the output.
-        "footerLinksRegexes" footer_links_regexes: Vec<Value> => user_managed;
+        "footerLinksRegexes" footer_links_regexes: Vec<Value> => user_managed, no_effect("the terminal interface has no such choice");
         /// When an unanswered question gives up.
         "askUserQuestionTimeout" ask_user_question_timeout: Option<String> => one_of(EXPIRY), user_managed;
         /// When a forwarded dialog gives up.
-        "dialogExpiry" dialog_expiry: Option<String> => one_of(EXPIRY), user_managed;
+        "dialogExpiry" dialog_expiry: Option<String> => one_of(EXPIRY), user_managed, no_effect("the terminal interface has no such choice");
         /// Follow new output.
-        "autoScrollEnabled" auto_scroll_enabled: Option<bool>;
+        "autoScrollEnabled" auto_scroll_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
         /// Output for screen readers.
         "axScreenReader" ax_screen_reader: Option<bool>;
         /// Announcements shown at start.
-        "companyAnnouncements" company_announcements: Vec<String>;
+        "companyAnnouncements" company_announcements: Vec<String> => no_effect("the terminal interface has no such choice");
         /// Shell of `!` commands.
-        "defaultShell" default_shell: Option<String> => one_of(&["bash", "powershell"]);
+        "defaultShell" default_shell: Option<String> => one_of(&["bash", "powershell"]), no_effect("gimlet does not run on Windows");
         /// Complete emoji names.
-        "emojiCompletionEnabled" emoji_completion_enabled: Option<bool>;
+        "emojiCompletionEnabled" emoji_completion_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
         /// Fewer animations.
         "prefersReducedMotion" prefers_reduced_motion: Option<bool>;
         /// Suggest the next prompt.
-        "promptSuggestionEnabled" prompt_suggestion_enabled: Option<bool>;
+        "promptSuggestionEnabled" prompt_suggestion_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
         /// Leave ignored files out of the file picker.
-        "respectGitignore" respect_gitignore: Option<bool>;
+        "respectGitignore" respect_gitignore: Option<bool> => no_effect("the file picker has no such choice");
         /// Answer after `!` commands.
         "respondToBashCommands" respond_to_bash_commands: Option<bool>;
         /// Offer to clear the context when a plan is accepted.
         "showClearContextOnPlanAccept" show_clear_context_on_plan_accept: Option<bool>;
         /// Show how long a turn took.
-        "showTurnDuration" show_turn_duration: Option<bool>;
+        "showTurnDuration" show_turn_duration: Option<bool> => no_effect("the terminal interface has no such choice");
         /// Spelling: enabled, checker, language, colour.
-        "spellcheck" spellcheck: Option<Value> => user_managed;
+        "spellcheck" spellcheck: Option<Value> => user_managed, no_effect("the terminal interface has no such choice");
         /// Tips while waiting.
-        "spinnerTipsEnabled" spinner_tips_enabled: Option<bool>;
+        "spinnerTipsEnabled" spinner_tips_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
         /// Tips of your own.
-        "spinnerTipsOverride" spinner_tips_override: Option<Value>;
+        "spinnerTipsOverride" spinner_tips_override: Option<Value> => no_effect("the terminal interface has no such choice");
         /// Words shown while waiting.
         "spinnerVerbs" spinner_verbs: Option<Value>;
         /// No colours in code.
-        "syntaxHighlightingDisabled" syntax_highlighting_disabled: Option<bool>;
+        "syntaxHighlightingDisabled" syntax_highlighting_disabled: Option<bool> => no_effect("the terminal interface has no such choice");
         /// Progress in the terminal's own bar.
         "terminalProgressBarEnabled" terminal_progress_bar_enabled: Option<bool>;
         /// Renaming a session changes the terminal's title.
-        "terminalTitleFromRename" terminal_title_from_rename: Option<bool>;
+        "terminalTitleFromRename" terminal_title_from_rename: Option<bool> => no_effect("the terminal interface has no such choice");
         /// Dictation.
-        "voice" voice: Option<Value>;
+        "voice" voice: Option<Value> => no_effect("the terminal interface has no such choice");
         /// Dictation, older form.
-        "voiceEnabled" voice_enabled: Option<bool> => deprecated;
+        "voiceEnabled" voice_enabled: Option<bool> => deprecated, no_effect("the terminal interface has no such choice");
         /// Faster scrolling with the wheel.
-        "wheelScrollAccelerationEnabled" wheel_scroll_acceleration_enabled: Option<bool>;
+        "wheelScrollAccelerationEnabled" wheel_scroll_acceleration_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
 
         /// What commits and pull requests say about their origin.
         "attribution" attribution: Attribution;
         /// Older form of `attribution`.
-        "includeCoAuthoredBy" include_co_authored_by: Option<bool> => deprecated;
+        "includeCoAuthoredBy" include_co_authored_by: Option<bool> => deprecated, no_effect("gimlet gives no git instructions of its own");
         /// Tell the model how to commit and where git stands.
-        "includeGitInstructions" include_git_instructions: Option<bool>;
+        "includeGitInstructions" include_git_instructions: Option<bool> => no_effect("gimlet gives no git instructions of its own");
         /// Address of pull requests, with placeholders.
-        "prUrlTemplate" pr_url_template: Option<String>;
+        "prUrlTemplate" pr_url_template: Option<String> => no_effect("the terminal interface has no such choice");
 
         /// Commands that run at certain moments: event to matchers.
         "hooks" hooks: BTreeMap<String, Vec<Value>> => code, named(HOOK_EVENTS);
@@ -242,48 +244,48 @@ keys! {
         /// Variables HTTP hooks may send.
         "httpHookAllowedEnvVars" http_hook_allowed_env_vars: Option<Vec<String>> => grant;
         /// No workflows.
-        "disableWorkflows" disable_workflows: Option<bool> => sticky(true);
+        "disableWorkflows" disable_workflows: Option<bool> => sticky(true), no_effect("gimlet has no workflows");
         /// Workflows.
-        "enableWorkflows" enable_workflows: Option<bool> => sticky(false);
+        "enableWorkflows" enable_workflows: Option<bool> => sticky(false), no_effect("gimlet has no workflows");
         /// Start workflows by keyword.
-        "workflowKeywordTriggerEnabled" workflow_keyword_trigger_enabled: Option<bool>;
+        "workflowKeywordTriggerEnabled" workflow_keyword_trigger_enabled: Option<bool> => no_effect("gimlet has no workflows");
         /// How many agents a workflow should use.
-        "workflowSizeGuideline" workflow_size_guideline: Option<String> => one_of(&["unrestricted", "small", "medium", "large"]);
+        "workflowSizeGuideline" workflow_size_guideline: Option<String> => one_of(&["unrestricted", "small", "medium", "large"]), no_effect("gimlet has no workflows");
 
         /// Plugins by `name@marketplace`.
-        "enabledPlugins" enabled_plugins: BTreeMap<String, bool> => code;
+        "enabledPlugins" enabled_plugins: BTreeMap<String, bool> => code, no_effect("gimlet has no plugins yet");
         /// More marketplaces, by name.
-        "extraKnownMarketplaces" extra_known_marketplaces: BTreeMap<String, Value> => per_entry, grant;
+        "extraKnownMarketplaces" extra_known_marketplaces: BTreeMap<String, Value> => per_entry, grant, no_effect("gimlet has no plugins yet");
         /// Another name of `extraKnownMarketplaces`.
-        "additionalMarketplaces" additional_marketplaces: BTreeMap<String, Value> => per_entry, grant;
+        "additionalMarketplaces" additional_marketplaces: BTreeMap<String, Value> => per_entry, grant, no_effect("gimlet has no plugins yet");
         /// The only marketplaces allowed; empty for none.
-        "strictKnownMarketplaces" strict_known_marketplaces: Option<Vec<Value>> => managed, fail_closed(EmptyList);
+        "strictKnownMarketplaces" strict_known_marketplaces: Option<Vec<Value>> => managed, fail_closed(EmptyList), no_effect("gimlet has no plugins yet");
         /// Another name of `strictKnownMarketplaces`.
-        "allowedMarketplaces" allowed_marketplaces: Option<Vec<Value>> => managed, fail_closed(EmptyList);
+        "allowedMarketplaces" allowed_marketplaces: Option<Vec<Value>> => managed, fail_closed(EmptyList), no_effect("gimlet has no plugins yet");
         /// Marketplaces that are refused.
-        "blockedMarketplaces" blocked_marketplaces: Vec<Value> => managed;
+        "blockedMarketplaces" blocked_marketplaces: Vec<Value> => managed, no_effect("gimlet has no plugins yet");
         /// Options of plugins.
         "pluginConfigs" plugin_configs: BTreeMap<String, Value> => user_managed;
         /// Marketplaces plugins are suggested from.
-        "pluginSuggestionMarketplaces" plugin_suggestion_marketplaces: Vec<String> => managed;
+        "pluginSuggestionMarketplaces" plugin_suggestion_marketplaces: Vec<String> => managed, no_effect("gimlet has no plugins yet");
         /// Text shown when a plugin is to be trusted.
-        "pluginTrustMessage" plugin_trust_message: Option<String> => managed;
+        "pluginTrustMessage" plugin_trust_message: Option<String> => managed, no_effect("gimlet has no plugins yet");
         /// No plugin sources that run commands.
-        "disableCommandPluginSources" disable_command_plugin_sources: Option<bool> => managed, fail_closed(True);
+        "disableCommandPluginSources" disable_command_plugin_sources: Option<bool> => managed, fail_closed(True), no_effect("gimlet has no plugins yet");
         /// Only plugins may bring skills, agents, hooks or servers.
         "strictPluginOnlyCustomization" strict_plugin_only_customization: Option<Value> => managed;
         /// Message channels.
-        "channelsEnabled" channels_enabled: Option<bool> => managed;
+        "channelsEnabled" channels_enabled: Option<bool> => managed, no_effect("gimlet uses no hosted services");
         /// Plugins that may use channels.
-        "allowedChannelPlugins" allowed_channel_plugins: Vec<Value> => managed;
+        "allowedChannelPlugins" allowed_channel_plugins: Vec<Value> => managed, no_effect("gimlet uses no hosted services");
         /// Leave out the skills that come with the product.
-        "disableBundledSkills" disable_bundled_skills: Option<bool>;
+        "disableBundledSkills" disable_bundled_skills: Option<bool> => no_effect("gimlet brings no skills of its own");
         /// Skills run no shell commands while they load.
         "disableSkillShellExecution" disable_skill_shell_execution: Option<bool>;
         /// Skills by name: on, name-only, user-invocable-only, off.
         "skillOverrides" skill_overrides: BTreeMap<String, String>;
         /// `false` keeps hosted skills away.
-        "syncClaudeAiSkills" sync_claude_ai_skills: Option<bool> => user_local_managed, sticky(false);
+        "syncClaudeAiSkills" sync_claude_ai_skills: Option<bool> => user_local_managed, sticky(false), no_effect("gimlet uses no hosted services");
         /// MCP servers that may be used; empty for none.
         "allowedMcpServers" allowed_mcp_servers: Option<Vec<Value>> => fail_closed(EmptyList);
         /// MCP servers that are refused; these win.
@@ -291,9 +293,9 @@ keys! {
         /// Only the administrator's list of servers counts.
         "allowManagedMcpServersOnly" allow_managed_mcp_servers_only: Option<bool> => managed, fail_closed(True);
         /// Hosted connectors need no listing.
-        "allowAllClaudeAiMcps" allow_all_claude_ai_mcps: Option<bool> => managed;
+        "allowAllClaudeAiMcps" allow_all_claude_ai_mcps: Option<bool> => managed, no_effect("gimlet uses no hosted services");
         /// No hosted connectors.
-        "disableClaudeAiConnectors" disable_claude_ai_connectors: Option<bool> => sticky(true);
+        "disableClaudeAiConnectors" disable_claude_ai_connectors: Option<bool> => sticky(true), no_effect("gimlet uses no hosted services");
         /// Approve every server of `.mcp.json`.
         "enableAllProjectMcpServers" enable_all_project_mcp_servers: Option<bool> => own;
         /// Approved servers of `.mcp.json`.
@@ -304,88 +306,88 @@ keys! {
         /// Agent of the main conversation.
         "agent" agent: Option<String>;
         /// What happens to messages of other sessions.
-        "crossSessionInbound" cross_session_inbound: Option<String> => one_of(&["accept", "hold", "refuse"]);
+        "crossSessionInbound" cross_session_inbound: Option<String> => one_of(&["accept", "hold", "refuse"]), no_effect("gimlet has no teams yet");
         /// Treat other machines as strangers.
-        "isolatePeerMachines" isolate_peer_machines: Option<bool> => sticky(true);
+        "isolatePeerMachines" isolate_peer_machines: Option<bool> => sticky(true), no_effect("gimlet has no teams yet");
         /// No view of background sessions.
-        "disableAgentView" disable_agent_view: Option<bool>;
+        "disableAgentView" disable_agent_view: Option<bool> => no_effect("gimlet has no teams yet");
         /// Words put before every command we start.
-        "processWrapper" process_wrapper: Option<String> => user_managed;
+        "processWrapper" process_wrapper: Option<String> => user_managed, no_effect("gimlet starts programs directly");
         /// Where teammates run.
-        "teammateMode" teammate_mode: Option<String> => one_of(&["in-process", "auto", "tmux", "iterm2"]);
+        "teammateMode" teammate_mode: Option<String> => one_of(&["in-process", "auto", "tmux", "iterm2"]), no_effect("gimlet has no teams yet");
         /// How worktrees are made.
         "worktree" worktree: Worktree;
         /// Push notifications from agents.
-        "agentPushNotifEnabled" agent_push_notif_enabled: Option<bool>;
+        "agentPushNotifEnabled" agent_push_notif_enabled: Option<bool> => no_effect("gimlet uses no hosted services");
         /// Push notifications when input is needed.
-        "inputNeededNotifEnabled" input_needed_notif_enabled: Option<bool>;
+        "inputNeededNotifEnabled" input_needed_notif_enabled: Option<bool> => no_effect("gimlet uses no hosted services");
         /// Summary of what happened while you were away.
-        "awaySummaryEnabled" away_summary_enabled: Option<bool>;
+        "awaySummaryEnabled" away_summary_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
         /// How you are notified.
         "preferredNotifChannel" preferred_notif_channel: Option<String> => one_of(CHANNELS);
         /// No artifacts.
-        "disableArtifact" disable_artifact: Option<bool>;
+        "disableArtifact" disable_artifact: Option<bool> => no_effect("gimlet uses no hosted services");
         /// Artifacts.
-        "enableArtifact" enable_artifact: Option<bool> => user_managed;
+        "enableArtifact" enable_artifact: Option<bool> => user_managed, no_effect("gimlet uses no hosted services");
         /// `disable` leaves the link handler alone.
-        "disableDeepLinkRegistration" disable_deep_link_registration: Option<String> => one_of(&["disable"]);
+        "disableDeepLinkRegistration" disable_deep_link_registration: Option<String> => one_of(&["disable"]), no_effect("gimlet uses no hosted services");
         /// No remote control.
-        "disableRemoteControl" disable_remote_control: Option<bool>;
+        "disableRemoteControl" disable_remote_control: Option<bool> => no_effect("gimlet uses no hosted services");
         /// Remote control from the start.
-        "remoteControlAtStartup" remote_control_at_startup: Option<bool> => loosens_unless(false);
+        "remoteControlAtStartup" remote_control_at_startup: Option<bool> => loosens_unless(false), no_effect("gimlet uses no hosted services");
         /// Hosted sessions.
-        "remote" remote: Option<Value>;
+        "remote" remote: Option<Value> => no_effect("gimlet uses no hosted services");
         /// Machines the desktop application may reach.
-        "sshConfigs" ssh_configs: Vec<Value> => user_managed;
+        "sshConfigs" ssh_configs: Vec<Value> => user_managed, no_effect("it belongs to a desktop application");
         /// Hosts the desktop application may reach.
-        "sshHostAllowlist" ssh_host_allowlist: Vec<Value> => managed;
+        "sshHostAllowlist" ssh_host_allowlist: Vec<Value> => managed, no_effect("it belongs to a desktop application");
         /// Desktop application only.
-        "browserExternalPageTools" browser_external_page_tools: Option<Value> => managed;
+        "browserExternalPageTools" browser_external_page_tools: Option<Value> => managed, no_effect("it belongs to a desktop application");
         /// Desktop application only.
-        "disableBrowserExternalNavigation" disable_browser_external_navigation: Option<Value> => managed;
+        "disableBrowserExternalNavigation" disable_browser_external_navigation: Option<Value> => managed, no_effect("it belongs to a desktop application");
         /// Desktop application only.
-        "disableMobileSimulatorTools" disable_mobile_simulator_tools: Option<Value> => managed;
+        "disableMobileSimulatorTools" disable_mobile_simulator_tools: Option<Value> => managed, no_effect("it belongs to a desktop application");
 
         /// Shell command that prints an API key.
         "apiKeyHelper" api_key_helper: Option<String> => helper;
         /// Command that refreshes AWS credentials.
-        "awsAuthRefresh" aws_auth_refresh: Option<String> => helper;
+        "awsAuthRefresh" aws_auth_refresh: Option<String> => helper, no_effect("gimlet reaches no cloud provider yet");
         /// Command that prints AWS credentials.
-        "awsCredentialExport" aws_credential_export: Option<String> => helper;
+        "awsCredentialExport" aws_credential_export: Option<String> => helper, no_effect("gimlet reaches no cloud provider yet");
         /// Command that refreshes Google Cloud credentials.
-        "gcpAuthRefresh" gcp_auth_refresh: Option<String> => helper;
+        "gcpAuthRefresh" gcp_auth_refresh: Option<String> => helper, no_effect("gimlet reaches no cloud provider yet");
         /// Command that prints headers for telemetry.
-        "otelHeadersHelper" otel_headers_helper: Option<String> => helper;
+        "otelHeadersHelper" otel_headers_helper: Option<String> => helper, no_effect("gimlet sends no telemetry");
         /// The only way to sign in.
         "forceLoginMethod" force_login_method: Option<String> => one_of(&["claudeai", "console", "gateway"]);
         /// Gateway to sign in to.
-        "forceLoginGatewayUrl" force_login_gateway_url: Option<String> => managed;
+        "forceLoginGatewayUrl" force_login_gateway_url: Option<String> => managed, no_effect("gimlet uses no hosted services");
         /// Organisations that may be used.
         "forceLoginOrgUUID" force_login_org_uuid: Option<Vec<String>> => fail_closed(EmptyList);
         /// Which releases are installed.
-        "autoUpdatesChannel" auto_updates_channel: Option<String> => one_of(&["latest", "stable"]);
+        "autoUpdatesChannel" auto_updates_channel: Option<String> => one_of(&["latest", "stable"]), no_effect("gimlet does not update itself yet");
         /// Never install an older version than this.
-        "minimumVersion" minimum_version: Option<String>;
+        "minimumVersion" minimum_version: Option<String> => no_effect("gimlet does not update itself yet");
         /// Refuse to start below this version.
-        "requiredMinimumVersion" required_minimum_version: Option<String> => managed;
+        "requiredMinimumVersion" required_minimum_version: Option<String> => managed, no_effect("it speaks of the versions of another program");
         /// Refuse to start above this version.
-        "requiredMaximumVersion" required_maximum_version: Option<String> => managed;
+        "requiredMaximumVersion" required_maximum_version: Option<String> => managed, no_effect("it speaks of the versions of another program");
         /// Days a transcript is kept.
         "cleanupPeriodDays" cleanup_period_days: Option<u32> => range(1, i64::MAX);
         /// How often to ask for feedback.
-        "feedbackSurveyRate" feedback_survey_rate: Option<f64> => between(0.0, 1.0);
+        "feedbackSurveyRate" feedback_survey_rate: Option<f64> => between(0.0, 1.0), no_effect("gimlet uses no hosted services");
         /// Skip the look-up of host names before fetching.
-        "skipWebFetchPreflight" skip_web_fetch_preflight: Option<bool> => loosens_unless(false);
+        "skipWebFetchPreflight" skip_web_fetch_preflight: Option<bool> => loosens_unless(false), no_effect("gimlet looks up no host names before it fetches");
         /// Reject flags that bring plugins, agents or servers.
         "disableSideloadFlags" disable_sideload_flags: Option<bool> => managed;
         /// Refuse to start without fresh hosted policy.
-        "forceRemoteSettingsRefresh" force_remote_settings_refresh: Option<bool> => managed;
+        "forceRemoteSettingsRefresh" force_remote_settings_refresh: Option<bool> => managed, no_effect("gimlet uses no hosted services");
         /// What settings of an embedding program mean.
-        "parentSettingsBehavior" parent_settings_behavior: Option<String> => one_of(&["first-wins", "merge"]), managed;
+        "parentSettingsBehavior" parent_settings_behavior: Option<String> => one_of(&["first-wins", "merge"]), managed, no_effect("settings of an embedding program always add to the others");
         /// Program that prints the policy.
         "policyHelper" policy_helper: Option<Value> => managed;
         /// Read the policy of Windows inside WSL.
-        "wslInheritsWindowsSettings" wsl_inherits_windows_settings: Option<bool> => managed;
+        "wslInheritsWindowsSettings" wsl_inherits_windows_settings: Option<bool> => managed, no_effect("gimlet does not run on Windows");
         /// Older form of deny rules for reading.
         "ignorePatterns" ignore_patterns: Vec<String> => deprecated;
     }

@@ -21,15 +21,15 @@ keys! {
         /// Weaker isolation that works inside containers.
         "enableWeakerNestedSandbox" enable_weaker_nested_sandbox: Option<bool> => loosens_unless(false);
         /// Allows the certificate service of macOS.
-        "enableWeakerNetworkIsolation" enable_weaker_network_isolation: Option<bool> => loosens_unless(false);
+        "enableWeakerNetworkIsolation" enable_weaker_network_isolation: Option<bool> => loosens_unless(false), no_effect("gimlet has one kind of network isolation");
         /// Allows Apple events (macOS).
-        "allowAppleEvents" allow_apple_events: Option<bool> => user_managed;
+        "allowAppleEvents" allow_apple_events: Option<bool> => user_managed, no_effect("gimlet is not confined that way on macOS");
         /// The search program used inside the sandbox: command and arguments.
         "ripgrep" ripgrep: Option<Value> => user_managed;
         /// Absolute path of bubblewrap.
         "bwrapPath" bwrap_path: Option<String> => managed;
         /// Absolute path of socat.
-        "socatPath" socat_path: Option<String> => managed;
+        "socatPath" socat_path: Option<String> => managed, no_effect("gimlet needs no such program");
         /// Violations that are not reported: part of the command to parts of the violation.
         "ignoreViolations" ignore_violations: BTreeMap<String, Vec<String>> => grant;
         /// Which files commands may read and write.
@@ -67,13 +67,13 @@ keys! {
         /// Hosts that must not be reached; these win.
         "deniedDomains" denied_domains: Vec<String>;
         /// Unix sockets that may be used (macOS).
-        "allowUnixSockets" allow_unix_sockets: Vec<String> => grant;
+        "allowUnixSockets" allow_unix_sockets: Vec<String> => grant, no_effect("only allowAllUnixSockets is known");
         /// Mach services that may be looked up (macOS).
-        "allowMachLookup" allow_mach_lookup: Vec<String> => grant;
+        "allowMachLookup" allow_mach_lookup: Vec<String> => grant, no_effect("gimlet is not confined that way on macOS");
         /// Every Unix socket may be used.
         "allowAllUnixSockets" allow_all_unix_sockets: Option<bool> => loosens_unless(false);
         /// Commands may listen on local ports (macOS).
-        "allowLocalBinding" allow_local_binding: Option<bool> => loosens_unless(false);
+        "allowLocalBinding" allow_local_binding: Option<bool> => loosens_unless(false), no_effect("a command in the sandbox has a network of its own");
         /// Port of an external HTTP proxy to use instead of our own.
         "httpProxyPort" http_proxy_port: Option<u32> => range(1, 65535), grant;
         /// Port of an external SOCKS proxy to use instead of our own.
@@ -83,7 +83,7 @@ keys! {
         /// Only the administrator's hosts count.
         "allowManagedDomainsOnly" allow_managed_domains_only: Option<bool> => managed, sticky(true);
         /// Inspect TLS with this authority: `caCertPath`, `caKeyPath`.
-        "tlsTerminate" tls_terminate: Option<Value> => user_managed;
+        "tlsTerminate" tls_terminate: Option<Value> => user_managed, no_effect("the proxy does not open TLS");
     }
 }
 
@@ -95,10 +95,10 @@ keys! {
         /// Variables to deny or mask: `name`, `mode` and options.
         "envVars" env_vars: Vec<Value>;
         /// Allow masked values over plain HTTP.
-        "allowPlaintextInject" allow_plaintext_inject: Option<bool> => user_managed;
+        "allowPlaintextInject" allow_plaintext_inject: Option<bool> => user_managed, no_effect("credentials are hidden, never injected");
         /// Names of key pairs to sign requests with.
-        "awsPairs" aws_pairs: Option<Value> => user_managed;
+        "awsPairs" aws_pairs: Option<Value> => user_managed, no_effect("credentials are hidden, never injected");
         /// What to do with other signature forms.
-        "sigv4" sigv4: Option<Value> => user_managed;
+        "sigv4" sigv4: Option<Value> => user_managed, no_effect("credentials are hidden, never injected");
     }
 }

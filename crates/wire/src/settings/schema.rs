@@ -50,6 +50,7 @@ fn shape(of: &Shape) -> Value {
     match of {
         Shape::Bool => json!({"type": "boolean"}),
         Shape::Text => json!({"type": "string"}),
+        Shape::TextOrOff => json!({"anyOf": [{"type": "string"}, {"const": false}]}),
         Shape::OneOf(choices) => json!({"enum": choices}),
         Shape::Integer { min, max } => {
             let mut value = json!({"type": "integer", "minimum": min});

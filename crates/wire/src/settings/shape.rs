@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 pub enum Shape {
     Bool,
     Text,
+    /// A string, or `false` for none.
+    TextOrOff,
     OneOf(&'static [&'static str]),
     Integer {
         min: i64,
@@ -89,6 +91,8 @@ pub struct Key {
     pub names: &'static [&'static str],
     /// Still read, no longer recommended.
     pub deprecated: bool,
+    /// Why the key does nothing here, though files of the compatible product may hold it. `None`: it has its effect.
+    pub no_effect: Option<&'static str>,
 }
 
 impl Key {
@@ -96,12 +100,16 @@ impl Key {
         let merge = match shape {
             Shape::List(_) => Merge::Append,
             Shape::Map(_) | Shape::Object(_) => Merge::Deep,
-            Shape::Bool | Shape::Text | Shape::OneOf(_) | Shape::Integer { .. } | Shape::Number { .. } | Shape::Any => {
-                Merge::Replace
-            }
+            Shape::Bool
+            | Shape::Text
+            | Shape::TextOrOff
+            | Shape::OneOf(_)
+            | Shape::Integer { .. }
+            | Shape::Number { .. }
+            | Shape::Any => Merge::Replace,
         };
         let (scope, gate, when_broken) = (Scope::Any, Gate::Open, WhenBroken::Drop);
-        Self { name, doc, shape, merge, scope, gate, when_broken, names: &[], deprecated: false }
+        Self { name, doc, shape, merge, scope, gate, when_broken, names: &[], deprecated: false, no_effect: None }
     }
 
     pub(super) const fn one_of(mut self, choices: &'static [&'static str]) -> Self {
@@ -184,9 +192,32 @@ impl Key {
         self
     }
 
+    pub(super) const fn no_effect(mut self, why: &'static str) -> Self {
+        self.no_effect = Some(why);
+        self
+    }
+
     pub(super) const fn deprecated(mut self) -> Self {
         self.deprecated = true;
         self
+    }
+}
+
+/// A text that can be switched off: `false` and the empty string are none.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(untagged)]
+pub enum TextOrOff {
+    Text(String),
+    Switch(bool),
+}
+
+impl TextOrOff {
+    /// `None` when it is switched off.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text.trim()).filter(|text| !text.is_empty()),
+            Self::Switch(_) => None,
+        }
     }
 }
 
@@ -200,6 +231,9 @@ impl Shaped for bool {
 }
 impl Shaped for String {
     const SHAPE: Shape = Shape::Text;
+}
+impl Shaped for TextOrOff {
+    const SHAPE: Shape = Shape::TextOrOff;
 }
 impl Shaped for u32 {
     const SHAPE: Shape = Shape::Integer { min: 0, max: u32::MAX as i64 };

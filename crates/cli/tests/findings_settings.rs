@@ -1,0 +1,129 @@
+//! Settings that are wrong, that widen rights by mistake, or that do nothing here: each says so, and grants nothing.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use serde_json::json;
+use testkit::{ModelServer, Reply, Sandbox};
+
+const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
+
+/// A run in which the model calls Bash once; whether the call ran, and standard error.
+fn bash_with(settings: &str) -> (bool, String) {
+    let server = ModelServer::script([
+        Reply::tool("Bash", json!({"command": "touch made", "description": "make a file"})),
+        Reply::text("done"),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write_config("settings.json", settings);
+    let done = sandbox.gimlet(&["-p", "go"]).run().expect_code(0);
+    (sandbox.project().join("made").exists(), done.stderr)
+}
+
+// [F-B3]
+#[test]
+fn malformed_allow_rules_grant_nothing_and_are_named_with_their_line() {
+    for (allow, said) in [
+        (r#"["Bash()"]"#, "settings.json:3: the permission rule Bash(): its parentheses are empty"),
+        (r#"["Bash( )"]"#, "settings.json:3: the permission rule Bash( ): its parentheses are empty"),
+        (r#""Bash""#, "settings.json:3: permissions.allow must be a list"),
+        (
+            r#"["Bash(touch *"]"#,
+            "settings.json:3: the permission rule Bash(touch *: its closing parenthesis is missing",
+        ),
+        (r#"["(touch *)"]"#, "settings.json:3: the permission rule (touch *): it names no tool"),
+        (r#"["*"]"#, "settings.json:3: the permission rule *: an allow rule must name its tool"),
+        (r#"[true]"#, "settings.json:3: permissions.allow[0] must be a string"),
+        (r#"{"Bash": true}"#, "settings.json:3: permissions.allow must be a list"),
+    ] {
+        let (ran, stderr) = bash_with(&format!("{{\n \"permissions\": {{\n  \"allow\": {allow}\n }}\n}}"));
+        assert!(!ran, "{allow} granted the call");
+        assert!(stderr.contains(said), "{allow}: {stderr}");
+    }
+    let (ran, stderr) =
+        bash_with(r#"{"permissions": {"allow": ["Bash()", "Bash(touch *)"]}, "cleanupPeriodDays": "x"}"#);
+    assert!(ran, "the rest of the file keeps working: {stderr}");
+    assert!(stderr.contains("cleanupPeriodDays must be a whole number"), "{stderr}");
+}
+
+// [F-B3]
+#[test]
+fn all_servers_may_be_allowed_and_attribution_switched_off() {
+    let settings = r#"{"permissions": {"allow": ["mcp__*", "Bash"]}, "attribution": {"commit": false, "pr": false}}"#;
+    let (ran, stderr) = bash_with(settings);
+    assert!(ran && stderr.is_empty(), "{stderr}");
+}
+
+// [F-B3]
+#[test]
+fn reads_outside_are_refused_in_every_mode_when_settings_say_so() {
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().join("notes.txt");
+    std::fs::write(&secret, "the words outside").unwrap();
+    let path = secret.display().to_string();
+    for mode in ["default", "acceptEdits", "plan", "bypassPermissions"] {
+        for (tool, input) in [
+            ("Read", json!({"file_path": path})),
+            ("Bash", json!({"command": format!("cat {path}"), "description": "show it"})),
+        ] {
+            let server = ModelServer::script([Reply::tool(tool, input), Reply::text("done")]);
+            let mut sandbox = Sandbox::with_server(EXE, &server);
+            sandbox.set("IS_SANDBOX", "1");
+            sandbox.write_config(
+                "settings.json",
+                r#"{"permissions": {"blockReadsOutsideWorkingDirectories": true, "allow": ["Read", "Bash(cat *)"]}}"#,
+            );
+            sandbox.gimlet(&["-p", "go", "--permission-mode", mode]).run().expect_code(0);
+            let result = server.request(1).tool_results()[0].to_string();
+            assert!(!result.contains("the words outside"), "{mode} {tool}: {result}");
+            assert!(result.contains("blockReadsOutsideWorkingDirectories"), "{mode} {tool}: {result}");
+        }
+    }
+    let server = ModelServer::script([Reply::tool("Read", json!({"file_path": "in.txt"})), Reply::text("done")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write("in.txt", "the words inside");
+    sandbox.write_config("settings.json", r#"{"permissions": {"blockReadsOutsideWorkingDirectories": true}}"#);
+    sandbox.gimlet(&["-p", "go"]).run().expect_clean();
+    assert!(server.request(1).tool_results()[0].to_string().contains("the words inside"));
+}
+
+// [F-B3]
+#[test]
+fn keys_without_effect_are_named_in_one_line() {
+    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write_config(
+        "settings.json",
+        r#"{"spinnerTipsEnabled": false, "enabledPlugins": {"a@b": true}, "worktree": {"bgIsolation": "none"}, "verbose": false}"#,
+    );
+    let done = sandbox.gimlet(&["-p", "hi"]).run().expect_code(0);
+    let lines: Vec<&str> = done.stderr.lines().collect();
+    assert_eq!(lines.len(), 1, "{}", done.stderr);
+    assert!(lines[0].contains("enabledPlugins, spinnerTipsEnabled, worktree.bgIsolation"), "{}", lines[0]);
+    assert!(!lines[0].contains("verbose"), "{}", lines[0]);
+}
+
+// [F-B3]
+#[test]
+fn language_attribution_and_thinking_have_their_effect() {
+    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write_config(
+        "settings.json",
+        r#"{"language": "Dutch", "attribution": {"commit": "Made-with: gimlet", "pr": ""}, "alwaysThinkingEnabled": false}"#,
+    );
+    sandbox.gimlet(&["-p", "hi"]).run().expect_clean();
+    let request = server.request(0);
+    let system = request.json["system"].to_string();
+    assert!(system.contains("Write to the user in Dutch") && system.contains("Made-with: gimlet"), "{system}");
+    assert!(!system.contains("pull request with"), "{system}");
+    assert_ne!(request.json["thinking"]["type"], "adaptive", "{}", request.json["thinking"]);
+}
+
+// [F-C9]
+#[test]
+fn bad_rules_on_the_command_line_are_told() {
+    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let done = sandbox.gimlet(&["-p", "hi", "--allowedTools", "Bash()"]).run().expect_code(0);
+    assert!(done.stderr.contains("the permission rule Bash(): its parentheses are empty"), "{}", done.stderr);
+}
