@@ -199,6 +199,7 @@ impl<'a> Explanation<'a> {
                     "in part: the rest waits until you accept it (`gimlet trust`)"
                 }
                 (Some(counts), Some(valid)) if counts != valid => "in part: the rest waits until the folder is trusted",
+                (Some(_), _) if leaf.is_some_and(|leaf| leaf.no_effect.is_some()) => "has no effect in gimlet",
                 (Some(_), _) => match (merge, decided) {
                     (Merge::Append | Merge::Deep | Merge::PerEntry, _) => "joined",
                     (Merge::Replace | Merge::Sticky(_), false) => "wins",

@@ -131,6 +131,8 @@ fn settings(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
     };
     let problems = loaded.diagnostics.iter();
     findings.extend(problems.map(|problem| bad("settings", problem.to_string(), corrected(problem))));
+    // Nothing needs attention: the key does no harm, it just does nothing.
+    findings.extend(loaded.without_effect().iter().map(|found| good("settings", found.to_string())));
     let masking = if loaded.settings.mask_secrets == Some(false) { "shown: maskSecrets is off" } else { "hidden" };
     findings.push(good("secrets", format!("credentials in tool output are {masking}")));
 }

@@ -100,6 +100,10 @@ fn keys_without_effect_are_named_in_one_line() {
     assert_eq!(lines.len(), 1, "{}", done.stderr);
     assert!(lines[0].contains("enabledPlugins, spinnerTipsEnabled, worktree.bgIsolation"), "{}", lines[0]);
     assert!(!lines[0].contains("verbose"), "{}", lines[0]);
+    let doctor = sandbox.gimlet(&["doctor"]).run().stdout;
+    assert!(doctor.contains("enabledPlugins has no effect: gimlet has no plugins yet"), "{doctor}");
+    let explained = sandbox.gimlet(&["config", "explain", "spinnerTipsEnabled"]).run().expect_code(0).stdout;
+    assert!(explained.contains("has no effect in gimlet"), "{explained}");
 }
 
 // [F-B3]
