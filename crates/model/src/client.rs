@@ -198,13 +198,11 @@ impl Client {
                 })
                 .await?;
             let leads = if outgoing.call == CallKind::Models { None } else { redirect(&url, &response)? };
-            match leads {
-                Some(next) => url = next,
-                None => {
-                    let proxy = self.http.proxy_of(&url);
-                    return Ok(Reply::network(response, tap, self.endpoint.clone(), proxy));
-                }
-            }
+            let Some(next) = leads else {
+                let proxy = self.http.proxy_of(&url);
+                return Ok(Reply::network(response, tap, self.endpoint.clone(), proxy));
+            };
+            url = next;
         }
         Err(ModelError::new(
             ErrorKind::InvalidRequest,
