@@ -6,7 +6,7 @@ use crate::shrink;
 use crate::startup;
 use crate::stdio::{Stdout, complain};
 use crate::turns::Turns;
-use engine::{Command, Commands, Event, Events};
+use engine::{Aside, Command, Commands, Event, Events};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -30,8 +30,6 @@ const LOOKS: u32 = 3;
 pub(crate) struct Ended {
     pub(crate) results: u64,
     pub(crate) last_is_error: bool,
-    /// The last turn was interrupted.
-    pub(crate) aborted: bool,
     /// Something besides the turns failed.
     pub(crate) fault: bool,
     /// The reader of stdout is gone or stands still.
@@ -113,6 +111,12 @@ impl Printer {
                 }
                 return;
             }
+            Event::Aside(Aside::Waiting(text)) => {
+                if std::io::stderr().is_terminal() {
+                    complain(&text);
+                }
+                return;
+            }
             Event::Aside(_) => return,
             Event::Dropped(prompts) => {
                 self.turns.withdraw(prompts);
@@ -168,7 +172,6 @@ impl Printer {
                 self.turns.finish();
                 self.ended.results += 1;
                 self.ended.last_is_error = result.is_error;
-                self.ended.aborted = result.terminal_reason.is_some_and(|r| r.starts_with("aborted"));
             }
             Message::System(system) => self.tell_wait(&system.body),
             Message::User(_) | Message::StreamEvent(_) | Message::ToolProgress(_) | Message::Reset(_) => {}
