@@ -230,7 +230,10 @@ async fn perform(session: &mut Session, typed: &Typed, turn: &Turn) -> Option<Sa
             let answered = session.typed_side_question(arguments, &turn.token).await?;
             Said { audience: Audience::Moment, ..answered.map_or_else(Said::refused, Said::shown) }
         }
-        Action::Context => Said::shown(context_usage::text(session, arguments)),
+        Action::Context => {
+            session.settle_servers(&turn.token).await?;
+            Said::shown(context_usage::text(session, arguments))
+        }
         Action::Effort => switch::effort(session, arguments),
         Action::Export => changes::export(session, arguments).await,
         Action::Help => show::help(&session.io),
