@@ -106,6 +106,7 @@ struct Situation {
     loaded: Loaded,
     mode: PermissionMode,
     workspace: Workspace,
+    env: Env,
 }
 
 impl Situation {
@@ -124,7 +125,7 @@ impl Situation {
             additional: loaded.additional_directories.clone(),
             home: env.home(),
         };
-        Ok(Self { loaded, mode, workspace })
+        Ok(Self { loaded, mode, workspace, env: env.clone() })
     }
 
     fn place(&self) -> Place {
@@ -134,6 +135,8 @@ impl Situation {
             cwd,
             home: self.workspace.home.clone(),
             block_reads_outside: self.loaded.settings.permissions.block_reads_outside == Some(true),
+            variables: engine::facts::variables(&self.env),
+            undo_store: Some(store::Snapshots::at(store::Layout::new(&self.env).home()).folder().to_path_buf()),
             ..Place::default()
         }
     }

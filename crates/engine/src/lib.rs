@@ -36,6 +36,7 @@ mod plan;
 mod pressure;
 mod prompts;
 pub mod query;
+mod reads;
 pub mod recall;
 mod reload;
 mod result;

@@ -26,6 +26,8 @@ impl Opening {
             notes: self.notes_dir().into_iter().collect(),
             remotes: Some(sys::git::remotes(&self.cwd)),
             block_reads_outside: self.loaded.settings.permissions.block_reads_outside == Some(true),
+            variables: crate::facts::variables(&self.env),
+            undo_store: Some(store::Snapshots::at(self.layout.home()).folder().to_path_buf()),
         };
         Watch {
             instructions: Instructions::All,

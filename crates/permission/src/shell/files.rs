@@ -1,6 +1,7 @@
 //! Files that a command visibly touches: operands of well-known programs, and redirections. Generous, for deny and ask
 //! rules only; arbitrary programs are the sandbox's business.
 
+use super::outputs;
 use super::suspects::Suspect;
 use std::path::{Path, PathBuf};
 
@@ -39,8 +40,9 @@ pub(crate) fn touched(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> 
     for suspect in suspects {
         suspect.any_program(|program, arguments| {
             for (word, writes) in operands(program, arguments) {
-                add(word, writes);
+                add(&word, writes);
             }
+            outputs::of(program, arguments).files.iter().for_each(|word| add(word, true));
             false
         });
         suspect.reads.iter().for_each(|word| add(word, false));
@@ -57,6 +59,7 @@ pub(crate) fn written(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> 
         words.extend(suspect.writes.iter().cloned());
         suspect.any_program(|program, arguments| {
             words.extend(destinations(program, arguments).into_iter().map(str::to_owned));
+            words.extend(outputs::of(program, arguments).files);
             false
         });
     }
@@ -75,7 +78,10 @@ fn destinations<'a>(program: &str, arguments: &'a [String]) -> Vec<&'a str> {
     if copies { operands.next_back().into_iter().collect() } else { operands.collect() }
 }
 
-fn operands<'a>(program: &str, arguments: &'a [String]) -> Vec<(&'a str, bool)> {
+fn operands(program: &str, arguments: &[String]) -> Vec<(String, bool)> {
+    if let Some(named) = named_files(program, arguments) {
+        return named.into_iter().map(|word| (word, false)).collect();
+    }
     let (reads, searches, writes) =
         (READERS.contains(&program), SEARCHERS.contains(&program), WRITERS.contains(&program));
     if !reads && !searches && !writes {
@@ -87,9 +93,26 @@ fn operands<'a>(program: &str, arguments: &'a [String]) -> Vec<(&'a str, bool)> 
     // Whoever changes a file may show it as well: both kinds of rule are asked.
     words
         .map(|word| word.strip_prefix("if=").or(word.strip_prefix("of=")).unwrap_or(word))
-        .flat_map(|word| [Some((word, false)), writes.then_some((word, true))])
+        .flat_map(|word| [Some((word.to_owned(), false)), writes.then(|| (word.to_owned(), true))])
         .flatten()
         .collect()
+}
+
+/// Operands of programs whose other words are often taken for files: patterns, tests and values of options.
+fn named_files(program: &str, arguments: &[String]) -> Option<Vec<String>> {
+    if program == "find" {
+        let is_test = |word: &&String| word.starts_with(['(', '!']) || (word.starts_with('-') && word.len() > 2);
+        let roots = arguments.iter().take_while(|word| !is_test(word));
+        return Some(roots.filter(|word| !word.starts_with('-')).cloned().collect());
+    }
+    // A dot among the words of another program is a folder.
+    if program == "." {
+        return Some(arguments.iter().take(1).filter(|word| !word.starts_with('-')).cloned().collect());
+    }
+    if !matches!(program, "grep" | "egrep" | "fgrep" | "rg") {
+        return None;
+    }
+    Some(super::readers::named(program, arguments))
 }
 
 /// The starting directory and every place a `cd` may lead to.
