@@ -5,6 +5,7 @@ mod concern;
 pub(crate) mod explain;
 mod reading;
 mod removing;
+pub(crate) mod repository;
 mod suggesting;
 
 use crate::access::Access;
@@ -15,6 +16,7 @@ use crate::rule::{self, Input, Rule, Surroundings, Target, Warning};
 use crate::sensitive;
 use crate::shell::reading::Reading;
 use crate::shell::targets::Verdict;
+use repository::RepositoryFacts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
@@ -114,8 +116,8 @@ pub struct Facts {
     shared: BTreeSet<PathBuf>,
     /// Paths at which there is a file.
     present: BTreeSet<PathBuf>,
-    /// Git, run where the shell stands, uses the repository the session started in.
-    own_repository: bool,
+    /// What was found about the repositories of `Policy::git_places`; `None` when nobody looked.
+    repositories: Option<BTreeMap<PathBuf, RepositoryFacts>>,
     /// The git remotes as they are now.
     remotes: BTreeMap<String, String>,
     /// What the command would read (see `Policy::read_plan`); `None` when nobody looked.
@@ -148,10 +150,10 @@ impl Facts {
         self.present.contains(path)
     }
 
-    /// Where the shell stands, git uses the repository the session started in.
+    /// What was found in each of `Policy::git_places`.
     #[must_use]
-    pub fn in_own_repository(self) -> Self {
-        Self { own_repository: true, ..self }
+    pub fn with_repositories(self, repositories: BTreeMap<PathBuf, RepositoryFacts>) -> Self {
+        Self { repositories: Some(repositories), ..self }
     }
 
     #[must_use]
@@ -560,6 +562,9 @@ impl Policy {
                 }
                 if let Reason::Reads(why) = &reason {
                     message = format!("{message} The reason: {why}.");
+                }
+                if let Reason::RepositoryConfiguration(_) = &reason {
+                    message = format!("{message} ({})", reason.describe());
                 }
                 Decision::Ask(asked.refusal(message, reason))
             }

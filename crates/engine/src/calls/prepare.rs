@@ -9,7 +9,7 @@ use crate::hooks::{Before, Ruling, Word};
 use crate::session::Io;
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
-use permission::{Access, Decision, Facts, Held, Reason, Refusal, Request};
+use permission::{Access, Decision, Facts, GitGuard, Held, Reason, Refusal, Request};
 use serde_json::value::RawValue;
 use std::fmt::Write;
 use std::sync::{Arc, PoisonError};
@@ -145,7 +145,7 @@ pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io:
         (Decision::Allow(_), _) if draft.call.insists() => ask(used, draft, insisting(used), facts, io).await,
         (Decision::Allow(reason), _) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
-            ready(used, draft, facts, io).await
+            guarded(used, draft, facts, io).await
         }
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
         (Decision::Ask(refusal), _) => match checked(used, draft, &facts, io).await {
@@ -220,6 +220,7 @@ pub(super) struct Draft {
     answered: bool,
     /// The person changed what the model proposed.
     changed: bool,
+    git_guard: Option<GitGuard>,
 }
 
 impl Draft {
@@ -236,7 +237,7 @@ impl Draft {
         let (held, cage) = confine(used, &input, io)
             .await
             .map_err(|error| Outcome::failed(format!("The sandbox could not be set up: {error}")))?;
-        Ok(Self { call, input, cancel, held, cage, answered: false, changed: false })
+        Ok(Self { call, input, cancel, held, cage, answered: false, changed: false, git_guard: None })
     }
 
     /// The same call with another input, which must be readable like the first.
@@ -323,7 +324,7 @@ async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, i
                 (Decision::Allow(_), facts) if draft.call.insists() => {
                     return ask_host(used, draft, insisting(used), facts, io).await;
                 }
-                (Decision::Allow(_), facts) => return ready(used, draft, facts, io).await,
+                (Decision::Allow(_), facts) => return guarded(used, draft, facts, io).await,
                 (Decision::Deny(refusal), _) => return Prepared::Settled(refuse(used, refusal, io).await),
                 (Decision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
             }
@@ -449,7 +450,9 @@ pub(super) async fn answered(
     match judge(used, &draft, Leave::None, io) {
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
         (Decision::Ask(refusal), now) if !is_changed && now != facts => ask_host(used, draft, refusal, now, io).await,
-        (Decision::Ask(_) | Decision::Allow(_), now) => ready(used, draft, now, io).await,
+        (Decision::Allow(_), now) => guarded(used, draft, now, io).await,
+        // A person agreed to the command as it is.
+        (Decision::Ask(_), now) => ready(used, draft, now, io).await,
     }
 }
 
@@ -458,7 +461,7 @@ fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Fac
     let accesses = draft.call.access(&workspace);
     let name = wire::names::canonical(&used.name);
     let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held).answered(draft.answered);
-    let facts = crate::facts::gather(&io.policy, &request, &workspace.cwd);
+    let facts = crate::facts::gather_with_repositories(&io.policy, &request, &workspace.cwd, &io.state.facts.env);
     let decision = match leave {
         Leave::None => io.policy.decide(&request, &facts),
         Leave::Hook => io.policy.decide_allowed(&request, &facts),
@@ -466,12 +469,23 @@ fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Fac
     (decision, facts)
 }
 
+/// A call that nobody was asked about: git calls that only read get powerless configuration.
+async fn guarded(used: &ToolUse, mut draft: Draft, facts: Facts, io: &mut Io) -> Prepared {
+    // The sandbox confines whatever git would start.
+    if draft.held != Held::Sandboxed {
+        let accesses = draft.call.access(&io.workspace());
+        let name = wire::names::canonical(&used.name);
+        let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held);
+        draft.git_guard = io.policy.git_guard(&request, &facts);
+    }
+    ready(used, draft, facts, io).await
+}
+
 async fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &mut Io) -> Prepared {
     interact::admitted(used, &draft.input, io).await;
-    Prepared::Ready(
-        draft.call,
-        CallCx { cage: draft.cage, changed_by_user: draft.changed, ..call_cx(used, facts, io, draft.cancel) },
-    )
+    let Draft { call, cancel, cage, changed: changed_by_user, git_guard, .. } = draft;
+    let cx = CallCx { cage, changed_by_user, git_guard, ..call_cx(used, facts, io, cancel) };
+    Prepared::Ready(call, cx)
 }
 
 fn note_denial(used: &ToolUse, io: &mut Io) {
@@ -520,6 +534,7 @@ pub(super) fn call_cx(used: &ToolUse, facts: Facts, io: &Io, cancel: Cancellatio
         }),
         cage: None,
         changed_by_user: false,
+        git_guard: None,
     }
 }
 
