@@ -123,6 +123,7 @@ impl Host {
             Standing::Enabled => Status::Pending,
             Standing::Disabled => Status::Disabled,
         };
+        self.shared.owner.declared(&declared.config);
         let server = Arc::new(Server::new(declared, status));
         let replaced = self.servers().insert(server.name.clone(), Arc::clone(&server));
         if let Some(old) = replaced {

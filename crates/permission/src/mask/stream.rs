@@ -108,9 +108,9 @@ impl Stream {
                         out(&bytes[shown..start]);
                         return start;
                     }
-                    Found::Secret { length, rest, mask } => {
+                    Found::Secret { lead, length, rest, mask } => {
                         self.rest = rest;
-                        break (start, length, mask);
+                        break (start + lead, length, mask);
                     }
                 }
             };
