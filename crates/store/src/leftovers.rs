@@ -27,7 +27,7 @@ pub fn sweep(layout: &Layout, own: &str) -> usize {
 }
 
 fn remove_dead(session: &Path) -> bool {
-    let lock = session.join("tasks").join(sys::fs::IN_USE);
+    let lock = session.join(sys::fs::IN_USE);
     let is_file = std::fs::symlink_metadata(&lock).is_ok_and(|meta| meta.is_file());
     if !is_file {
         return false;
@@ -60,12 +60,12 @@ mod tests {
             let tasks = layout.create_tasks_dir(Path::new("/nowhere"), session).unwrap();
             std::fs::write(tasks.join("b1.output"), "text").unwrap();
             if marked {
-                std::fs::write(tasks.join(sys::fs::IN_USE), "").unwrap();
+                std::fs::write(tasks.with_file_name(sys::fs::IN_USE), "").unwrap();
             }
             tasks
         };
         let (dead, ended, own, live) = (make("D", true), make("E", false), make("O", true), make("L", true));
-        let held = sys::fs::lock(&live.join(sys::fs::IN_USE), Duration::ZERO).unwrap();
+        let held = sys::fs::lock(&live.with_file_name(sys::fs::IN_USE), Duration::ZERO).unwrap();
         assert_eq!(sweep(&layout, "O"), 1);
         assert!(!dead.parent().unwrap().exists());
         assert!(ended.exists() && own.exists() && live.exists());

@@ -26,7 +26,7 @@ impl TaskFolders {
         if held.contains_key(dir) {
             return Ok(());
         }
-        let file = dir.join(sys::fs::IN_USE);
+        let file = lock_of(dir);
         // Another process may just be removing the folder.
         for _ in 0..3 {
             spill::create_folder(dir)?;
@@ -43,7 +43,7 @@ impl TaskFolders {
     pub(crate) fn release(&self) {
         let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
         for dir in held.keys() {
-            std::fs::remove_file(dir.join(sys::fs::IN_USE)).ok();
+            std::fs::remove_file(lock_of(dir)).ok();
             if std::fs::remove_dir(dir).is_ok()
                 && let Some(session) = dir.parent()
             {
@@ -51,6 +51,11 @@ impl TaskFolders {
             }
         }
     }
+}
+
+/// In the session's own folder, beside the files of its tasks.
+fn lock_of(dir: &Path) -> PathBuf {
+    dir.with_file_name(sys::fs::IN_USE)
 }
 
 /// A file for a shell to report its directory in. Its space is taken up front, so that a disk that fills up while the

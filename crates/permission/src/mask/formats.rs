@@ -56,7 +56,7 @@ pub(super) enum Body {
     Parts(Class, u8, &'static [usize]),
     Jwt,
     Pem,
-    /// The credential of a header, when the name of the header stands before it.
+    /// The scheme and credential of a header, after its name.
     Authorization,
     /// `user:password@host` of an address.
     Password,
@@ -73,8 +73,6 @@ pub(super) enum Edge {
     Word,
     /// At least eight digits.
     Digits,
-    /// The name of the header.
-    Header,
 }
 
 pub(super) struct Format {

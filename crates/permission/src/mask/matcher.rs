@@ -1,8 +1,8 @@
 //! Finds where something to hide may begin and says what it is. Values are found by their first bytes and compared
 //! whole; among values that begin alike the longest wins, and a value wins over a format.
 
-use super::formats::{self, Edge, Rest, Verdict};
-use super::table::FORMATS;
+use super::formats::{self, Body, Edge, Rest, Verdict};
+use super::table::{FORMATS, SHARED};
 use super::{Known, mask_text};
 use aho_corasick::{AhoCorasick, MatchKind, packed};
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ const START: usize = 24;
 /// A user name of this length may be a key.
 const LONG_LEAD: usize = 16;
 /// How far back the surroundings of a key are looked at.
-pub(super) const BEHIND: usize = 40;
+pub(super) const BEHIND: usize = 16;
 
 pub(super) struct Matcher {
     values: Vec<Value>,
@@ -49,21 +49,26 @@ pub(super) enum Found<'a> {
     },
 }
 
-/// The vectorised search takes no more beginnings at once.
-const AT_ONCE: usize = 64;
+/// More beginnings at once make the vectorised search slower than another pass does.
+const AT_ONCE: usize = 32;
+/// Beginnings shorter than this would make the search for longer ones less exact.
+const LONG: usize = 4;
 
 static FORMAT_STARTS: LazyLock<Vec<Finder>> = LazyLock::new(|| {
-    let starts: Vec<&[u8]> = FORMATS.iter().map(|format| format.start.as_bytes()).collect();
-    // One that begins with another is found with it.
-    let covered = |index: usize, start: &[u8]| {
-        let shorter = |other: &&[u8]| start.starts_with(other) && start != *other;
-        starts.iter().any(|other| shorter(&other)) || starts[..index].contains(&start)
-    };
-    let mut needed: Vec<&[u8]> =
-        starts.iter().enumerate().filter(|(index, start)| !covered(*index, start)).map(|(_, start)| *start).collect();
-    // Beginnings that are alike share a search: fewer false finds.
-    needed.sort_unstable();
-    needed.chunks(AT_ONCE).filter_map(|starts| Finder::new(starts.iter().copied())).collect()
+    let mut starts: Vec<&[u8]> = FORMATS.iter().map(|format| format.start.as_bytes()).collect();
+    starts.extend(SHARED.iter().map(|shared| shared.as_bytes()));
+    starts.sort_unstable();
+    starts.dedup();
+    // One that begins with another is found with it; in this order the shorter one comes first.
+    let mut needed: Vec<&[u8]> = Vec::new();
+    for start in starts {
+        if !needed.last().is_some_and(|last| start.starts_with(last)) {
+            needed.push(start);
+        }
+    }
+    let (long, short): (Vec<&[u8]>, Vec<&[u8]>) = needed.into_iter().partition(|start| start.len() >= LONG);
+    let finders = long.chunks(AT_ONCE).chain(short.chunks(AT_ONCE));
+    finders.filter_map(|starts| Finder::new(starts.iter().copied())).collect()
 });
 static FORMATS_BY_FIRST: LazyLock<ByFirst> =
     LazyLock::new(|| ByFirst::new(FORMATS.iter().map(|format| format.start.as_bytes())));
@@ -127,14 +132,6 @@ impl Matcher {
             if !fits(format.edge, behind) {
                 continue;
             }
-            if format.edge == Edge::Header {
-                // What has a name of its own keeps it.
-                match self.has_name(body, ended) {
-                    Verdict::No => {}
-                    Verdict::Wait => return Found::Wait,
-                    Verdict::Yes(..) | Verdict::After(..) => continue,
-                }
-            }
             match formats::judge(format.body, body, ended) {
                 Verdict::No => {}
                 Verdict::Wait => return Found::Wait,
@@ -143,6 +140,17 @@ impl Matcher {
                     return Found::Secret { lead: 0, length, rest, mask: &self.format_masks[index] };
                 }
                 Verdict::After(lead, length, rest) => {
+                    // What has a name of its own keeps it.
+                    if format.body == Body::Authorization {
+                        match self.has_name(&body[lead..], ended) {
+                            Verdict::No => {
+                                let lead = format.start.len() + lead;
+                                return Found::Secret { lead, length, rest, mask: &self.format_masks[index] };
+                            }
+                            Verdict::Wait => return Found::Wait,
+                            Verdict::Yes(..) | Verdict::After(..) => continue,
+                        }
+                    }
                     let start = format.start.len();
                     // What would stay visible may hold a secret of its own.
                     let hides = lead >= LONG_LEAD || self.holds_value(&body[..lead]);
@@ -181,17 +189,7 @@ fn fits(edge: Edge, behind: &[u8]) -> bool {
         Edge::Any => true,
         Edge::Word => is_edge(behind),
         Edge::Digits => behind.iter().rev().take_while(|b| b.is_ascii_digit()).count() >= 8,
-        Edge::Header => is_header(behind),
     }
-}
-
-/// `Authorization: ` with any quotes between, on the same line.
-fn is_header(behind: &[u8]) -> bool {
-    const NAME: &[u8] = b"authorization";
-    let between = |b: &u8| matches!(b, b'"' | b'\'' | b'\\' | b':' | b'=' | b'>' | b',' | b'(' | b'`') || *b == b' ';
-    let gap = behind.iter().rev().take_while(|b| between(b)).count();
-    let name = &behind[..behind.len() - gap];
-    gap > 0 && name.len() >= NAME.len() && name[name.len() - NAME.len()..].eq_ignore_ascii_case(NAME)
 }
 
 /// Whether a word may begin after `behind`: also after an escaped line end (`\n` in JSON) and after a colour code.

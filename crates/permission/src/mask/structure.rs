@@ -12,28 +12,50 @@ const SETTING: usize = 256;
 /// Shorter credentials of headers are words.
 const SHORTEST_TOKEN: usize = 16;
 
-/// `bytes` follow `Bearer `, `Basic ` or `token ` in a header of that name.
+/// Longest way from the name of a header to its scheme: quotes, colons, blanks.
+const GAP: usize = 12;
+const SCHEMES: &[&[u8]] = &[b"bearer ", b"basic ", b"token "];
+
+/// `bytes` follow the name of the header.
 pub(super) fn authorization(bytes: &[u8], ended: bool) -> Verdict {
-    let run = bytes.iter().take(HEADER).take_while(|b| Class::Credential.has(**b)).count();
-    if run == bytes.len() && run < HEADER && !ended {
+    let between = |b: &u8| matches!(b, b'"' | b'\'' | b'\\' | b':' | b'=' | b'>' | b',' | b'(' | b'`' | b' ');
+    let gap = bytes.iter().take(GAP + 1).take_while(|b| between(b)).count();
+    let rest = &bytes[gap..];
+    if gap == 0 || gap > GAP {
+        return if bytes.is_empty() { unsure(ended) } else { Verdict::No };
+    }
+    let begins = |scheme: &[u8]| {
+        let length = scheme.len().min(rest.len());
+        rest[..length].eq_ignore_ascii_case(&scheme[..length])
+    };
+    let Some(scheme) = SCHEMES.iter().find(|scheme| begins(scheme)) else { return Verdict::No };
+    if rest.len() <= scheme.len() {
+        return unsure(ended);
+    }
+    let credential = &rest[scheme.len()..];
+    let run = credential.iter().take(HEADER).take_while(|b| Class::Credential.has(**b)).count();
+    if run == credential.len() && run < HEADER && !ended {
         return Verdict::Wait;
     }
-    let credential = &bytes[..run];
-    let basic = || decoded(credential).is_some_and(|text| is_pair(&text));
-    let token = credential.len() >= SHORTEST_TOKEN && mixed(credential) && !is_placeholder(credential);
+    // What a mask follows was looked at before.
+    if credential.get(run) != Some(&b'[') && is_credential(&credential[..run]) {
+        return Verdict::After(gap + scheme.len(), run, Rest::Class(Class::Credential));
+    }
+    Verdict::No
+}
+
+fn is_credential(text: &[u8]) -> bool {
     // A pair that is a sample must not count as a token.
-    let secret = match decoded(credential).filter(|text| text.contains(&b':')) {
-        Some(_) => basic(),
-        None => token,
-    };
-    if secret { Verdict::After(0, run, Rest::Class(Class::Credential)) } else { Verdict::No }
+    match decoded(text).filter(|pair| pair.contains(&b':') && pair.iter().all(|b| b.is_ascii_graphic() || *b == b' ')) {
+        Some(pair) => is_pair(&pair),
+        None => text.len() >= SHORTEST_TOKEN && mixed(text) && !is_placeholder(text),
+    }
 }
 
 /// `user:password` with a password that is worth hiding.
 fn is_pair(text: &[u8]) -> bool {
-    let printable = text.iter().all(|b| b.is_ascii_graphic() || *b == b' ');
     let password = text.iter().position(|b| *b == b':').map(|at| &text[at + 1..]);
-    printable && password.is_some_and(|password| !is_placeholder(password) && names::is_worth_hiding(password))
+    password.is_some_and(|password| !is_placeholder(password) && names::is_worth_hiding(password))
 }
 
 /// `bytes` follow `://`.
