@@ -86,7 +86,7 @@ pub(crate) fn time_limit(env: &Env) -> Duration {
 /// Finishes `builder` with what all walks have in common. `honours_ignores`: the walk reads ignore files.
 pub(crate) fn parallel(builder: &mut WalkBuilder, honours_ignores: bool) -> WalkParallel {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let wanted = move |entry: &DirEntry| !is_vcs_dir(entry) && !(honours_ignores && is_odd(entry));
+    let wanted = move |entry: &DirEntry| !(is_vcs_dir(entry) || honours_ignores && is_odd(entry));
     builder.threads(cores.min(MAX_THREADS)).filter_entry(wanted).build_parallel()
 }
 
