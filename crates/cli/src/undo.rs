@@ -5,6 +5,7 @@ use permission::visible;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use store::snapshots::{Choice, Header, Kind, Undone, active};
 use store::{Layout, Snapshots, StoreError};
@@ -20,6 +21,7 @@ Options:
   --to <ID>        take back the change ID and everything its session changed after it
   --session <ID>   only changes of this session
   --dry-run        say what would happen, change nothing
+  --force          also replace work that is newer than the change
   --json           one JSON object";
 
 /// Paths named per kind in the text output.
@@ -32,6 +34,7 @@ struct Asked {
     to: Option<String>,
     session: Option<String>,
     dry_run: bool,
+    force: bool,
     json: bool,
 }
 
@@ -47,7 +50,22 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
         Some(id) => Choice::To(id.clone()),
         None => Choice::Newest { folder, session: asked.session.clone() },
     };
-    let undone = if asked.dry_run { snapshots.preview(&choice) } else { snapshots.undo(&choice) };
+    let undone = match (asked.dry_run, asked.force) {
+        (true, _) => snapshots.preview(&choice),
+        (false, true) => snapshots.undo(&choice),
+        (false, false) => snapshots.undo_unless_newer(&choice),
+    };
+    let undone = match undone {
+        Err(StoreError::NewerWork { paths }) if asked.json => return Ok((refused_json(&paths), 1)),
+        Err(StoreError::NewerWork { paths }) if !std::io::stdin().is_terminal() => return Err(refused(&paths)),
+        Err(StoreError::NewerWork { paths }) => {
+            if !ask(&format!("{}Replace it? What is there now is saved first.", newer_text(&paths))) {
+                return Ok(("Nothing was changed.".into(), 1));
+            }
+            snapshots.undo(&choice)
+        }
+        other => other,
+    };
     match undone {
         Ok(undone) => Ok((show(&undone, &asked), u8::from(!undone.problems.is_empty()))),
         Err(error @ StoreError::NothingToUndo) if asked.json => {
@@ -55,6 +73,32 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
         }
         Err(error) => Err(format!("Error: {error}")),
     }
+}
+
+fn newer_text(paths: &[PathBuf]) -> String {
+    let mut text = String::from("Changed after what is to be taken back; this newer work would be replaced:\n");
+    name(&mut text, "newer", paths);
+    text
+}
+
+fn refused(paths: &[PathBuf]) -> String {
+    format!(
+        "{}Error: nothing was changed. Look at the paths, then repeat with --force to replace them; what is there now is saved \
+         first and can be brought back.",
+        newer_text(paths)
+    )
+}
+
+fn refused_json(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    json!({"error": "newer work would be replaced; repeat with --force", "newer": paths}).to_string()
+}
+
+fn ask(question: &str) -> bool {
+    std::io::stderr().write_all(format!("{question} [y/N] ").as_bytes()).ok();
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).ok();
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 /// `None` asks for help.
@@ -73,6 +117,7 @@ fn parse(rest: &[OsString]) -> Result<Option<Asked>, String> {
             "--to" => asked.to = Some(value()?),
             "--session" => asked.session = Some(value()?),
             "--dry-run" | "-n" => asked.dry_run = true,
+            "--force" | "-f" => asked.force = true,
             "--json" => asked.json = true,
             "--help" | "-h" | "help" => return Ok(None),
             _ => return Err(USAGE.into()),
@@ -133,6 +178,7 @@ fn show(undone: &Undone, asked: &Asked) -> String {
             "undone": undone.changes.iter().map(|header| row_json(header, false)).collect::<Vec<_>>(),
             "restored": paths(&undone.restored),
             "removed": paths(&undone.removed),
+            "newer": paths(&undone.newer),
             "finished": undone.finished,
             "problems": problems.map(|p| json!({"path": p.path.display().to_string(), "why": p.why})).collect::<Vec<_>>(),
         })
@@ -150,6 +196,7 @@ fn show(undone: &Undone, asked: &Asked) -> String {
     }
     name(&mut text, "restored", &undone.restored);
     name(&mut text, "removed", &undone.removed);
+    name(&mut text, if asked.dry_run { "newer work that needs --force" } else { "newer work replaced" }, &undone.newer);
     for problem in &undone.problems {
         writeln!(text, "  not restored: {}: {}", visible(&problem.path.display().to_string()), problem.why).ok();
     }

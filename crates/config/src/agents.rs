@@ -13,6 +13,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use wire::mode::PermissionMode;
 
+/// Longest file with an agent's prompt.
+const MAX_PROMPT: usize = 4 * 1024 * 1024;
+
 /// Where an agent keeps notes of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentMemory {
@@ -55,7 +58,8 @@ impl Prompt {
             Self::Text(text) => Ok(text.clone()),
             Self::File(path) => {
                 let shown = path.display();
-                let bytes = std::fs::read(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+                let bytes = sys::fs::read_whole(path, MAX_PROMPT)
+                    .map_err(|error| format!("{shown} cannot be read: {error}"))?;
                 Ok(frontmatter::body(&String::from_utf8_lossy(&bytes)).trim().to_owned())
             }
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use wire::settings::{Settings, Source};
 
 /// Larger settings files are refused.
-pub const MAX_BYTES: u64 = 2 * 1024 * 1024;
+pub const MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// One source of settings with its provenance.
 #[derive(Clone, Debug)]
@@ -87,19 +87,13 @@ pub(crate) enum ReadFailure {
 
 /// Regular files up to the limit only: a FIFO or device must not hang us.
 pub(crate) fn read_text(path: &Path) -> Result<String, ReadFailure> {
-    let meta = match std::fs::metadata(path) {
-        Ok(meta) => meta,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(ReadFailure::Missing),
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Err(ReadFailure::Missing),
-        Err(error) => return Err(ReadFailure::Unusable(format!("cannot be read: {error}"))),
-    };
-    if !meta.is_file() {
-        return Err(ReadFailure::Unusable("is not a regular file".into()));
-    }
-    if meta.len() > MAX_BYTES {
-        return Err(ReadFailure::Unusable(format!("is larger than {} MiB", MAX_BYTES / 1024 / 1024)));
-    }
-    let bytes = std::fs::read(path).map_err(|error| ReadFailure::Unusable(format!("cannot be read: {error}")))?;
+    use std::io::ErrorKind;
+    let bytes = sys::fs::read_whole(path, MAX_BYTES).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => ReadFailure::Missing,
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput => ReadFailure::Unusable("is not a regular file".into()),
+        ErrorKind::FileTooLarge => ReadFailure::Unusable(format!("is larger than {} MiB", MAX_BYTES / 1024 / 1024)),
+        _ => ReadFailure::Unusable(format!("cannot be read: {error}")),
+    })?;
     String::from_utf8(bytes).map_err(|_| ReadFailure::Unusable("is not valid UTF-8".into()))
 }
 

@@ -7,6 +7,8 @@ use sys::Env;
 use wire::settings::Source;
 
 pub(crate) const LOCAL: &str = ".claude/settings.local.json";
+/// Larger ignore files are not looked at.
+const MAX_IGNORES: usize = 4 * 1024 * 1024;
 
 /// The local settings files that apply in `cwd`, the one that wins first.
 pub(crate) fn local_files(cwd: &Path, env: &Env) -> Vec<PathBuf> {
@@ -53,15 +55,16 @@ pub fn exclude_local_files(file: &Path, env: &Env) -> std::io::Result<Option<Pat
     };
     let Some(excludes) = global_excludes(env) else { return Ok(None) };
     let known = [root.join(".gitignore"), root.join(".git/info/exclude"), excludes.clone()];
-    let mentions =
-        |path: &PathBuf| std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| covers(line.trim())));
+    let mentions = |path: &PathBuf| {
+        sys::fs::read_text(path, MAX_IGNORES).is_ok_and(|text| text.lines().any(|line| covers(line.trim())))
+    };
     if known.iter().any(mentions) {
         return Ok(None);
     }
     if let Some(dir) = excludes.parent() {
         std::fs::create_dir_all(dir)?;
     }
-    let mut text = std::fs::read_to_string(&excludes).unwrap_or_default();
+    let mut text = sys::fs::read_text(&excludes, MAX_IGNORES).unwrap_or_default();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }

@@ -14,10 +14,11 @@ use crate::roots::{Roots, Scope};
 use crate::stamp::Stamps;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A skill body larger than this is refused.
-const MAX_BODY: u64 = 4 * 1024 * 1024;
+const MAX_BODY: usize = 4 * 1024 * 1024;
 
 /// How a skill is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,11 +104,12 @@ impl Skill {
     /// Its text without the front matter, read now.
     pub fn body(&self) -> Result<String, String> {
         let shown = self.path.display();
-        let meta = std::fs::metadata(&self.path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
-        if !meta.is_file() || meta.len() > MAX_BODY {
-            return Err(format!("{shown} is not a file of at most {} MiB", MAX_BODY >> 20));
-        }
-        let bytes = std::fs::read(&self.path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+        let bytes = sys::fs::read_whole(&self.path, MAX_BODY).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge | ErrorKind::InvalidInput | ErrorKind::IsADirectory => {
+                format!("{shown} is not a file of at most {} MiB", MAX_BODY >> 20)
+            }
+            _ => format!("{shown} cannot be read: {error}"),
+        })?;
         Ok(frontmatter::body(&String::from_utf8_lossy(&bytes)).trim_matches('\n').to_owned())
     }
 

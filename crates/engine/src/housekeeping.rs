@@ -36,11 +36,16 @@ pub(crate) fn chore(io: &Io) -> Option<BoxFuture<'static, ()>> {
     }))
 }
 
-/// Records of processes that are gone go as well: others look there for who is alive.
+/// Records of processes that are gone go as well (others look there for who is alive), and their temporary files.
 pub(crate) fn forget_the_dead(io: &Io) -> impl Future<Output = ()> + Send + use<> {
-    let env = io.watch.env.clone();
+    let (env, own) = (io.watch.env.clone(), io.state.facts.session_id.clone());
     async move {
-        tokio::task::spawn_blocking(move || store::registry::clear_stale(&Layout::new(&env))).await.ok();
+        let work = move || {
+            let layout = Layout::new(&env);
+            store::registry::clear_stale(&layout);
+            store::leftovers::sweep(&layout, &own);
+        };
+        tokio::task::spawn_blocking(work).await.ok();
     }
 }
 

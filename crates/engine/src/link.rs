@@ -133,7 +133,8 @@ impl Link {
             Credential::Helper { command, .. } => {
                 let key = config::run_helper(command, &self.env, &self.cwd)
                     .await
-                    .map_err(|e| LinkError::Helper(e.to_string()))?;
+                    // Its complaint may quote what it was given.
+                    .map_err(|e| LinkError::Helper(self.state.masking.mask().text(&e.to_string()).into_owned()))?;
                 learn("key of apiKeyHelper", &key);
                 Auth::Both(Secret::new(&key))
             }

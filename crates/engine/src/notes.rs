@@ -11,6 +11,8 @@ use wire::block::Content;
 const INDEX: &str = "MEMORY.md";
 /// From here on the model is reminded, in percent.
 const NEAR: usize = 90;
+/// A longer index is not counted.
+const CHECKED_BYTES: usize = 64 << 20;
 
 #[derive(Deserialize)]
 struct Named {
@@ -28,7 +30,7 @@ pub(crate) fn check(used: &ToolUse, outcome: &mut Outcome, io: &Io) {
     if !in_notes || path.file_name().is_none_or(|name| name != INDEX) {
         return;
     }
-    let Ok(text) = std::fs::read_to_string(&path) else { return };
+    let Ok(text) = sys::fs::read_text(&path, CHECKED_BYTES) else { return };
     let (lines, bytes) = (text.lines().count(), text.len());
     let said = outcome.content.text().into_owned();
     if lines > MAX_LINES || bytes > MAX_BYTES {

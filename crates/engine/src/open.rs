@@ -341,6 +341,7 @@ impl Opening {
         let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits, Arc::clone(&host_hooks))
             .over(Arc::clone(&servers) as Arc<dyn hooks::ServerTools>);
         let state = Arc::new(self.tool_state(env_files.as_ref()));
+        servers.owner.hide_in(Arc::clone(&state.masking));
         let ledger = self.ledger();
         let kit = agent::kit(
             &self,
@@ -554,7 +555,11 @@ impl Opening {
             let known = |(name, value): (String, config::Secret)| Known { name, value: value.reveal().into() };
             config::vault::secrets(&env).into_iter().map(known).collect()
         };
-        Masking::with_stored(self.env.clone(), Box::new(stored))
+        let masking = Masking::with_stored(self.env.clone(), Box::new(stored));
+        // Also of servers that are not approved: their file may be shown.
+        let servers = self.declared.servers.iter();
+        masking.learn_all(servers.flat_map(|server| crate::mcp::credentials(&server.config)).collect());
+        masking
     }
 
     fn structured(&self) -> Result<Option<Arc<StructuredOutput>>, StartError> {

@@ -161,7 +161,11 @@ fn summary(task: &Task) -> String {
         (_, Some(code), _) => format!("failed (exit code {code})"),
         (_, None, _) => task.status.as_str().into(),
     };
-    format!("Background command \"{name}\" {ending}")
+    let aside = match (task.status, &task.note) {
+        (TaskStatus::Running | TaskStatus::Killed, _) | (_, None) => String::new(),
+        (TaskStatus::Completed | TaskStatus::Failed, Some(note)) => format!("; {note}"),
+    };
+    format!("Background command \"{name}\" {ending}{aside}")
 }
 
 fn notice(task: &Task) -> String {

@@ -134,6 +134,7 @@ impl Host {
 
     /// Adds a server and begins to connect it. One of the same name is replaced.
     pub fn add(&self, declared: Declared, standing: Standing) {
+        self.shared.owner.declared(&declared.config);
         let server = Arc::new(Server::new(declared, standing.first_status()));
         let replaced = self.servers().insert(server.name.clone(), Arc::clone(&server));
         if let Some(old) = replaced {

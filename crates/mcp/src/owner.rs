@@ -23,6 +23,9 @@ pub trait Owner: Send + Sync {
     /// Directories a server is told of.
     fn roots(&self) -> Vec<PathBuf>;
 
+    /// A server was declared; its settings may hold credentials that nobody must see.
+    fn declared(&self, _config: &wire::mcp::ServerConfig) {}
+
     /// A server wants something from the person. Without anybody to ask: a decline.
     fn elicit(&self, request: Elicitation) -> BoxFuture<'_, Elicited>;
 

@@ -4,6 +4,7 @@
 
 mod git;
 mod programs;
+mod uncovered;
 mod words;
 
 use crate::access::Access;
@@ -23,6 +24,8 @@ pub struct Losses {
     pub git: Vec<GitLoss>,
     /// Programs that destroy something whose name is only known when they run.
     pub unnamed: Vec<String>,
+    /// Programs that may destroy what nobody can save.
+    pub uncovered: Vec<String>,
     /// Work may be lost for good: the user should hear that it was saved.
     pub grave: bool,
 }
@@ -88,7 +91,7 @@ impl Losses {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.git.is_empty() && self.unnamed.is_empty()
+        self.files.is_empty() && self.git.is_empty() && self.unnamed.is_empty() && self.uncovered.is_empty()
     }
 
     fn lose(&mut self, path: PathBuf, extent: Extent) {
@@ -104,7 +107,7 @@ impl Losses {
         let feeders: Vec<&Suspect> = reading.suspects.iter().collect();
         let mut see = |suspect: &Suspect, dirs: &[PathBuf]| {
             for dir in dirs {
-                self.part(suspect, &At { dir, variables: &variables, feeders: &feeders });
+                self.part(suspect, &At { dir, variables: &variables, feeders: &feeders, text: command });
             }
         };
         match &reading.strict {
@@ -166,6 +169,8 @@ struct At<'a> {
     variables: &'a Variables,
     /// All parts of the command: what one prints another may be given as names.
     feeders: &'a [&'a Suspect],
+    /// The whole command.
+    text: &'a str,
 }
 
 impl At<'_> {

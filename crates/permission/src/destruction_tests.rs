@@ -151,3 +151,75 @@ fn only_work_that_may_be_gone_for_good_is_announced() {
         assert!(!grave(command), "{command}");
     }
 }
+
+fn uncovered(command: &str) -> Vec<String> {
+    Losses::of(&[Access::Run(command.into())], Path::new("/w"), None).uncovered
+}
+
+// [F-A10]
+#[test]
+fn programs_that_destroy_what_cannot_be_saved_are_named() {
+    for (command, program) in [
+        ("gzip notes.txt", "gzip"),
+        ("sudo xz -9 a b", "xz"),
+        ("bunzip2 a.bz2", "bunzip2"),
+        ("zstd --rm a", "zstd"),
+        ("tar -cf a.tar --remove-files src", "tar"),
+        ("printf '1d\\nw\\n' | ed -s notes.txt", "ed"),
+        ("ex -sc '%d|x' notes.txt", "ex"),
+        ("vim -es -c '%d' -c wq notes.txt", "vim"),
+        ("nvim --headless +%d +wq notes.txt", "nvim"),
+        ("python -c \"import shutil; shutil.rmtree('src')\"", "python"),
+        ("python3 - <<'E'\nimport os\nos.unlink('a')\nE", "python3"),
+        ("perl -e 'unlink glob \"*.txt\"'", "perl"),
+        ("perl -lne 'unlink' list", "perl"),
+        ("node -e \"require('fs').rmSync('src', {recursive: true})\"", "node"),
+        ("ruby -e 'FileUtils.rm_rf(\"src\")'", "ruby"),
+        ("php -r 'unlink(\"a\");'", "php"),
+        ("env X=1 bash -c 'gzip a'", "gzip"),
+        ("rename 's/a/b/' *.txt", "rename"),
+        ("dropdb app", "dropdb"),
+        ("docker volume rm data", "docker"),
+        ("kubectl delete pod x", "kubectl"),
+        ("terraform destroy -auto-approve", "terraform"),
+        ("sqlite3 app.db 'DROP TABLE users'", "sqlite3"),
+        ("mkfs.ext4 /dev/sdb1", "mkfs.ext4"),
+    ] {
+        assert_eq!(uncovered(command), [program], "{command}");
+    }
+}
+
+// [F-A10] **Quiet**
+#[test]
+fn ordinary_programs_give_no_warning() {
+    for command in [
+        "npm test",
+        "npm run build && make clean",
+        "./cleanup.sh",
+        "python manage.py test",
+        "python3 -c 'print(1)'",
+        "python -m pytest -q",
+        "node server.js",
+        "node -e 'console.log(1)'",
+        "perl -ne 'print if /x/' a",
+        "ruby script.rb",
+        "gzip -c a > b.gz",
+        "gzip -k a",
+        "gzip -l a.gz",
+        "gzip --version",
+        "xz --keep a",
+        "zcat a.gz",
+        "zstd a",
+        "vim --version",
+        "docker ps",
+        "docker run --rm -it image",
+        "kubectl get pods",
+        "terraform plan",
+        "sqlite3 app.db 'select 1'",
+        "awk '{print $1}' a",
+        "cargo test",
+        "tar -cf a.tar src",
+    ] {
+        assert_eq!(uncovered(command), [""; 0], "{command}");
+    }
+}

@@ -8,6 +8,8 @@ mod formats;
 mod matcher;
 mod names;
 mod stream;
+mod structure;
+mod table;
 
 use matcher::Matcher;
 use serde_json::Value;
@@ -16,6 +18,16 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 pub use stream::Stream;
+
+/// The credentials among `variables`.
+pub fn of_variables<'a>(variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<Known> {
+    names::secrets_of(variables)
+}
+
+/// The credential in a header, when it looks like one.
+pub fn of_header(name: &str, value: &str) -> Option<Known> {
+    names::secret_of_header(name, value)
+}
 
 const OPENING: &str = "[secret ";
 const CLOSING: &str = " hidden by gimlet]";

@@ -142,6 +142,361 @@ fn much_is_held_only_while_it_may_be_a_secret() {
     assert_eq!(seen, 200 * 11_000 + "[secret GitHub token hidden by gimlet]".len(), "a long run is not kept");
 }
 
+fn letters(length: usize) -> String {
+    "aB3dE6gH9kLmN2".chars().cycle().take(length).collect()
+}
+
+fn hex(length: usize) -> String {
+    "0a1b2c3d4e5f6978".chars().cycle().take(length).collect()
+}
+
+fn capitals(length: usize) -> String {
+    "A2BC3DEFG5HK7".chars().cycle().take(length).collect()
+}
+
+/// Keys of every service in the table, made of pieces so that no file holds one.
+fn keys() -> Vec<(&'static str, String)> {
+    let parts = |between: &str, parts: &[String]| parts.join(between);
+    let (a, h, c) = (letters, hex, capitals);
+    let mut keys: Vec<(&str, String)> = Vec::new();
+    let mut add = |name: &'static str, start: &str, rest: String| keys.push((name, format!("{start}{rest}")));
+    add("Anthropic key", "sk-ant-", format!("api03-{}", a(90)));
+    add("OpenRouter key", "sk-or-v1-", h(64));
+    for kind in ["proj", "svcacct", "admin"] {
+        add("OpenAI key", &format!("sk-{kind}-"), a(80));
+    }
+    add("API key", "sk-", a(48));
+    for kind in ["p", "o", "u", "s", "r"] {
+        add("GitHub token", &format!("gh{kind}_"), a(36));
+    }
+    add("GitHub token", "github_pat_", a(82));
+    for (kind, length) in [
+        ("pat", 20),
+        ("dt", 20),
+        ("rt", 20),
+        ("ft", 20),
+        ("ffct", 20),
+        ("imt", 25),
+        ("agent", 50),
+        ("oas", 64),
+        ("soat", 20),
+    ] {
+        add("GitLab token", &format!("gl{kind}-"), a(length));
+    }
+    add("GitLab token", "glptt-", h(40));
+    add("GitLab token", "glcbt-", format!("64_{}", a(20)));
+    add("GitLab token", "GR1348941", a(20));
+    add("GitLab session", "_gitlab_session=", h(32));
+    let digits = "123456789012";
+    for kind in ["b", "p", "a", "s", "o", "e"] {
+        add("Slack token", &format!("xox{kind}-"), format!("{digits}-{digits}-{digits}-{}", a(28)));
+    }
+    add("Slack token", "xoxr-", a(20));
+    add("Slack token", "xoxe.xoxb-", format!("1-{}", c(160)));
+    add("Slack token", "xoxe.xoxp-", format!("1-{}", c(160)));
+    add("Slack token", "xapp-", format!("1-A{}-{digits}-{}", c(10), h(60)));
+    for kind in ["services", "workflows", "triggers"] {
+        add("Slack webhook", &format!("hooks.slack.com/{kind}/"), format!("T{}/B{}/{}", c(9), c(9), a(24)));
+    }
+    add("Discord webhook", "discord.com/api/webhooks/", format!("{digits}345678/{}", a(68)));
+    add("Discord webhook", "discordapp.com/api/webhooks/", format!("{digits}345678/{}", a(68)));
+    add("Teams webhook", ".webhook.office.com/webhookb2/", format!("{}@{}/IncomingWebhook/{}", h(36), h(36), h(32)));
+    for start in ["AKIA", "ASIA", "ABIA", "ACCA"] {
+        add("AWS access key", start, c(16));
+    }
+    add("Bedrock key", "ABSK", a(110));
+    add("Bedrock key", "bedrock-api-key-", a(60));
+    add("Alibaba access key", "LTAI", a(20));
+    add("Google API key", "AIza", a(35));
+    add("Google token", "ya29.", a(60));
+    add("Google token", "1//0", a(60));
+    add("Google client secret", "GOCSPX-", a(28));
+    add("Azure storage key", "AccountKey=", a(86));
+    add("Azure access key", "SharedAccessKey=", a(43));
+    add("Azure client secret", "8Q~", a(34));
+    add("Azure client secret", "7Q~", a(34));
+    for kind in ["sk_live_", "rk_live_", "sk_test_", "rk_test_", "sk_prod_", "rk_prod_"] {
+        add("Stripe key", kind, a(24));
+    }
+    add("webhook secret", "whsec_", a(32));
+    add("npm token", "npm_", a(36));
+    add("PyPI token", "pypi-AgE", a(80));
+    add("SendGrid key", "SG.", parts(".", &[a(22), a(43)]));
+    add("Hugging Face token", "hf_", "aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH".into());
+    add("Hugging Face token", "api_org_", a(34));
+    add("Groq key", "gsk_", a(52));
+    add("xAI key", "xai-", a(80));
+    add("Replicate token", "r8_", a(37));
+    add("Perplexity key", "pplx-", a(48));
+    add("NVIDIA key", "nvapi-", a(64));
+    for kind in ["dop", "doo", "dor"] {
+        add("DigitalOcean token", &format!("{kind}_v1_"), h(64));
+    }
+    add("Databricks token", "dapi", h(32));
+    for kind in ["at", "ss", "ca", "pa"] {
+        add("Shopify token", &format!("shp{kind}_"), h(32));
+    }
+    add("Docker token", "dckr_pat_", a(27));
+    add("Docker token", "dckr_oat_", a(27));
+    add("Vault token", "hvs.", a(90));
+    add("Vault token", "hvb.", a(140));
+    add("Linear key", "lin_api_", a(40));
+    add("Linear token", "lin_oauth_", h(64));
+    add("Figma token", "figd_", a(40));
+    add("Grafana token", "glsa_", parts("_", &[a(32), h(8)]));
+    add("Grafana token", "glc_", a(60));
+    add("Grafana key", "eyJrIjoi", a(80));
+    add("Supabase token", "sbp_", h(40));
+    add("Sentry token", "sntrys_", a(60));
+    add("Sentry token", "sntryu_", h(64));
+    add("Tailscale key", "tskey-", format!("auth-{}", a(30)));
+    add("Atlassian token", "ATATT3", a(180));
+    add("New Relic key", "NRAK-", c(27));
+    add("age key", "AGE-SECRET-KEY-1", c(58));
+    add("Terraform token", ".atlasv1.", a(64));
+    add("1Password key", "A3-", parts("-", &[c(6), c(11), c(5), c(5), c(5)]));
+    add("1Password key", "A3-", parts("-", &[c(6), c(6), c(5), c(5), c(5), c(5)]));
+    add("1Password token", "ops_eyJ", a(260));
+    add("Adobe secret", "p8e-", a(32));
+    add("Artifactory key", "AKCp", a(69));
+    add("Artifactory token", "cmVmdGtuOj", a(54));
+    add("ClickHouse key", "4b1d", a(38));
+    add("Clojars token", "CLOJARS_", a(60));
+    add("Cloudflare key", "v1.0-", parts("-", &[h(24), h(146)]));
+    add("Doppler token", "dp.pt.", a(43));
+    add("Duffel token", "duffel_test_", a(43));
+    add("Duffel token", "duffel_live_", a(43));
+    add("Dynatrace token", "dt0c01.", parts(".", &[c(24), c(64)]));
+    add("EasyPost key", "EZAK", a(54));
+    add("EasyPost key", "EZTK", a(54));
+    add("Facebook token", "EAAC", a(120));
+    add("Facebook token", "EAAM", a(120));
+    add("Flutterwave key", "FLWSECK_TEST-", h(12));
+    add("Flutterwave key", "FLWSECK-", h(32));
+    add("Fly.io token", "fo1_", a(43));
+    for start in ["fm1a_", "fm1r_", "fm2_"] {
+        add("Fly.io token", start, a(120));
+    }
+    add("Frame.io token", "fio-u-", a(64));
+    add("Harness token", "pat.", parts(".", &[a(22), a(24), a(20)]));
+    add("Harness token", "sat.", parts(".", &[a(22), a(24), a(20)]));
+    add("Heroku key", "HRKU-AA", a(58));
+    add("Infracost key", "ico-", a(32));
+    add("42 secret", "s-s4t2ud-", h(64));
+    add("42 secret", "s-s4t2af-", h(64));
+    add("Notion token", "ntn_", format!("12345678901{}", a(35)));
+    add("Notion token", "secret_", a(43));
+    add("Octopus key", "API-", c(26));
+    add("OpenShift token", "sha256~", a(43));
+    for kind in ["tkn", "oauth"] {
+        add("PlanetScale token", &format!("pscale_{kind}_"), a(43));
+    }
+    add("PlanetScale password", "pscale_pw_", a(43));
+    add("Postman key", "PMAK-", parts("-", &[h(24), h(34)]));
+    add("PostHog key", "phx_", a(43));
+    add("Prefect key", "pnu_", a(36));
+    add("Pulumi token", "pul-", h(40));
+    add("ReadMe key", "rdme_", a(70));
+    add("RubyGems key", "rubygems_", h(48));
+    add("Scalingo token", "tk-us-", a(48));
+    add("Brevo key", "xkeysib-", parts("-", &[h(64), a(16)]));
+    for kind in ["aat", "pat", "sat"] {
+        add("SettleMint token", &format!("sm_{kind}_"), a(16));
+    }
+    add("Shippo token", "shippo_live_", h(40));
+    add("Shippo token", "shippo_test_", h(40));
+    add("Sourcegraph token", "sgp_", h(40));
+    add("Square token", "sq0atp-", a(22));
+    add("Square secret", "sq0csp-", a(43));
+    add("Square token", "EAAA", a(60));
+    add("Typeform token", "tfp_", a(59));
+    add("Tavily key", "tvly-", a(32));
+    add("Jina key", "jina_", a(60));
+    add("E2B key", "e2b_", h(40));
+    keys
+}
+
+// [F-A9]
+#[test]
+fn the_keys_of_every_service_in_the_table_are_hidden() {
+    let mask = Mask::of([], &[]);
+    let keys = keys();
+    for (name, key) in &keys {
+        let expected = format!("K=[secret {name} hidden by gimlet]\n");
+        let text = format!("K={key}\n");
+        assert_eq!(mask.text(&text), expected, "{key}");
+        let quoted = format!("{{\"k\":\"{key}\"}}");
+        assert_eq!(mask.text(&quoted), format!("{{\"k\":\"[secret {name} hidden by gimlet]\"}}"));
+        let each: Vec<usize> = (0..text.len()).collect();
+        assert_eq!(String::from_utf8_lossy(&in_pieces(&mask, text.as_bytes(), &each)), expected);
+    }
+    let bot = format!("bot 123456789:AA{} ok", letters(33));
+    assert_eq!(mask.text(&bot), "bot 123456789[secret Telegram token hidden by gimlet] ok");
+    for format in table::FORMATS.iter().filter(|format| format.edge != formats::Edge::Digits) {
+        let special = matches!(
+            format.body,
+            formats::Body::Password
+                | formats::Body::Setting
+                | formats::Body::Authorization
+                | formats::Body::Jwt
+                | formats::Body::Pem
+        );
+        assert!(
+            special || keys.iter().any(|(name, key)| *name == format.name && key.starts_with(format.start)),
+            "no key for {}",
+            format.start
+        );
+    }
+}
+
+// [F-A9]
+#[test]
+fn credentials_in_headers_and_connection_strings_are_hidden() {
+    let mask = Mask::of([], &[]);
+    let pass = ["kX9", "mP2", "qR7"].concat();
+    // "deploy:" and the password, in base64.
+    let basic = ["ZGVwbG95", "Omt", "YOW1QMnFSNw", "=="].concat();
+    let token = letters(24);
+    for (text, shown) in [
+        (
+            format!("> Authorization: Bearer {token}\r\n"),
+            "> Authorization: Bearer [secret authorization header hidden by gimlet]\r\n",
+        ),
+        (
+            format!("authorization: bearer {token}"),
+            "authorization: bearer [secret authorization header hidden by gimlet]",
+        ),
+        (
+            format!("{{\"Authorization\": \"Bearer {token}\"}}"),
+            "{\"Authorization\": \"Bearer [secret authorization header hidden by gimlet]\"}",
+        ),
+        (
+            format!("-H 'Authorization: token {token}'"),
+            "-H 'Authorization: token [secret authorization header hidden by gimlet]'",
+        ),
+        (
+            format!("Proxy-Authorization: Basic {basic}\n"),
+            "Proxy-Authorization: Basic [secret authorization header hidden by gimlet]\n",
+        ),
+        (
+            format!("postgres://app:{pass}@db.internal:5432/x\n"),
+            "postgres://app:[secret password hidden by gimlet]@db.internal:5432/x\n",
+        ),
+        (
+            format!("'mongodb+srv://u:{pass}@c0.abc.mongodb.net'"),
+            "'mongodb+srv://u:[secret password hidden by gimlet]@c0.abc.mongodb.net'",
+        ),
+        (format!("redis://:{pass}@cache:6379/0 ok"), "redis://:[secret password hidden by gimlet]@cache:6379/0 ok"),
+        (format!("https://{token}:{pass}@host.io/a"), "https://[secret password hidden by gimlet]@host.io/a"),
+        (
+            format!("Server=s;User Id=u;Password={pass};Timeout=3"),
+            "Server=s;User Id=u;Password=[secret password hidden by gimlet];Timeout=3",
+        ),
+        (format!("Server=s;Pwd={pass}\""), "Server=s;Pwd=[secret password hidden by gimlet]\""),
+        (format!("Authorization: Bearer {}", github()), "Authorization: Bearer [secret GitHub token hidden by gimlet]"),
+    ] {
+        assert_eq!(mask.text(&text), shown);
+        let each: Vec<usize> = (0..text.len()).collect();
+        assert_eq!(String::from_utf8_lossy(&in_pieces(&mask, text.as_bytes(), &each)), shown);
+    }
+}
+
+// [F-A9] **Quiet**
+#[test]
+fn placeholders_and_passwords_of_this_machine_are_no_secrets() {
+    let mask = Mask::of([], &[]);
+    let pass = ["kX9", "mP2", "qR7"].concat();
+    for text in [
+        "DATABASE_URL=postgres://postgres:postgres@db:5432/app".to_owned(),
+        "postgres://user:password@db.internal/app".into(),
+        "postgres://user:Password123@db.internal/app".into(),
+        "postgres://user:${DB_PASSWORD}@db.internal/app".into(),
+        "postgres://user:<your-password>@db.internal/app".into(),
+        "mysql://root:changeme@db/app".into(),
+        "amqp://guest:guest@rabbit/".into(),
+        "https://user:example@host.io".into(),
+        format!("postgres://app:{pass}@localhost:5432/x"),
+        format!("postgres://app:{pass}@127.0.0.1/x"),
+        format!("redis://:{pass}@[::1]:6379"),
+        format!("https://u:{pass}@example.com/"),
+        "Authorization: Bearer $TOKEN".into(),
+        "Authorization: Bearer <token>".into(),
+        "Authorization: Bearer YOUR_ACCESS_TOKEN_1".into(),
+        "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==".into(),
+        "Authorization: Basic authentication".into(),
+        "Bearer of good news, basic things 1234567890abcdef".into(),
+        "Server=.;Password=changeme;".into(),
+        "Server=.;Password=${PASSWORD};".into(),
+        "see https://host.io/a:b@c and git@github.com:me/repo.git and http://[::1]:80/".into(),
+        "https://github.com/owner/repo.git".into(),
+    ] {
+        assert_eq!(mask.text(&text), text);
+    }
+}
+
+/// Text files below `dir`, sorted, with their sizes.
+fn sources(dir: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    let mut entries: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    for path in entries {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_dir = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
+        if is_dir && !matches!(name.as_str(), ".git" | "target" | "node_modules") {
+            sources(&path, found);
+        }
+        let kinds = [
+            "rs", "md", "toml", "json", "c", "h", "py", "js", "ts", "sh", "yml", "yaml", "txt", "S", "cpp", "hpp", "go",
+        ];
+        if !is_dir && path.extension().is_some_and(|e| kinds.iter().any(|kind| e == *kind)) {
+            found.push(path);
+        }
+    }
+}
+
+/// What is hidden in ordinary source: this repository without its tests, and the sources of its dependencies where they
+/// are. Private keys that others keep for their tests are keys. `MASK_CORPUS_MB`, when this is compiled, sets how much
+/// is read.
+// [F-A9] **Quiet**
+#[test]
+fn ordinary_source_shows_at_most_one_false_mask_in_ten_megabytes() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = Vec::new();
+    for dir in ["crates", "docs", "xtask", "fuzz"] {
+        sources(&root.join(dir), &mut files);
+    }
+    let is_test = |path: &std::path::Path| {
+        let text = path.to_string_lossy();
+        text.contains("/tests/") || text.contains("_tests.rs") || text.contains("/mask/")
+    };
+    files.retain(|path| !is_test(path));
+    let cargo = option_env!("CARGO_HOME").map(std::path::PathBuf::from);
+    let cargo = cargo.or_else(|| Some(std::path::Path::new(option_env!("HOME")?).join(".cargo")));
+    sources(&cargo.unwrap_or_default().join("registry/src"), &mut files);
+    let most = option_env!("MASK_CORPUS_MB").and_then(|mb| mb.parse().ok()).unwrap_or(12_u64) << 20;
+    let (mask, mut read, mut found) = (Mask::of([], &[]), 0, Vec::new());
+    for file in files {
+        let Ok(bytes) = std::fs::read(&file) else { continue };
+        read += bytes.len() as u64;
+        let masked = mask.bytes(&bytes).unwrap_or_default();
+        let masked = String::from_utf8_lossy(&masked).into_owned();
+        let lines = masked.lines().filter(|line| line.contains(CLOSING) && !line.contains("[secret private key"));
+        found.extend(lines.map(|line| format!("{}: {}", file.display(), line.trim())));
+        if read > most {
+            break;
+        }
+    }
+    // What this program itself prints holds the text of a mask too.
+    found.retain(|line| !line.contains("hidden by gimlet\\") && !line.contains("secret DEPLOY_TOKEN"));
+    println!("{} masks in {:.1} MB", found.len(), read as f64 / f64::from(1 << 20));
+    assert!(
+        found.len() as u64 <= (read / (10 << 20)).max(1),
+        "{} masks in {read} bytes:\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
 /// `cargo test --release -p gimlet-permission mask_speed -- --ignored --nocapture`
 #[test]
 #[ignore = "a measurement"]
@@ -171,6 +526,12 @@ fn texts() -> impl Strategy<Value = String> {
         Just("sk-".to_owned()),
         Just("AKIA2OGYBAH6STMMNXNN".to_owned()),
         Just("eyJhbGci".to_owned()),
+        Just("Authorization: Bearer ".to_owned()),
+        Just("authorization: basic ".to_owned()),
+        Just("postgres://app:".to_owned()),
+        Just("@db.internal/".to_owned()),
+        Just(";Password=".to_owned()),
+        Just("kX9mP2qR7x".to_owned()),
         Just("s3cr3t-Value-".to_owned()),
         "[a-zA-Z0-9_.\\- \\n\"\\\\]{0,12}",
         "[a-z0-9]{30,60}",

@@ -31,8 +31,20 @@ pub enum StoreError {
     ManySnapshots { id: String, count: usize },
     #[error("nothing to undo here; gimlet undo --list --all shows what was saved elsewhere")]
     NothingToUndo,
+    #[error("newer work would be replaced: {}", named(.paths))]
+    NewerWork { paths: Vec<PathBuf> },
     #[error("Resume rejected by --resume-drops-turn: {reason}")]
     DropsTurn { reason: String },
+}
+
+/// The first few paths.
+fn named(paths: &[PathBuf]) -> String {
+    const MOST: usize = 5;
+    let mut text: Vec<String> = paths.iter().take(MOST).map(|path| path.display().to_string()).collect();
+    if paths.len() > MOST {
+        text.push(format!("and {} more", paths.len() - MOST));
+    }
+    text.join(", ")
 }
 
 impl StoreError {

@@ -199,7 +199,7 @@ fn worktrees(root: &Path) -> Vec<PathBuf> {
     let mut trees: Vec<PathBuf> = common.parent().map(Path::to_path_buf).into_iter().collect();
     let Ok(linked) = std::fs::read_dir(common.join("worktrees")) else { return trees };
     for entry in linked.flatten() {
-        let Ok(text) = std::fs::read_to_string(entry.path().join("gitdir")) else { continue };
+        let Ok(text) = sys::fs::read_text(&entry.path().join("gitdir"), sys::git::LINK_BYTES) else { continue };
         trees.extend(entry.path().join(text.trim()).parent().map(Path::to_path_buf));
     }
     trees.sort();
@@ -211,9 +211,9 @@ fn common_dir(root: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git);
     }
-    let text = std::fs::read_to_string(&dot_git).ok()?;
+    let text = sys::fs::read_text(&dot_git, sys::git::LINK_BYTES).ok()?;
     let own = root.join(text.trim().strip_prefix("gitdir:")?.trim());
-    let common = std::fs::read_to_string(own.join("commondir")).ok()?;
+    let common = sys::fs::read_text(&own.join("commondir"), sys::git::LINK_BYTES).ok()?;
     std::fs::canonicalize(own.join(common.trim())).ok()
 }
 

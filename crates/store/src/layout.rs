@@ -18,22 +18,32 @@ const NAME_LIMIT: usize = 200;
 pub struct Layout {
     home: PathBuf,
     global: PathBuf,
-    temp: PathBuf,
+    /// Where temporary files may go, best first; each has the name of this user below it.
+    temps: Vec<PathBuf>,
     project_name: Option<String>,
 }
 
 impl Layout {
     pub fn new(env: &Env) -> Self {
-        let temp = env.non_empty("CLAUDE_CODE_TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-        let temp = temp.join(format!("claude-{}", sys::uid()));
+        let named = ["CLAUDE_CODE_TMPDIR", "TMPDIR"].into_iter().filter_map(|name| env.non_empty(name));
+        let named = named.map(PathBuf::from).filter(|dir| dir.is_absolute());
+        let own = format!("claude-{}", sys::uid());
+        let mut temps: Vec<PathBuf> = named.chain([PathBuf::from("/tmp")]).map(|dir| dir.join(&own)).collect();
+        temps.dedup();
         if let Some(dir) = env.non_empty("CLAUDE_CONFIG_DIR") {
             let home = PathBuf::from(nfc(dir));
             let project_name = env.non_empty("CLAUDE_CODE_PROJECT_DIR_NAME").filter(|n| is_name(n)).map(str::to_owned);
-            return Self { global: home.join(".claude.json"), home, temp, project_name };
+            return Self::with_temps(home.join(".claude.json"), home, temps, project_name);
         }
-        let user = env.home().or_else(sys::passwd_home).unwrap_or_else(|| temp.clone());
+        let user = env.home().or_else(sys::passwd_home).unwrap_or_else(|| temps[0].clone());
         let user = user.to_str().map_or(user.clone(), |text| PathBuf::from(nfc(text)));
-        Self { home: user.join(".claude"), global: user.join(".claude.json"), temp, project_name: None }
+        Self::with_temps(user.join(".claude.json"), user.join(".claude"), temps, None)
+    }
+
+    /// The configuration home is the last resort for temporary files.
+    fn with_temps(global: PathBuf, home: PathBuf, mut temps: Vec<PathBuf>, project_name: Option<String>) -> Self {
+        temps.push(home.join("tmp").join(format!("claude-{}", sys::uid())));
+        Self { home, global, temps, project_name }
     }
 
     /// `$CLAUDE_CONFIG_DIR` or `~/.claude`.
@@ -105,10 +115,23 @@ impl Layout {
         self.session_dir(cwd, session_id).join("tool-results")
     }
 
-    /// Output of background tasks: `<tmp>/claude-<uid>/<project>/<session>/tasks`. See `create_tasks_dir`.
+    /// Output of background tasks: `<tmp>/claude-<uid>/<project>/<session>/tasks`, below the first temporary folder that
+    /// can be written now. See `create_tasks_dir`.
     pub fn tasks_dir(&self, cwd: &Path, session_id: &str) -> PathBuf {
         let project = self.project_name.clone().unwrap_or_else(|| project_name(&resolved(cwd)));
-        self.temp.join(project).join(session_id).join("tasks")
+        self.temp().join(project).join(session_id).join("tasks")
+    }
+
+    /// The last one, in the configuration home, is not questioned: whoever writes there says what failed.
+    fn temp(&self) -> &Path {
+        let usable = |temp: &&PathBuf| temp.parent().is_some_and(sys::fs::has_room) && is_private_or_absent(temp);
+        let (last, others) = self.temps.split_last().map_or((Path::new("/tmp"), &[][..]), |(l, o)| (l.as_path(), o));
+        others.iter().find(usable).map_or(last, PathBuf::as_path)
+    }
+
+    /// The roots of all temporary folders that are there and ours alone.
+    pub(crate) fn temp_roots(&self) -> impl Iterator<Item = &Path> {
+        self.temps.iter().map(PathBuf::as_path).filter(|temp| temp.is_dir() && is_private_or_absent(temp))
     }
 
     /// Creates the task directory, readable by us only. The shared temporary directory is no place to trust: a root
@@ -116,10 +139,10 @@ impl Layout {
     pub fn create_tasks_dir(&self, cwd: &Path, session_id: &str) -> Result<PathBuf, StoreError> {
         let dir = self.tasks_dir(cwd, session_id);
         let fail = |source| StoreError::write(&dir, source);
-        create_private(&self.temp).map_err(fail)?;
-        let root = std::fs::symlink_metadata(&self.temp).map_err(fail)?;
-        if !root.is_dir() || root.uid() != sys::uid() || root.mode() & 0o022 != 0 {
-            let reason = format!("{} is not a private directory of this user", self.temp.display());
+        let root = dir.ancestors().nth(3).unwrap_or(&dir);
+        create_private(root).map_err(fail)?;
+        if !is_private_or_absent(root) {
+            let reason = format!("{} is not a private directory of this user", root.display());
             return Err(fail(io::Error::new(io::ErrorKind::PermissionDenied, reason)));
         }
         create_private(&dir).map_err(fail)?;
@@ -138,6 +161,14 @@ impl Layout {
             .collect();
         found.sort();
         found
+    }
+}
+
+/// False for a link, and for a folder that somebody else could have put there or can write to.
+fn is_private_or_absent(root: &Path) -> bool {
+    match std::fs::symlink_metadata(root) {
+        Ok(meta) => meta.is_dir() && meta.uid() == sys::uid() && meta.mode() & 0o022 == 0,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
 

@@ -112,5 +112,24 @@ fn task_output_is_private() {
     }
     std::fs::remove_dir_all(&root).unwrap();
     std::os::unix::fs::symlink(dir.path(), &root).unwrap();
-    layout.create_tasks_dir(Path::new("/nowhere"), "S").unwrap_err();
+    // The next folder takes its place: here another one of the test's own.
+    let other = tempfile::tempdir().unwrap();
+    let env = [("HOME", dir.path()), ("CLAUDE_CODE_TMPDIR", dir.path()), ("TMPDIR", other.path())];
+    assert!(self::layout(&env).create_tasks_dir(Path::new("/nowhere"), "S").unwrap().starts_with(other.path()));
+}
+
+// [F-C1]
+#[test]
+fn the_first_temporary_folder_that_can_be_written_is_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second, gone) = (dir.path().join("first"), dir.path().join("second"), dir.path().join("gone"));
+    std::fs::create_dir(&first).unwrap();
+    std::fs::create_dir(&second).unwrap();
+    let own = format!("claude-{}", sys::uid());
+    let tasks = |env: &[(&str, &Path)]| layout(env).tasks_dir(Path::new("/nowhere"), "S");
+    let (ours, general) = ("CLAUDE_CODE_TMPDIR", "TMPDIR");
+    assert!(tasks(&[("HOME", dir.path()), (ours, &first), (general, &second)]).starts_with(first.join(&own)));
+    assert!(tasks(&[("HOME", dir.path()), (general, &second)]).starts_with(second.join(&own)));
+    assert!(tasks(&[("HOME", dir.path()), (ours, &gone), (general, &second)]).starts_with(second.join(&own)));
+    assert!(tasks(&[("HOME", dir.path())]).starts_with(Path::new("/tmp").join(&own)));
 }

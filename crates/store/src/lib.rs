@@ -9,6 +9,7 @@ pub mod fork;
 mod head;
 pub mod history;
 pub mod layout;
+pub mod leftovers;
 pub mod list;
 pub mod pastes;
 pub mod purge;

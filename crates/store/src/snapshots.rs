@@ -9,6 +9,7 @@
 mod blobs;
 mod draft;
 mod manifest;
+mod newer;
 mod plan;
 mod prune;
 mod restore;

@@ -5,13 +5,15 @@ pub mod anchored;
 mod append;
 mod atomic;
 mod base;
+mod regular;
 
 pub use append::{AppendError, AppendFile};
 pub use atomic::{Durability, atomic_write, atomic_write_with};
 pub use base::Base;
+pub use regular::{Limited, odd_ignore_file, open_regular, read_limited, read_text, read_whole};
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -24,6 +26,9 @@ pub fn with_lock<T>(path: &Path, wait: Duration, action: impl FnOnce() -> T) -> 
     drop(held);
     Ok(result)
 }
+
+/// The name of a lock file in a folder of temporary files: as long as it is held, the folder is in use.
+pub const IN_USE: &str = ".in-use";
 
 /// An advisory lock, given up when this is dropped, also by a panic.
 #[derive(Debug)]
@@ -48,6 +53,18 @@ pub fn lock(path: &Path, wait: Duration) -> io::Result<Lock> {
     }
 }
 
+/// Whether files can be made in the directory `path`: it is there, we may write to it, and its disk is not full.
+pub fn has_room(path: &Path) -> bool {
+    const LEAST_BYTES: u64 = 256 * 1024;
+    let writable = rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok();
+    // Some file systems do not count at all.
+    let room = rustix::fs::statvfs(path).is_ok_and(|disk| {
+        let bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
+        (disk.f_blocks == 0 || bytes >= LEAST_BYTES) && (disk.f_files == 0 || disk.f_favail > 0)
+    });
+    writable && path.is_dir() && room
+}
+
 /// A new file in the directory for temporary files that only its owner can read.
 pub fn private_temp(prefix: &str, extension: &str, bytes: &[u8]) -> io::Result<std::path::PathBuf> {
     let name = format!("{prefix}-{}.{extension}", crate::id::uuid());
@@ -55,39 +72,6 @@ pub fn private_temp(prefix: &str, extension: &str, bytes: &[u8]) -> io::Result<s
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     io::Write::write_all(&mut file, bytes)?;
     Ok(path)
-}
-
-/// The beginning of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limited {
-    pub bytes: Vec<u8>,
-    /// Whether the file went on after `bytes`.
-    pub more: bool,
-}
-
-/// At most `limit` bytes of a regular file. Refuses pipes and devices, which could block or never end.
-pub fn read_limited(path: &Path, limit: usize) -> io::Result<Limited> {
-    // Without O_NONBLOCK opening a FIFO that nobody writes to would hang.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory));
-    }
-    if !metadata.is_file() {
-        let message = format!("{} is not a regular file", path.display());
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-    }
-    read_up_to(file, limit, metadata.len())
-}
-
-fn read_up_to(file: File, limit: usize, hint: u64) -> io::Result<Limited> {
-    let capacity = usize::try_from(hint).unwrap_or(limit).min(limit);
-    let mut bytes = Vec::with_capacity(capacity.saturating_add(1));
-    // One byte more than allowed shows whether there is more; sizes reported for files in /proc are zero.
-    file.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes)?;
-    let more = bytes.len() > limit;
-    bytes.truncate(limit);
-    Ok(Limited { bytes, more })
 }
 
 #[cfg(test)]

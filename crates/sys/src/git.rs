@@ -4,8 +4,14 @@ mod config;
 mod index;
 pub mod neutral;
 
+use crate::fs::read_text;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// A repository made by others may hold anything under these names.
+const CONFIG_BYTES: usize = 4 << 20;
+/// Largest file that names another place or a branch.
+pub const LINK_BYTES: usize = 64 << 10;
 
 /// The directory that holds `.git`, walking up from `dir`.
 pub fn root(dir: &Path) -> Option<PathBuf> {
@@ -28,7 +34,7 @@ pub fn remotes(dir: &Path) -> BTreeMap<String, String> {
     let Some(config) = root(dir).and_then(|root| git_dir(&root)).map(|dir| common_dir(&dir).join("config")) else {
         return BTreeMap::new();
     };
-    let text = std::fs::read_to_string(config).unwrap_or_default();
+    let text = read_text(&config, CONFIG_BYTES).unwrap_or_default();
     let mut found = BTreeMap::new();
     let mut section: Option<String> = None;
     for line in text.lines().map(str::trim) {
@@ -58,7 +64,7 @@ pub fn main_checkout(root: &Path) -> Option<PathBuf> {
         return None;
     }
     let entry = std::fs::canonicalize(git_dir(root)?).ok()?;
-    let listed = std::fs::read_to_string(entry.join("gitdir")).ok()?;
+    let listed = read_text(&entry.join("gitdir"), LINK_BYTES).ok()?;
     if std::fs::canonicalize(entry.join(listed.trim())).ok()? != std::fs::canonicalize(&dot_git).ok()? {
         return None;
     }
@@ -71,7 +77,7 @@ pub fn main_checkout(root: &Path) -> Option<PathBuf> {
 pub fn branch(dir: &Path) -> String {
     let Some(root) = root(dir) else { return String::new() };
     let Some(git_dir) = git_dir(&root) else { return String::new() };
-    let head = std::fs::read_to_string(git_dir.join("HEAD")).unwrap_or_default();
+    let head = read_text(&git_dir.join("HEAD"), LINK_BYTES).unwrap_or_default();
     match head.trim().strip_prefix("ref: refs/heads/") {
         Some(branch) => branch.to_owned(),
         None if head.trim().is_empty() => String::new(),
@@ -81,7 +87,7 @@ pub fn branch(dir: &Path) -> String {
 
 /// Where refs and objects lie: the git directory itself, or that of a linked worktree's main checkout.
 pub fn common_dir(git_dir: &Path) -> PathBuf {
-    let named = std::fs::read_to_string(git_dir.join("commondir")).ok();
+    let named = read_text(&git_dir.join("commondir"), LINK_BYTES).ok();
     named.map_or_else(|| git_dir.to_path_buf(), |text| git_dir.join(text.trim()))
 }
 
@@ -91,7 +97,7 @@ pub fn git_dir(root: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git);
     }
-    let text = std::fs::read_to_string(&dot_git).ok()?;
+    let text = read_text(&dot_git, LINK_BYTES).ok()?;
     Some(root.join(text.trim().strip_prefix("gitdir: ")?))
 }
 

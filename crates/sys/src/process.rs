@@ -120,9 +120,47 @@ pub(crate) enum Prepare {
     /// These descriptors stay open; in this process they are closed.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux sandbox hands descriptors on"))]
     Inherit(Vec<OwnedFd>),
+    /// This descriptor becomes [`REPORT_FD`].
+    Report(OwnedFd),
     /// Must neither allocate nor lock.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux sandbox restricts this way"))]
     Restrict(Box<dyn FnMut() -> io::Result<()> + Send + Sync>),
+}
+
+/// The descriptor under which a child started by [`spawn_reporting`] finds its pipe.
+pub const REPORT_FD: i32 = 198;
+
+/// What a child writes to [`REPORT_FD`]. Never waits: descendants may hold the other end for ever.
+#[derive(Debug)]
+pub struct Report(std::fs::File);
+
+impl Report {
+    /// What is there now, at most `limit` bytes.
+    pub fn take(self, limit: usize) -> Vec<u8> {
+        use std::io::Read;
+        let (mut file, mut found, mut chunk) = (self.0, Vec::new(), [0; 4096]);
+        while found.len() < limit {
+            match file.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(length) => found.extend_from_slice(&chunk[..length]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Nothing more is there yet.
+                Err(_) => break,
+            }
+        }
+        found.truncate(limit);
+        found
+    }
+}
+
+/// As [`spawn`], with a pipe through which the child can tell a few bytes beside its output.
+pub fn spawn_reporting(spec: Spawn) -> io::Result<(Child, Report)> {
+    let (reader, writer) = io::pipe()?;
+    let reader = OwnedFd::from(reader);
+    let flags = rustix::fs::fcntl_getfl(&reader)?;
+    rustix::fs::fcntl_setfl(&reader, flags | rustix::fs::OFlags::NONBLOCK)?;
+    let child = start(spec, Terminal::Shared, Prepare::Report(writer.into()))?;
+    Ok((child, Report(reader.into())))
 }
 
 pub(crate) fn spawn_prepared(spec: Spawn, prepare: Prepare) -> io::Result<Child> {
@@ -158,12 +196,19 @@ fn apply(command: &mut tokio::process::Command, prepare: Prepare) {
     let work: Box<dyn FnMut() -> io::Result<()> + Send + Sync> = match prepare {
         Prepare::Nothing => return,
         Prepare::Inherit(fds) => Box::new(move || fds.iter().try_for_each(keep_open)),
+        Prepare::Report(fd) => Box::new(move || duplicate(&fd)),
         Prepare::Restrict(work) => work,
     };
     // SAFETY: the work only makes system calls on values that were ready before the fork; it allocates and locks nothing.
     unsafe {
         command.pre_exec(work);
     }
+}
+
+fn duplicate(fd: &OwnedFd) -> io::Result<()> {
+    // SAFETY: dup2 on a descriptor we own, with integer arguments only; the copy stays open across exec.
+    let done = unsafe { libc::dup2(fd.as_raw_fd(), REPORT_FD) };
+    if done == REPORT_FD { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn keep_open(fd: &OwnedFd) -> io::Result<()> {

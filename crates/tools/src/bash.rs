@@ -18,8 +18,9 @@ use crate::input::Input;
 use crate::spill;
 use crate::tasks::{NewTask, Task, Tasks};
 use capture::{Capture, Limits};
+use directory::Via;
 use futures_util::future::BoxFuture;
-use launch::Launch;
+use launch::{Launch, Launched};
 use meaning::Shown;
 use permission::Access;
 use report::{Finished, Structured};
@@ -34,6 +35,8 @@ use wire::block::Content;
 
 pub(crate) use capture::read_end;
 
+/// Files that a command showed count as seen up to this size.
+const NOTED_BYTES: usize = 1 << 20;
 const INTERRUPTED: &str = "[The user interrupted this command before it finished.]";
 
 pub struct Bash;
@@ -127,12 +130,13 @@ impl BashCall {
             snapshot = shell.snapshot(facts, cwd) => snapshot,
             () = cx.cancel.cancelled() => None,
         };
-        let id = sys::id::base36(9);
         let cage = cx.cage.as_deref();
-        // The command must be able to report its directory, and to nothing else beside it.
-        let dir = cage.and_then(|cage| cage.temp.as_ref()).unwrap_or(&facts.tasks_dir);
-        let scratch = [dir.join(format!(".{id}.cwd")), dir.join(format!(".{id}.sh"))];
-        let tracked = spill::create_private(&scratch[0]).is_ok();
+        let (scratch, tracked) = directory::scratch(cx, &sys::id::base36(9));
+        let via = match (tracked, cage) {
+            (true, _) => Via::File(&scratch[0]),
+            (false, None) => Via::Pipe,
+            (false, Some(_)) => Via::Nothing,
+        };
         let prelude = match &cx.git_guard {
             Some(guard) => guard::prelude(guard, &facts.env)?,
             None => String::new(),
@@ -144,14 +148,19 @@ impl BashCall {
             snapshot: snapshot.as_deref(),
             env_file: facts.env.non_empty("CLAUDE_ENV_FILE"),
             prefix: facts.env.non_empty("CLAUDE_CODE_SHELL_PREFIX"),
-            cwd_file: tracked.then_some(&scratch[0]),
+            via,
             cage,
             prelude: &prelude,
         };
         let capture = Capture::new(limits(&facts.env), spill::new_path(&facts.session_dir))
             .masked(cx.state.masking.mask().stream());
         match launch.start(&self.command, &scratch[1]) {
-            Ok((child, confined)) => Ok(Running::new(child, capture, scratch.to_vec()).confined(confined)),
+            Ok(Launched { child, confined, report }) => {
+                let mut running = Running::new(child, capture, scratch.to_vec()).confined(confined);
+                running.report = report;
+                running.untracked = via == Via::Nothing && meaning::changes_directory(&self.command);
+                Ok(running)
+            }
             Err(error) => {
                 remove_scratch(scratch.to_vec()).await;
                 let shell = shell.program(facts).path.display();
@@ -164,8 +173,15 @@ impl BashCall {
         if let Some(pipe) = running.leftover() {
             cx.state.tasks.read_on(pipe);
         }
-        let moved = directory::settle(cx, std::mem::take(&mut running.scratch)).await;
+        let moved = directory::settle(cx, std::mem::take(&mut running.scratch), running.report.take()).await;
         let mut notices: Vec<String> = moved.or(reset).into_iter().collect();
+        if running.untracked {
+            notices.push(format!(
+                "The directory this command ended in could not be recorded: nothing can be written to the temporary \
+                 folder. The next command starts in {}.",
+                directory::current(cx).display()
+            ));
+        }
         notices.extend(self.violations(cx, &mut running, code).await);
         let unsandboxed = self.left_out(cx);
         let report = Finished { command: &self.command, unsandboxed, code, notices: &notices };
@@ -215,11 +231,10 @@ impl BashCall {
             )
         });
         let moved = format!(
-            "Command did not complete within its {} timeout and was moved to the background as task {}. Its output \
-             continues in {}.",
+            "Command did not complete within its {} timeout and was moved to the background as task {}. {}",
             seconds(timeout),
             task.id,
-            task.output.display()
+            output_sentence(&task, "Its output continues in", ".")
         );
         let text = report::join(&[&stdout, &moved, hint.as_deref().unwrap_or_default()]);
         Structured {
@@ -238,10 +253,9 @@ impl BashCall {
         let stdout = report::excerpt(&running.capture);
         let task = self.adopt(cx, running, background_timeout(None)).await;
         let moved = format!(
-            "The user moved the command to the background as task {}. Its output continues in {}; you will be told when \
-             it ends.",
+            "The user moved the command to the background as task {}. {}",
             task.id,
-            task.output.display()
+            output_sentence(&task, "Its output continues in", "; you will be told when it ends.")
         );
         let text = report::join(&[&stdout, &moved]);
         Structured {
@@ -257,10 +271,9 @@ impl BashCall {
     async fn in_background(&self, cx: &CallCx, running: Running, limit: Duration) -> Outcome {
         let task = self.adopt(cx, running, limit).await;
         let text = format!(
-            "Running in the background as task {}. Output goes to {}; read that file to look at it. You will be told \
-             when the task ends.",
+            "Running in the background as task {}. {} You will be told when the task ends.",
             task.id,
-            task.output.display()
+            output_sentence(&task, "Output goes to", "; read that file to look at it.")
         );
         Structured {
             background_task_id: Some(task.id),
@@ -273,9 +286,11 @@ impl BashCall {
     async fn adopt(&self, cx: &CallCx, mut running: Running, deadline: Duration) -> Task {
         let facts = &cx.state.facts;
         let id = Tasks::new_id();
-        running.capture.watch(Tasks::output_path(&cx.state.facts.tasks_dir, &id)).await;
+        running.capture.watch(output_paths(cx, &id)).await;
         let output = running.capture.file().map(Path::to_path_buf).unwrap_or_default();
+        let note = running.capture.write_error().map(|error| format!("its output could not be saved: {error}"));
         let new = NewTask {
+            note,
             id,
             command: self.command.clone(),
             description: self.description.clone().unwrap_or_else(|| self.command.clone()),
@@ -285,6 +300,23 @@ impl BashCall {
             owner: facts.agent_id.clone(),
         };
         cx.state.tasks.adopt(new, running)
+    }
+}
+
+/// Where the output of a task may go, best first.
+fn output_paths(cx: &CallCx, id: &str) -> Vec<PathBuf> {
+    let facts = &cx.state.facts;
+    let held = cx.state.folders.hold(&facts.tasks_dir).is_ok() && sys::fs::has_room(&facts.tasks_dir);
+    let usual = Tasks::output_path(&facts.tasks_dir, id);
+    let other = Tasks::output_path(&facts.session_dir.join("tool-results"), id);
+    if held { vec![usual, other] } else { vec![other, usual] }
+}
+
+/// Where a task's output is found, or why it is not kept.
+fn output_sentence(task: &Task, opening: &str, closing: &str) -> String {
+    match &task.note {
+        Some(note) => format!("Not kept: {note}. Only the last lines will be told when it ends."),
+        None => format!("{opening} {}{closing}", task.output.display()),
     }
 }
 
@@ -328,7 +360,7 @@ async fn note_shown(cx: &CallCx, command: &str, output: &[u8]) {
     let output = output.to_vec();
     let state = std::sync::Arc::clone(&cx.state);
     let noted = tokio::task::spawn_blocking(move || {
-        let Ok(content) = std::fs::read(&path) else { return };
+        let Ok(content) = sys::fs::read_whole(&path, NOTED_BYTES) else { return };
         match shown {
             Shown::Whole if verbatim && content != output => {}
             Shown::Whole => state.reads.note_shown(&path, &content),

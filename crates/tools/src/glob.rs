@@ -83,12 +83,16 @@ impl GlobCall {
         let matcher = compile(&scope.pattern)?;
         let env = &cx.state.facts.env;
         let limit = walk::time_limit(env);
+        let ignores = honours_ignores(env);
+        if ignores {
+            walk::check_ignores(&scope.root)?;
+        }
         let (builder, may_read) = (walker(&scope.root, env), cx.may_read.clone());
         let (root, at) = (scope.root, cx.workspace.clone());
         let base = self.path.as_ref().map(|p| at.absolute(p));
         let (found, ended) = walk::run(&cx, limit, move |halt| {
             base.map_or(Ok(()), |base| check_directory(&base, &at))?;
-            Ok(collect(builder, halt, |entry| {
+            Ok(collect(builder, ignores, halt, |entry| {
                 let path = entry.path();
                 path.strip_prefix(&root).is_ok_and(|rest| matcher.is_match(rest)) && may_read(path, walk::met(entry))
             }))
@@ -145,11 +149,14 @@ fn compile(pattern: &str) -> Result<GlobSet, Outcome> {
     set.map_err(|e| Outcome::invalid(format!("Invalid glob pattern: {e}")))
 }
 
+fn honours_ignores(env: &Env) -> bool {
+    env.flag("CLAUDE_CODE_GLOB_NO_IGNORE") == Some(false)
+}
+
 fn walker(root: &Path, env: &Env) -> WalkBuilder {
-    let honour_ignore = env.flag("CLAUDE_CODE_GLOB_NO_IGNORE") == Some(false);
     let skip_hidden = env.flag("CLAUDE_CODE_GLOB_HIDDEN") == Some(false);
     let mut builder = WalkBuilder::new(root);
-    builder.standard_filters(honour_ignore).require_git(false).hidden(skip_hidden);
+    builder.standard_filters(honours_ignores(env)).require_git(false).hidden(skip_hidden);
     builder
 }
 
@@ -169,9 +176,9 @@ impl Drop for Share<'_> {
     }
 }
 
-fn collect(mut builder: WalkBuilder, halt: &Halt, wanted: impl Fn(&DirEntry) -> bool + Sync) -> Hits {
+fn collect(mut builder: WalkBuilder, ignores: bool, halt: &Halt, wanted: impl Fn(&DirEntry) -> bool + Sync) -> Hits {
     let all = Mutex::new(Hits::new(LIMIT));
-    walk::parallel(&mut builder).run(|| {
+    walk::parallel(&mut builder, ignores).run(|| {
         let mut share = Share { mine: Hits::new(LIMIT), all: &all };
         let wanted = &wanted;
         Box::new(move |entry| {

@@ -26,6 +26,7 @@ pub mod registry;
 mod shell_snapshot;
 pub mod spill;
 pub mod state;
+pub mod task_folder;
 pub mod task_list;
 pub mod task_output;
 pub mod task_stop;

@@ -13,6 +13,8 @@ use wire::block::{Block, Content};
 
 /// A helper may make a new key for every request; older ones have run out.
 const MOST_LEARNED: usize = 32;
+/// Credentials of servers.
+const MOST_KEPT: usize = 1_000;
 
 /// Keys that are kept in files and not in variables; looked up when the first result is masked.
 pub type Stored = Box<dyn Fn() -> Vec<Known> + Send + Sync>;
@@ -28,6 +30,7 @@ pub struct Masking {
 struct Parts {
     off: bool,
     learned: Vec<Known>,
+    kept: Vec<Known>,
     built: Option<Mask>,
 }
 
@@ -60,6 +63,17 @@ impl Masking {
         }
     }
 
+    /// The same for credentials that are known from the start and stay few: those of servers.
+    pub fn learn_all(&self, known: Vec<Known>) {
+        let mut parts = self.parts();
+        for one in known {
+            if !parts.kept.contains(&one) && parts.kept.len() < MOST_KEPT {
+                parts.kept.push(one);
+                parts.built = None;
+            }
+        }
+    }
+
     pub fn mask(&self) -> Mask {
         let mut parts = self.parts();
         if parts.off {
@@ -68,7 +82,7 @@ impl Masking {
         if let Some(built) = &parts.built {
             return built.clone();
         }
-        let known: Vec<Known> = parts.learned.iter().cloned().chain((self.stored)()).collect();
+        let known: Vec<Known> = parts.learned.iter().chain(&parts.kept).cloned().chain((self.stored)()).collect();
         let mask = Mask::of(self.env.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())), &known);
         parts.built = Some(mask.clone());
         mask

@@ -11,6 +11,9 @@ use serde_json::value::RawValue;
 use std::fmt::Write;
 use std::path::Path;
 
+/// A longer file is no plan.
+const MAX_PLAN: usize = 4 << 20;
+
 static ENTER: Spec =
     Spec::of("EnterPlanMode", include_str!("plan_mode/enter.md"), include_str!("plan_mode/enter.schema.json"));
 static EXIT: Spec =
@@ -101,7 +104,7 @@ impl Call for Exit {
 impl Exit {
     /// What was approved is what stands in the file.
     fn settle(&self, file: Option<&Path>, is_agent: bool) -> Outcome {
-        let before = file.and_then(|file| std::fs::read_to_string(file).ok());
+        let before = file.and_then(|file| sys::fs::read_text(file, MAX_PLAN).ok());
         let edited =
             self.plan.is_some() && before.as_deref().map(str::trim_end) != self.plan.as_deref().map(str::trim_end);
         if let (true, Some(file), Some(plan)) = (edited, file, &self.plan) {

@@ -112,7 +112,7 @@ const HEAD: u64 = 8 * 1024;
 
 impl Source {
     fn open(path: PathBuf, meta: Metadata) -> io::Result<Self> {
-        let mut file = File::open(&path)?;
+        let (mut file, _) = sys::fs::open_regular(&path)?;
         let mut head = Vec::new();
         file.by_ref().take(HEAD).read_to_end(&mut head)?;
         file.rewind()?;

@@ -52,17 +52,28 @@ pub(crate) fn new_path(session_dir: &Path) -> PathBuf {
 /// Creates `path` (0600) and its directories (0700). Never opens what is already there, nor follows a link to it.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     if let Some(dir) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        create_folder(dir)?;
     }
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
+pub(crate) fn create_folder(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
 /// The text the model sees in place of the whole. `start` is at least the first 2 KB of it.
 pub fn wrapper(path: &Path, size: u64, start: &str) -> String {
+    wrapper_with(path, size, start, None)
+}
+
+/// As [`wrapper`], for a file that is not whole: `gap` says what it holds.
+pub(crate) fn wrapper_with(path: &Path, size: u64, start: &str, gap: Option<&str>) -> String {
     let preview = preview(start);
     let more = if (preview.len() as u64) < size { "\n…" } else { "" };
+    // On a line of its own: readers take the path up to the end of its line.
+    let gap = gap.map_or_else(String::new, |gap| format!("\nNot all of it is in that file: {gap}."));
     format!(
-        "<persisted-output>\nToo large to show whole ({}). Full output saved to: {}\n\nPreview (first 2 KB):\n\
+        "<persisted-output>\nToo large to show whole ({}). Full output saved to: {}{gap}\n\nPreview (first 2 KB):\n\
          {preview}{more}\n</persisted-output>",
         human(size),
         path.display(),

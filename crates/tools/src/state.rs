@@ -45,6 +45,8 @@ pub struct ToolState {
     /// Background tasks.
     pub tasks: Arc<Tasks>,
     pub shell: Arc<Shell>,
+    /// The folders its files lie in while commands run.
+    pub folders: Arc<crate::task_folder::TaskFolders>,
     /// The model's checklist.
     pub todos: crate::todo_write::Todos,
     /// Pages seen, and the client that fetches them.
@@ -61,6 +63,7 @@ impl ToolState {
             reads: ReadState::default(),
             tasks: Arc::default(),
             shell: Arc::default(),
+            folders: Arc::default(),
             todos: crate::todo_write::Todos::default(),
             web: Arc::default(),
             searches: crate::web_search::Searches::default(),
@@ -74,6 +77,7 @@ impl ToolState {
         Self {
             tasks: Arc::clone(&self.tasks),
             shell: Arc::clone(&self.shell),
+            folders: Arc::clone(&self.folders),
             web: Arc::clone(&self.web),
             masking: Arc::clone(&self.masking),
             ..Self::new(facts, cwd)
@@ -88,6 +92,7 @@ impl ToolState {
         Self {
             tasks: Arc::clone(&before.tasks),
             shell: Arc::clone(&before.shell),
+            folders: Arc::clone(&before.folders),
             web: Arc::clone(&before.web),
             ..self
         }
@@ -97,7 +102,8 @@ impl ToolState {
     pub async fn shutdown(&self) {
         self.tasks.stop_all().await;
         self.shell.shutdown();
-        // Succeeds only when no task left output there.
+        self.folders.release();
+        // The sandbox may have made it without a command.
         if std::fs::remove_dir(&self.facts.tasks_dir).is_ok()
             && let Some(session) = self.facts.tasks_dir.parent()
         {

@@ -129,6 +129,8 @@ pub(crate) struct NewTask {
     pub(crate) output: PathBuf,
     pub(crate) deadline: Duration,
     pub(crate) owner: Option<String>,
+    /// Why its output is not kept.
+    pub(crate) note: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -228,7 +230,7 @@ impl Tasks {
             output: new.output,
             status: TaskStatus::Running,
             exit_code: None,
-            note: None,
+            note: new.note,
             started_at_ms: sys::clock::now_ms(),
             ended_at_ms: None,
             owner: new.owner,
@@ -426,8 +428,7 @@ async fn supervise(mut running: Running, stop: &CancellationToken, deadline: Ins
     if status == TaskStatus::Killed {
         running.kill().await.ok();
     }
-    let note =
-        note.or_else(|| running.capture.write_error().map(|error| format!("its output could not be saved: {error}")));
+    let note = note.or_else(|| running.capture.incomplete());
     crate::bash::remove_scratch(std::mem::take(&mut running.scratch)).await;
     End { exit_code, note, ..End::new(status) }
 }

@@ -1,7 +1,8 @@
 //! Text files that go back to disk the way they came: encoding, BOM, line endings, mode, owner and symlinks are kept.
 //! A failed write leaves the old bytes in place. Bytes that are not valid text are never rewritten.
 
-use std::fs::{File, Metadata, OpenOptions};
+use crate::file_work::HELD_LIMIT;
+use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -120,10 +121,13 @@ impl TextFile {
     /// Loads a regular file.
     pub fn load(path: &Path) -> io::Result<Self> {
         let target = path.canonicalize()?;
-        let mut file = File::open(&target)?;
-        let meta = file.metadata()?;
-        let mut bytes = Vec::with_capacity(meta.len() as usize);
-        file.read_to_end(&mut bytes)?;
+        let (file, meta) = sys::fs::open_regular(&target)?;
+        let mut bytes = Vec::with_capacity(meta.len().min(HELD_LIMIT) as usize);
+        // It may grow while it is read.
+        file.take(HELD_LIMIT + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > HELD_LIMIT {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
         let encoding = Encoding::sniff(&bytes);
         let text = encoding.decode(&bytes);
         Ok(Self { target, bytes, meta, encoding, text })

@@ -83,10 +83,32 @@ pub(crate) fn time_limit(env: &Env) -> Duration {
     }
 }
 
-/// Finishes `builder` with what all walks have in common.
-pub(crate) fn parallel(builder: &mut WalkBuilder) -> WalkParallel {
+/// Finishes `builder` with what all walks have in common. `honours_ignores`: the walk reads ignore files.
+pub(crate) fn parallel(builder: &mut WalkBuilder, honours_ignores: bool) -> WalkParallel {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    builder.threads(cores.min(MAX_THREADS)).filter_entry(|entry| !is_vcs_dir(entry)).build_parallel()
+    let wanted = move |entry: &DirEntry| !(is_vcs_dir(entry) || honours_ignores && is_odd(entry));
+    builder.threads(cores.min(MAX_THREADS)).filter_entry(wanted).build_parallel()
+}
+
+/// The walking library reads ignore files whole, whatever they are: a folder that holds such a trap is not entered.
+fn is_odd(entry: &DirEntry) -> bool {
+    let is_dir = entry.depth() > 0 && entry.file_type().is_some_and(|t| t.is_dir());
+    let odd = if is_dir { sys::fs::odd_ignore_file(entry.path()) } else { None };
+    if let Some(file) = &odd {
+        tracing::debug!(file = %file.display(), "its folder was not searched: this is no regular file");
+    }
+    odd.is_some()
+}
+
+/// Refuses a root whose ignore files, or those of the folders above it, cannot be read.
+pub(crate) fn check_ignores(root: &Path) -> Result<(), Outcome> {
+    match root.ancestors().find_map(sys::fs::odd_ignore_file) {
+        None => Ok(()),
+        Some(file) => Err(Outcome::invalid(format!(
+            "{} is not a regular file of ordinary size, so the ignore rules cannot be read. Remove it, or name a file.",
+            file.display()
+        ))),
+    }
 }
 
 /// A root may be a link that was named; below it links are not followed, so a file is where it seems to be.

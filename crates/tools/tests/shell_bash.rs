@@ -424,3 +424,25 @@ async fn nothing_is_left_in_temporary_folders() {
     bench.state().shutdown().await;
     assert!(!bench.facts.tasks_dir.exists());
 }
+
+// [F-C1]
+#[tokio::test]
+async fn the_directory_is_carried_over_when_no_file_can_be_written() {
+    for shell in ["/bin/bash", "/bin/zsh"].into_iter().filter(|shell| std::path::Path::new(shell).exists()) {
+        let mut bench = with_env(&[("CLAUDE_CODE_SHELL", shell)]);
+        bench.facts.tasks_dir = "/dev/null/tasks".into();
+        bench.facts.session_dir = "/dev/null/session".into();
+        bench.file("sub/inner/a", "");
+        assert_eq!(text(&bench, "cd sub && pwd").await, bench.dir.join("sub").display().to_string());
+        assert_eq!(text(&bench, "pwd").await, bench.dir.join("sub").display().to_string(), "{shell}");
+        // A command with a trap of its own, a failing one, and one that leaves something running.
+        ok(&bench, "trap 'echo bye' EXIT; cd inner").await;
+        assert_eq!(text(&bench, "pwd").await, bench.dir.join("sub/inner").display().to_string(), "{shell}");
+        bench.fails("Bash", json!({"command": "cd .. && exit 3"})).await;
+        assert_eq!(text(&bench, "pwd").await, bench.dir.join("sub").display().to_string(), "{shell}");
+        let before = Instant::now();
+        ok(&bench, "sleep 30 & cd ..").await;
+        assert!(before.elapsed() < Duration::from_secs(20));
+        assert_eq!(text(&bench, "pwd").await, bench.dir.display().to_string(), "{shell}");
+    }
+}

@@ -222,3 +222,27 @@ fn descriptions_stay_short() {
         assert!(size <= limit, "{name} takes {size} bytes");
     }
 }
+
+// [F-C1]
+#[tokio::test]
+async fn output_that_cannot_be_saved_is_said_and_its_end_is_told() {
+    let mut bench = with_env(&[]);
+    bench.facts.tasks_dir = "/dev/null/tasks".into();
+    bench.facts.session_dir = "/dev/null/session".into();
+    let input = json!({"command": "echo the last words", "run_in_background": true});
+    let (text, _) = bench.ok("Bash", input).await;
+    assert!(text.contains("Not kept: its output could not be saved"), "{text}");
+    let note = settled(&bench).await.note.expect("a note");
+    assert!(note.contains("could not be saved") && note.ends_with("the last words"), "{note}");
+}
+
+// [F-C1]
+#[tokio::test]
+async fn output_goes_to_the_session_when_the_temporary_folder_cannot_be_written() {
+    let mut bench = with_env(&[]);
+    bench.facts.tasks_dir = "/dev/null/tasks".into();
+    background(&bench, "echo kept").await;
+    let task = settled(&bench).await;
+    assert!(task.output.starts_with(&bench.facts.session_dir), "{}", task.output.display());
+    assert_eq!(std::fs::read_to_string(&task.output).unwrap(), "kept\n");
+}

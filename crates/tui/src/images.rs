@@ -191,7 +191,7 @@ fn read_one(path: &Path) -> Picture {
     if size > MOST_BYTES {
         return Err(format!("{name} is {} MB, too large to process", size >> 20));
     }
-    let bytes = std::fs::read(path).map_err(|error| format!("{name}: {error}"))?;
+    let bytes = sys::fs::read_whole(path, MOST_BYTES as usize).map_err(|error| format!("{name}: {error}"))?;
     engine::picture::fit(&bytes).map_err(|why| format!("{name} {why}"))
 }
 

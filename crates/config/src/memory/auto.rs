@@ -3,7 +3,6 @@
 
 use super::{MemoryFile, MemoryScope, Reason};
 use crate::project::Loaded;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use sys::Env;
 
@@ -30,12 +29,9 @@ pub fn auto_directory(env: &Env, loaded: &Loaded, usual: Option<&Path>) -> Optio
 /// The beginning of `MEMORY.md`.
 pub(super) fn index(dir: &Path) -> Option<MemoryFile> {
     let path = dir.join("MEMORY.md");
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(&path).ok().filter(|f| f.metadata().is_ok_and(|m| m.is_file()))?;
-    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
-    let whole = bytes.len() <= MAX_BYTES;
-    bytes.truncate(MAX_BYTES);
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let read = sys::fs::read_limited(&path, MAX_BYTES).ok()?;
+    let whole = !read.more;
+    let text = String::from_utf8_lossy(&read.bytes).into_owned();
     if text.trim().is_empty() {
         return None;
     }

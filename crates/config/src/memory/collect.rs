@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 
 /// Larger files are skipped.
-const MAX_FILE: u64 = 4 * 1024 * 1024;
+const MAX_FILE: usize = 4 * 1024 * 1024;
 /// How far an import may lead from the file that was found.
 const MAX_HOPS: u32 = 4;
 /// A runaway set of imports ends here.
@@ -249,14 +249,12 @@ fn excludes(patterns: &[String]) -> GlobSet {
 }
 
 fn read(path: &Path) -> Result<String, &'static str> {
-    let meta = std::fs::metadata(path).map_err(|_| "it cannot be read")?;
-    if !meta.is_file() {
-        return Err("it is not a regular file");
-    }
-    if meta.len() > MAX_FILE {
-        return Err("it is larger than 4 MiB");
-    }
-    let bytes = std::fs::read(path).map_err(|_| "it cannot be read")?;
+    use std::io::ErrorKind;
+    let bytes = sys::fs::read_whole(path, MAX_FILE).map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput => "it is not a regular file",
+        ErrorKind::FileTooLarge => "it is larger than 4 MiB",
+        _ => "it cannot be read",
+    })?;
     if bytes.contains(&0) {
         return Err("it is not a text file");
     }

@@ -250,7 +250,7 @@ fn protect_repository(root: &Path, out: &mut Confined) {
     let Some(main) = sys::git::main_checkout(root).map(|main| main.join(".git")) else { return };
     out.rules.push(Rule::new(Effect::AllowWrite, &main));
     protect_git_dir(&main, out);
-    let entry = std::fs::read_to_string(&dot_git).ok();
+    let entry = sys::fs::read_text(&dot_git, sys::git::LINK_BYTES).ok();
     if let Some(own) = entry.as_deref().and_then(|text| text.trim().strip_prefix("gitdir: ")) {
         let own = sys::real::path(&root.join(own));
         for name in ["commondir", "gitdir"] {

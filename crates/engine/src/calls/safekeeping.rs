@@ -46,7 +46,7 @@ pub(super) async fn before(used: &ToolUse, call: &dyn Call, cx: &CallCx, io: &Io
     }
     let about = about(used, &accesses, io);
     let what = about.what.clone();
-    let (grave, unnamed) = (losses.grave, losses.unnamed.clone());
+    let (grave, unnamed, uncovered) = (losses.grave, losses.unnamed.clone(), losses.uncovered.clone());
     let days = settings.cleanup_period_days.map_or(KEPT_DAYS, u64::from);
     let snapshots = Snapshots::at(&io.state.facts.config_home);
     let begin = {
@@ -57,7 +57,7 @@ pub(super) async fn before(used: &ToolUse, call: &dyn Call, cx: &CallCx, io: &Io
     tokio::task::spawn_blocking(move || snapshots.prune_daily(Duration::from_hours(24 * days), STORE_BYTES));
     match saved {
         Ok(kept) => {
-            if let Some(text) = notice(kept.as_ref(), &what, grave, &unnamed) {
+            if let Some(text) = notice(kept.as_ref(), &what, grave, (&unnamed, &uncovered)) {
                 io.host.notice(text).await;
             }
             let goes_on = accesses.iter().any(|access| matches!(access, Access::Run(text) if has_background(text)));
@@ -154,7 +154,12 @@ async fn save(
 }
 
 /// What the user must hear: that work which may be gone for good was saved, or that something was not.
-fn notice(kept: Option<&Kept>, what: &str, grave: bool, unnamed: &[String]) -> Option<String> {
+fn notice(
+    kept: Option<&Kept>,
+    what: &str,
+    grave: bool,
+    (unnamed, uncovered): (&[String], &[String]),
+) -> Option<String> {
     let header = kept.map(Kept::header);
     if let Some(header) = header.filter(|header| !header.is_complete()) {
         let skipped = header.skipped.first().map(|skip| format!("{}: {}", skip.path.display(), skip.why));
@@ -163,6 +168,13 @@ fn notice(kept: Option<&Kept>, what: &str, grave: bool, unnamed: &[String]) -> O
             "Warning: only a part was saved before `{what}`: {why}. `gimlet undo --to {}` brings back that part.",
             header.id
         ));
+    }
+    if !uncovered.is_empty() {
+        let programs = uncovered.join(", ");
+        let rest = header.map_or_else(String::new, |header| {
+            format!(" What could be named was saved: `gimlet undo --to {}` brings it back.", header.id)
+        });
+        return Some(format!("Warning: undo does not cover what {programs} may destroy in `{what}`.{rest}"));
     }
     if grave && !unnamed.is_empty() {
         let programs = unnamed.join(", ");

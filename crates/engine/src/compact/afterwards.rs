@@ -35,12 +35,7 @@ fn readable(path: &Path, io: &Io) -> Option<String> {
     if io.policy.hides(path, &sys::real::path(path)) {
         return None;
     }
-    let meta = std::fs::metadata(path).ok()?;
-    if !meta.is_file() || meta.len() > ONE_FILE * 8 {
-        return None;
-    }
-    let bytes = std::fs::read(path).ok()?;
-    let text = String::from_utf8(bytes).ok()?;
+    let text = sys::fs::read_text(path, ONE_FILE as usize * 8).ok()?;
     io.state.reads.note_shown(path, text.as_bytes());
     Some(text)
 }

@@ -6,7 +6,7 @@ use super::{Control, Front};
 use base64::Engine;
 use permission::{Access, Decision, Policy, Request};
 use serde_json::{Value, json};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -35,7 +35,7 @@ impl Control {
             let modified = std::fs::metadata(&path).and_then(|meta| meta.modified()).map_err(failed)?;
             let millis = modified.duration_since(UNIX_EPOCH).map_or(0, |age| age.as_millis());
             if millis <= asked.mtime.max(0.0) as u128 {
-                state.reads.note_shown(&path, &std::fs::read(&path).map_err(failed)?);
+                state.reads.note_shown(&path, &sys::fs::read_whole(&path, MOST_BYTES as usize).map_err(failed)?);
             }
             Ok(json!({}))
         })
@@ -58,11 +58,10 @@ fn read(policy: &Policy, cwd: &Path, asked: &ReadFile) -> Result<Value, Refusal>
     let path = may_read(policy, cwd, &asked.path)?;
     let failed = |error: std::io::Error| Refusal::new(format!("{}: {error}", path.display()));
     let most = asked.max_bytes.unwrap_or(READ_BYTES).min(MOST_BYTES);
-    let file = std::fs::File::open(&path).map_err(failed)?;
-    let meta = file.metadata().map_err(failed)?;
-    if !meta.is_file() {
-        return Err(Refusal::new(format!("{} is not a file", path.display())));
-    }
+    let (file, meta) = sys::fs::open_regular(&path).map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput => Refusal::new(format!("{} is not a file", path.display())),
+        _ => failed(error),
+    })?;
     let mut bytes = Vec::new();
     file.take(most).read_to_end(&mut bytes).map_err(failed)?;
     let mut reply = json!({"absPath": path});

@@ -41,11 +41,14 @@ impl Control {
 /// The paths that fit best, ignore files respected, without what rules hide.
 fn suggestions(root: &Path, query: &str, policy: Option<&Policy>) -> Vec<Value> {
     let query = query.trim_start_matches("./").to_lowercase();
+    if root.ancestors().any(|dir| sys::fs::odd_ignore_file(dir).is_some()) {
+        return Vec::new();
+    }
     let mut found: Vec<(u8, usize, String, bool)> = Vec::new();
     let walk = WalkBuilder::new(root)
         .hidden(false)
         .require_git(false)
-        .filter_entry(|entry| entry.file_name() != ".git")
+        .filter_entry(|entry| entry.file_name() != ".git" && sys::fs::odd_ignore_file(entry.path()).is_none())
         .build();
     for entry in walk.take(ENTRIES).flatten().filter(|entry| entry.depth() > 0) {
         let Some(path) = entry.path().strip_prefix(root).ok().and_then(Path::to_str) else { continue };

@@ -8,15 +8,17 @@ use futures_util::future::BoxFuture;
 use http::Http;
 use mcp::auth::{HelperPlace, Keyring};
 use mcp::{Action, Elicitation, Elicited, Headers, Occasion, Owner};
+use permission::Known;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use sys::Env;
 use tokio_util::sync::CancellationToken;
+use tools::masking::Masking;
 use wire::hooks::{Elicitation as ElicitationEvent, ElicitationResult};
-use wire::mcp::Remote;
+use wire::mcp::{Remote, ServerConfig, Transport};
 use wire::sdk::SystemBody;
 
 pub(crate) struct SessionOwner {
@@ -26,6 +28,8 @@ pub(crate) struct SessionOwner {
     /// Hooks that may answer in place of a person.
     bell: Mutex<Option<Bell>>,
     credentials: Credentials,
+    /// Hides the credentials of servers in results; set once the session has it.
+    masking: OnceLock<Arc<Masking>>,
 }
 
 /// The ways to the host.
@@ -56,7 +60,12 @@ impl Credentials {
 impl SessionOwner {
     pub(crate) fn new(host: Host, desk: Option<Desk>, roots: Vec<PathBuf>, credentials: Credentials) -> Self {
         let host = Mutex::new(Some(Reach { host, desk }));
-        Self { host, roots: Mutex::new(roots), bell: Mutex::default(), credentials }
+        Self { host, roots: Mutex::new(roots), bell: Mutex::default(), credentials, masking: OnceLock::new() }
+    }
+
+    /// From now on credentials of declared servers are hidden.
+    pub(crate) fn hide_in(&self, masking: Arc<Masking>) {
+        self.masking.set(masking).ok();
     }
 
     fn reach(&self) -> Option<Reach> {
@@ -159,7 +168,27 @@ fn read(answer: &RawValue) -> Elicited {
     }
 }
 
+/// The variables and headers in a server's own settings that hold credentials.
+pub(crate) fn credentials(config: &ServerConfig) -> Vec<Known> {
+    match &config.transport {
+        Transport::Stdio(stdio) => {
+            let variables = stdio.env.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+            permission::mask::of_variables(variables)
+        }
+        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
+            remote.headers.iter().filter_map(|(name, value)| permission::mask::of_header(name, value)).collect()
+        }
+        Transport::Sdk { .. } => Vec::new(),
+    }
+}
+
 impl Owner for SessionOwner {
+    fn declared(&self, config: &ServerConfig) {
+        if let Some(masking) = self.masking.get() {
+            masking.learn_all(credentials(config));
+        }
+    }
+
     fn roots(&self) -> Vec<PathBuf> {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

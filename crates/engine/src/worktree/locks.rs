@@ -28,7 +28,7 @@ pub(super) fn state(worktree: &Path) -> Lock {
 }
 
 fn read(file: &Path) -> Lock {
-    let Ok(text) = std::fs::read_to_string(file) else { return Lock::None };
+    let Ok(text) = sys::fs::read_text(file, sys::git::LINK_BYTES) else { return Lock::None };
     let Some((pid, start)) = holder(&text) else { return Lock::Foreign };
     if pid == sys::pid() {
         return Lock::Own;

@@ -1,6 +1,6 @@
 //! Programs that remove, replace or change files, and which of their words name them.
 
-use super::{At, Extent, Losses, git};
+use super::{At, Extent, Losses, git, uncovered};
 use crate::shell::outputs;
 use crate::shell::suspects::Suspect;
 use crate::shell::wrapper::base_name;
@@ -8,7 +8,7 @@ use crate::shell::wrapper::base_name;
 /// Programs that change what they are given.
 #[rustfmt::skip]
 const PLAIN: &[&str] = &[
-    "rm", "rmdir", "unlink", "shred", "mv", "cp", "install", "ln", "link", "rsync", "scp", "tee", "sponge", "truncate", "dd",
+    "rm", "rmdir", "unlink", "srm", "shred", "mv", "cp", "install", "ln", "link", "rsync", "scp", "tee", "sponge", "truncate", "dd",
     "perl", "ruby", "wget", "tar", "bsdtar", "unzip", "patch", "chmod", "chown", "ed", "ex",
 ];
 
@@ -24,7 +24,9 @@ const WITH_WORDS: &[(&[&str], &[&str])] = &[
 /// Whether a command that holds this word as well as all of `text` deserves a closer look.
 pub(super) fn may_change(word: &str, text: &str) -> bool {
     let needed = WITH_WORDS.iter().find(|(names, _)| names.contains(&word)).map(|(_, needed)| *needed);
-    PLAIN.contains(&word) || needed.is_some_and(|needed| needed.iter().any(|part| text.contains(part)))
+    PLAIN.contains(&word)
+        || uncovered::may_destroy(word)
+        || needed.is_some_and(|needed| needed.iter().any(|part| text.contains(part)))
 }
 
 /// Adds what `program` may destroy.
@@ -35,8 +37,11 @@ pub(super) fn add(losses: &mut Losses, program: &str, arguments: &[String], part
         let files = outputs::of(program, arguments).files;
         each(losses, program, &files.iter().map(String::as_str).collect::<Vec<_>>(), &Extent::File, at);
     }
+    if uncovered::is_uncovered(program, &words, at.text) && !losses.uncovered.iter().any(|known| known == program) {
+        losses.uncovered.push(program.to_owned());
+    }
     match program {
-        "rm" | "rmdir" | "unlink" => {
+        "rm" | "rmdir" | "unlink" | "srm" => {
             let operands = words.operands(&[]);
             losses.grave |=
                 words.cluster("rR") || words.has(&["--recursive"]) || operands.iter().any(|w| w.contains('*'));

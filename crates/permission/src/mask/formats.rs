@@ -1,19 +1,30 @@
-//! What the keys of common services look like. A row is how the text begins and what must follow; rows are wide enough
-//! to find real keys and narrow enough to leave names, hashes and prose alone.
+//! What the keys of common services look like. A format is how the text begins and what must follow; formats are wide
+//! enough to find real keys and narrow enough to leave names, hashes and prose alone. The table is in `table`.
+
+use super::structure;
 
 /// Bytes a kind of key is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Alnum,
+    /// Capital letters and digits.
     Upper,
     Hex,
+    /// `Hex` and `-`.
+    HexDash,
     /// Letters, digits, `_`, `-`.
     Word,
     /// `Word` and `.`.
     Dotted,
     /// `Word` and `/`.
     Path,
+    /// What a path of an address may hold.
+    Url,
     Base64,
+    /// What stands in a header after `Bearer`.
+    Credential,
+    /// What a password in a connection string is made of, up to its end.
+    Setting,
 }
 
 impl Class {
@@ -23,10 +34,14 @@ impl Class {
             Self::Alnum => byte.is_ascii_alphanumeric(),
             Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
             Self::Hex => byte.is_ascii_hexdigit(),
+            Self::HexDash => byte.is_ascii_hexdigit() || byte == b'-',
             Self::Word => word,
             Self::Dotted => word || byte == b'.',
             Self::Path => word || byte == b'/',
+            Self::Url => word || matches!(byte, b'/' | b'@' | b'.' | b'%'),
             Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
+            Self::Credential => word || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'='),
+            Self::Setting => byte.is_ascii_graphic() && !matches!(byte, b';' | b'"' | b'\'' | b'`' | b'\\'),
         }
     }
 }
@@ -37,8 +52,16 @@ pub(super) enum Body {
     Run(Class, usize),
     /// Exactly so many.
     Exact(Class, usize),
+    /// Parts of these lengths with this byte between them.
+    Parts(Class, u8, &'static [usize]),
     Jwt,
     Pem,
+    /// The scheme and credential of a header, after its name.
+    Authorization,
+    /// `user:password@host` of an address.
+    Password,
+    /// The password among the settings of a connection string.
+    Setting,
 }
 
 /// What may stand before the key.
@@ -48,6 +71,8 @@ pub(super) enum Edge {
     Any,
     /// Nothing that would make it part of a longer word.
     Word,
+    /// At least eight digits.
+    Digits,
 }
 
 pub(super) struct Format {
@@ -57,76 +82,8 @@ pub(super) struct Format {
     pub(super) edge: Edge,
 }
 
-const fn row(start: &'static str, name: &'static str, body: Body, edge: Edge) -> Format {
-    Format { start, name, body, edge }
-}
-
-use Body::{Exact, Jwt, Pem, Run};
-use Class::{Alnum, Base64, Dotted, Hex, Path, Upper, Word};
-
-/// Longer beginnings before their prefixes. At most 64: the vectorised search takes no more.
-#[rustfmt::skip]
-pub(super) const FORMATS: &[Format] = &[
-    row("-----BEGIN ", "private key", Pem, Edge::Any),
-    row("sk-ant-", "Anthropic key", Run(Word, 20), Edge::Any),
-    row("sk-or-v1-", "OpenRouter key", Run(Hex, 40), Edge::Any),
-    row("sk-proj-", "OpenAI key", Run(Word, 32), Edge::Word),
-    row("sk-svcacct-", "OpenAI key", Run(Word, 32), Edge::Word),
-    row("sk-admin-", "OpenAI key", Run(Word, 32), Edge::Word),
-    row("sk-", "API key", Run(Alnum, 40), Edge::Word),
-    row("ghp_", "GitHub token", Run(Alnum, 36), Edge::Any),
-    row("gho_", "GitHub token", Run(Alnum, 36), Edge::Any),
-    row("ghu_", "GitHub token", Run(Alnum, 36), Edge::Any),
-    row("ghs_", "GitHub token", Run(Alnum, 36), Edge::Any),
-    row("ghr_", "GitHub token", Run(Alnum, 36), Edge::Any),
-    row("github_pat_", "GitHub token", Run(Word, 50), Edge::Any),
-    row("glpat-", "GitLab token", Run(Dotted, 20), Edge::Any),
-    row("gldt-", "GitLab token", Run(Word, 20), Edge::Word),
-    row("glptt-", "GitLab token", Run(Word, 20), Edge::Word),
-    row("xoxb-", "Slack token", Run(Word, 20), Edge::Any),
-    row("xoxp-", "Slack token", Run(Word, 20), Edge::Any),
-    row("xoxa-", "Slack token", Run(Word, 20), Edge::Any),
-    row("xoxs-", "Slack token", Run(Word, 20), Edge::Any),
-    row("xapp-", "Slack token", Run(Word, 30), Edge::Word),
-    row("hooks.slack.com/services/", "Slack webhook", Run(Path, 30), Edge::Any),
-    row("AKIA", "AWS access key", Exact(Upper, 16), Edge::Word),
-    row("ASIA", "AWS access key", Exact(Upper, 16), Edge::Word),
-    row("AIza", "Google API key", Exact(Word, 35), Edge::Word),
-    row("ya29.", "Google token", Run(Dotted, 30), Edge::Word),
-    row("GOCSPX-", "Google client secret", Run(Word, 24), Edge::Any),
-    row("AccountKey=", "Azure storage key", Run(Base64, 60), Edge::Any),
-    row("sk_live_", "Stripe key", Run(Alnum, 20), Edge::Any),
-    row("rk_live_", "Stripe key", Run(Alnum, 20), Edge::Any),
-    row("sk_test_", "Stripe key", Run(Alnum, 20), Edge::Any),
-    row("whsec_", "webhook secret", Run(Base64, 24), Edge::Word),
-    row("npm_", "npm token", Exact(Alnum, 36), Edge::Word),
-    row("pypi-AgE", "PyPI token", Run(Word, 50), Edge::Any),
-    row("SG.", "SendGrid key", Run(Dotted, 60), Edge::Word),
-    row("hf_", "Hugging Face token", Run(Alnum, 30), Edge::Word),
-    row("gsk_", "Groq key", Run(Alnum, 40), Edge::Word),
-    row("xai-", "xAI key", Run(Alnum, 60), Edge::Word),
-    row("r8_", "Replicate token", Run(Alnum, 36), Edge::Word),
-    row("pplx-", "Perplexity key", Run(Alnum, 40), Edge::Word),
-    row("nvapi-", "NVIDIA key", Run(Word, 50), Edge::Word),
-    row("dop_v1_", "DigitalOcean token", Run(Hex, 60), Edge::Any),
-    row("dapi", "Databricks token", Exact(Hex, 32), Edge::Word),
-    row("shpat_", "Shopify token", Run(Hex, 32), Edge::Any),
-    row("shpss_", "Shopify token", Run(Hex, 32), Edge::Any),
-    row("dckr_pat_", "Docker token", Run(Word, 20), Edge::Any),
-    row("hvs.", "Vault token", Run(Word, 24), Edge::Word),
-    row("lin_api_", "Linear key", Run(Alnum, 32), Edge::Any),
-    row("figd_", "Figma token", Run(Word, 30), Edge::Word),
-    row("glsa_", "Grafana token", Run(Word, 32), Edge::Word),
-    row("sbp_", "Supabase token", Run(Hex, 40), Edge::Word),
-    row("sntrys_", "Sentry token", Run(Base64, 40), Edge::Any),
-    row("tskey-", "Tailscale key", Run(Word, 20), Edge::Word),
-    row("ATATT3", "Atlassian token", Run(Word, 60), Edge::Word),
-    row("NRAK-", "New Relic key", Run(Upper, 27), Edge::Word),
-    row("AGE-SECRET-KEY-1", "age key", Run(Upper, 50), Edge::Any),
-    row("eyJhbGci", "JSON web token", Jwt, Edge::Word),
-    row("eyJ0eXAi", "JSON web token", Jwt, Edge::Word),
-    row("eyJraWQi", "JSON web token", Jwt, Edge::Word),
-];
+use Body::{Authorization, Exact, Jwt, Parts, Password, Pem, Run, Setting};
+use Class::{Base64, Word};
 
 /// Whether the bytes after a beginning are those of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +93,8 @@ pub(super) enum Verdict {
     Wait,
     /// So many bytes belong to it, and whatever follows of the rest.
     Yes(usize, Rest),
+    /// So many bytes stay visible, so many more are hidden, and whatever follows of the rest.
+    After(usize, usize, Rest),
 }
 
 /// What else belongs to a key, however long.
@@ -159,24 +118,31 @@ pub(super) fn judge(body: Body, bytes: &[u8], ended: bool) -> Verdict {
     match body {
         Run(class, least) => judge_run(class, least, bytes, ended),
         Exact(class, length) => judge_exact(class, length, bytes, ended),
+        Parts(class, between, lengths) => judge_parts(class, between, lengths, bytes, ended),
+        Authorization => structure::authorization(bytes, ended),
+        Password => structure::password(bytes, ended),
+        Setting => structure::setting(bytes, ended),
         Jwt => judge_jwt(bytes, ended),
         Pem => judge_pem(bytes, ended),
     }
 }
 
-fn unsure(ended: bool) -> Verdict {
+pub(super) fn unsure(ended: bool) -> Verdict {
     if ended { Verdict::No } else { Verdict::Wait }
 }
 
-fn mixed(bytes: &[u8]) -> bool {
+pub(super) fn mixed(bytes: &[u8]) -> bool {
     bytes.iter().any(u8::is_ascii_digit) && bytes.iter().any(u8::is_ascii_alphabetic)
 }
 
+/// How far beyond its shortest length a key may go on with digits only, or letters only.
+const UNMIXED: usize = 64;
+
 fn judge_run(class: Class, least: usize, bytes: &[u8], ended: bool) -> Verdict {
-    let run = bytes.iter().take(least).take_while(|b| class.has(**b)).count();
+    let run = bytes.iter().take(least + UNMIXED).take_while(|b| class.has(**b)).count();
     match run {
-        run if run == least && mixed(&bytes[..least]) => Verdict::Yes(least, Rest::Class(class)),
-        run if run < least && run == bytes.len() => unsure(ended),
+        run if run >= least && mixed(&bytes[..run]) => Verdict::Yes(least, Rest::Class(class)),
+        run if run < least + UNMIXED && run == bytes.len() => unsure(ended),
         _ => Verdict::No,
     }
 }
@@ -187,7 +153,37 @@ fn judge_exact(class: Class, length: usize, bytes: &[u8], ended: bool) -> Verdic
     let sample = run == length && bytes[..run].ends_with(b"EXAMPLE");
     match run {
         run if run == bytes.len() && run <= length && !ended => Verdict::Wait,
-        run if run == length && mixed(&bytes[..run]) && !sample => Verdict::Yes(length, Rest::Nothing),
+        run if run == length && is_random(&bytes[..run]) && !sample => Verdict::Yes(length, Rest::Nothing),
+        _ => Verdict::No,
+    }
+}
+
+/// Letters and digits, or letters of both cases: some services use no digits.
+fn is_random(bytes: &[u8]) -> bool {
+    let case = bytes.iter().any(u8::is_ascii_lowercase) && bytes.iter().any(u8::is_ascii_uppercase);
+    case || mixed(bytes)
+}
+
+fn judge_parts(class: Class, between: u8, lengths: &[usize], bytes: &[u8], ended: bool) -> Verdict {
+    let mut at = 0;
+    for (index, length) in lengths.iter().enumerate() {
+        if index > 0 {
+            match bytes.get(at) {
+                None => return unsure(ended),
+                Some(byte) if *byte == between => at += 1,
+                Some(_) => return Verdict::No,
+            }
+        }
+        let part = bytes[at..].iter().take(*length).take_while(|b| class.has(**b)).count();
+        at += part;
+        if part < *length {
+            return if at == bytes.len() { unsure(ended) } else { Verdict::No };
+        }
+    }
+    match bytes.get(at) {
+        None if !ended => Verdict::Wait,
+        Some(byte) if class.has(*byte) => Verdict::No,
+        _ if mixed(&bytes[..at]) => Verdict::Yes(at, Rest::Nothing),
         _ => Verdict::No,
     }
 }

@@ -1,13 +1,16 @@
 //! Finds where something to hide may begin and says what it is. Values are found by their first bytes and compared
 //! whole; among values that begin alike the longest wins, and a value wins over a format.
 
-use super::formats::{self, Edge, FORMATS, Rest, Verdict};
+use super::formats::{self, Body, Edge, Rest, Verdict};
+use super::table::{FORMATS, SHARED};
 use super::{Known, mask_text};
 use aho_corasick::{AhoCorasick, MatchKind, packed};
 use std::sync::LazyLock;
 
 /// A value is found by this many of its first bytes.
 const START: usize = 24;
+/// A user name of this length may be a key.
+const LONG_LEAD: usize = 16;
 /// How far back the surroundings of a key are looked at.
 pub(super) const BEHIND: usize = 16;
 
@@ -37,11 +40,36 @@ impl Value {
 pub(super) enum Found<'a> {
     Nothing,
     Wait,
-    Secret { length: usize, rest: Rest, mask: &'a [u8] },
+    /// `lead` bytes stay as they are, `length` more are hidden.
+    Secret {
+        lead: usize,
+        length: usize,
+        rest: Rest,
+        mask: &'a [u8],
+    },
 }
 
-static FORMAT_STARTS: LazyLock<Option<Finder>> =
-    LazyLock::new(|| Finder::new(FORMATS.iter().map(|format| format.start.as_bytes())));
+/// More beginnings at once make the vectorised search slower than another pass does.
+const AT_ONCE: usize = 32;
+/// Beginnings shorter than this would make the search for longer ones less exact.
+const LONG: usize = 4;
+
+static FORMAT_STARTS: LazyLock<Vec<Finder>> = LazyLock::new(|| {
+    let mut starts: Vec<&[u8]> = FORMATS.iter().map(|format| format.start.as_bytes()).collect();
+    starts.extend(SHARED.iter().map(|shared| shared.as_bytes()));
+    starts.sort_unstable();
+    starts.dedup();
+    // One that begins with another is found with it; in this order the shorter one comes first.
+    let mut needed: Vec<&[u8]> = Vec::new();
+    for start in starts {
+        if !needed.last().is_some_and(|last| start.starts_with(last)) {
+            needed.push(start);
+        }
+    }
+    let (long, short): (Vec<&[u8]>, Vec<&[u8]>) = needed.into_iter().partition(|start| start.len() >= LONG);
+    let finders = long.chunks(AT_ONCE).chain(short.chunks(AT_ONCE));
+    finders.filter_map(|starts| Finder::new(starts.iter().copied())).collect()
+});
 static FORMATS_BY_FIRST: LazyLock<ByFirst> =
     LazyLock::new(|| ByFirst::new(FORMATS.iter().map(|format| format.start.as_bytes())));
 
@@ -71,7 +99,8 @@ impl Matcher {
 
     /// The first place at or after `from` where a value or a format begins.
     pub(super) fn hunt<'a>(&'a self, bytes: &'a [u8]) -> Hunt<'a> {
-        Hunt { bytes, values: Next::of(self.starts.as_ref()), formats: Next::of(FORMAT_STARTS.as_ref()) }
+        let searches = self.starts.iter().chain(FORMAT_STARTS.iter()).map(Next::of).collect();
+        Hunt { bytes, searches }
     }
 
     /// The first place at or after `from` whose bytes, up to the end, could be the first part of a beginning.
@@ -91,7 +120,7 @@ impl Matcher {
         for index in self.by_first.of(bytes[0]) {
             let value = &self.values[index];
             if bytes.starts_with(&value.bytes) {
-                return Found::Secret { length: value.bytes.len(), rest: Rest::Nothing, mask: &value.mask };
+                return Found::Secret { lead: 0, length: value.bytes.len(), rest: Rest::Nothing, mask: &value.mask };
             }
             if !ended && value.bytes.starts_with(bytes) {
                 return Found::Wait;
@@ -100,7 +129,7 @@ impl Matcher {
         for index in FORMATS_BY_FIRST.of(bytes[0]) {
             let format = &FORMATS[index];
             let Some(body) = bytes.strip_prefix(format.start.as_bytes()) else { continue };
-            if format.edge == Edge::Word && !is_edge(behind) {
+            if !fits(format.edge, behind) {
                 continue;
             }
             match formats::judge(format.body, body, ended) {
@@ -108,11 +137,58 @@ impl Matcher {
                 Verdict::Wait => return Found::Wait,
                 Verdict::Yes(length, rest) => {
                     let length = format.start.len() + length;
-                    return Found::Secret { length, rest, mask: &self.format_masks[index] };
+                    return Found::Secret { lead: 0, length, rest, mask: &self.format_masks[index] };
+                }
+                Verdict::After(lead, length, rest) => {
+                    // What has a name of its own keeps it.
+                    if format.body == Body::Authorization {
+                        match self.has_name(&body[lead..], ended) {
+                            Verdict::No => {
+                                let lead = format.start.len() + lead;
+                                return Found::Secret { lead, length, rest, mask: &self.format_masks[index] };
+                            }
+                            Verdict::Wait => return Found::Wait,
+                            Verdict::Yes(..) | Verdict::After(..) => continue,
+                        }
+                    }
+                    let start = format.start.len();
+                    // What would stay visible may hold a secret of its own.
+                    let hides = lead >= LONG_LEAD || self.holds_value(&body[..lead]);
+                    let (lead, length) = if hides { (start, lead + length) } else { (start + lead, length) };
+                    return Found::Secret { lead, length, rest, mask: &self.format_masks[index] };
                 }
             }
         }
         Found::Nothing
+    }
+
+    /// Whether a value or a key of a known kind begins here.
+    fn has_name(&self, bytes: &[u8], ended: bool) -> Verdict {
+        let Some(first) = bytes.first() else { return formats::unsure(ended) };
+        if self.by_first.of(*first).any(|index| bytes.starts_with(&self.values[index].bytes)) {
+            return Verdict::Yes(0, Rest::Nothing);
+        }
+        for index in FORMATS_BY_FIRST.of(*first) {
+            let format = &FORMATS[index];
+            let Some(body) = bytes.strip_prefix(format.start.as_bytes()) else { continue };
+            let verdict = formats::judge(format.body, body, ended);
+            if verdict != Verdict::No {
+                return verdict;
+            }
+        }
+        Verdict::No
+    }
+
+    fn holds_value(&self, bytes: &[u8]) -> bool {
+        self.starts.as_ref().is_some_and(|starts| starts.find(bytes).is_some())
+    }
+}
+
+fn fits(edge: Edge, behind: &[u8]) -> bool {
+    match edge {
+        Edge::Any => true,
+        Edge::Word => is_edge(behind),
+        Edge::Digits => behind.iter().rev().take_while(|b| b.is_ascii_digit()).count() >= 8,
     }
 }
 
@@ -187,25 +263,23 @@ impl Finder {
 /// The beginnings in one buffer, in order. Each search goes on where it stood.
 pub(super) struct Hunt<'a> {
     bytes: &'a [u8],
-    values: Next<'a>,
-    formats: Next<'a>,
+    searches: Vec<Next<'a>>,
 }
 
 struct Next<'a> {
-    finder: Option<&'a Finder>,
+    finder: &'a Finder,
     /// The last answer; everything before it was searched.
     at: Option<usize>,
 }
 
 impl<'a> Next<'a> {
-    fn of(finder: Option<&'a Finder>) -> Self {
-        Self { finder, at: finder.map(|_| 0) }
+    fn of(finder: &'a Finder) -> Self {
+        Self { finder, at: Some(0) }
     }
 
     fn from(&mut self, bytes: &[u8], from: usize, fresh: bool) -> Option<usize> {
-        let finder = self.finder?;
         if fresh || self.at? < from {
-            self.at = finder.find(&bytes[from..]).map(|at| from + at);
+            self.at = self.finder.find(&bytes[from..]).map(|at| from + at);
         }
         self.at
     }
@@ -214,12 +288,8 @@ impl<'a> Next<'a> {
 impl Hunt<'_> {
     /// `from` never goes back.
     pub(super) fn next(&mut self, from: usize, fresh: bool) -> Option<usize> {
-        let value = self.values.from(self.bytes, from, fresh);
-        let format = self.formats.from(self.bytes, from, fresh);
-        match (value, format) {
-            (Some(value), Some(format)) => Some(value.min(format)),
-            (one, other) => one.or(other),
-        }
+        let bytes = self.bytes;
+        self.searches.iter_mut().filter_map(|search| search.from(bytes, from, fresh)).min()
     }
 }
 

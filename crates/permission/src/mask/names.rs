@@ -72,6 +72,16 @@ fn secret_parts<'a>(name: &str, value: &'a [u8]) -> Vec<&'a [u8]> {
     if is_credential(name) { vec![value.trim_ascii()] } else { Vec::new() }
 }
 
+/// Headers whose value is a credential, by a part of their name.
+const HEADERS: &[&str] = &["auth", "key", "token", "secret", "cookie", "password", "credential"];
+
+pub(super) fn secret_of_header(name: &str, value: &str) -> Option<Known> {
+    let lower = name.to_ascii_lowercase();
+    let value = bearer(value.trim().as_bytes());
+    let secret = HEADERS.iter().any(|part| lower.contains(part)) && is_worth_hiding(value);
+    secret.then(|| Known { name: format!("header {name}"), value: value.to_vec() })
+}
+
 fn after(line: &[u8], separator: impl Fn(u8) -> bool) -> Option<&[u8]> {
     let at = line.iter().position(|b| separator(*b))?;
     Some(line[at + 1..].trim_ascii())
@@ -106,7 +116,7 @@ fn is_credential(name: &str) -> bool {
         || (matches!(last, "KEY" | "AUTH") && parts.len() > 1)
 }
 
-fn is_worth_hiding(value: &[u8]) -> bool {
+pub(super) fn is_worth_hiding(value: &[u8]) -> bool {
     if !(SHORTEST..=LONGEST).contains(&value.len()) {
         return false;
     }

@@ -3,6 +3,7 @@
 
 use super::formats::{Class, Rest, in_pem};
 use super::matcher::{BEHIND, Found, Matcher};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 const PEM_END: &[u8] = b"-----END ";
@@ -108,9 +109,9 @@ impl Stream {
                         out(&bytes[shown..start]);
                         return start;
                     }
-                    Found::Secret { length, rest, mask } => {
+                    Found::Secret { lead, length, rest, mask } => {
                         self.rest = rest;
-                        break (start, length, mask);
+                        break (start + lead, length, mask);
                     }
                 }
             };
@@ -123,14 +124,17 @@ impl Stream {
     }
 
     /// The last bytes before `at`, some of which may have gone by earlier.
-    fn before(&self, bytes: &[u8], at: usize, floor: Option<usize>) -> Vec<u8> {
+    fn before<'a>(&self, bytes: &'a [u8], at: usize, floor: Option<usize>) -> Cow<'a, [u8]> {
         if let Some(floor) = floor {
-            return bytes[at.saturating_sub(BEHIND).max(floor)..at].to_vec();
+            return Cow::Borrowed(&bytes[at.saturating_sub(BEHIND).max(floor)..at]);
         }
         let here = &bytes[at.saturating_sub(BEHIND)..at];
+        if here.len() == BEHIND {
+            return Cow::Borrowed(here);
+        }
         let missing = BEHIND - here.len();
         let earlier = &self.behind[self.behind.len().saturating_sub(missing)..];
-        [earlier, here].concat()
+        Cow::Owned([earlier, here].concat())
     }
 
     /// How many of `bytes` belong to the secret before them, and whether it may go on after them.

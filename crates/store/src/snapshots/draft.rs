@@ -3,6 +3,7 @@
 
 use super::blobs::{NotSaved, hash_of};
 use super::manifest::{Entry, Header, Manifest, Stage, State};
+use super::newer::Left;
 use super::{Limits, Snapshots};
 use crate::error::StoreError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -255,7 +256,12 @@ impl Kept {
     }
 
     fn write(&self) -> Result<(), StoreError> {
-        let entry = |(path, saved): (&PathBuf, &Saved)| Entry { path: path.clone(), state: saved.state.clone() };
+        let over = self.header.stage == Stage::Settled;
+        let entry = |(path, saved): (&PathBuf, &Saved)| Entry {
+            path: path.clone(),
+            state: saved.state.clone(),
+            left: if over { Left::now(path) } else { None },
+        };
         let manifest = Manifest { header: self.header.clone(), entries: self.entries.iter().map(entry).collect() };
         manifest.write(&self.snapshots.manifest_path(&self.header.id))
     }

@@ -2,6 +2,7 @@
 //! text in which `%` and bytes that are not UTF-8 are escaped, so that every name survives.
 
 use super::About;
+use super::newer::Left;
 use crate::error::StoreError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsString;
@@ -79,6 +80,9 @@ pub struct Entry {
     pub path: PathBuf,
     #[serde(flatten)]
     pub state: State,
+    /// How the change left it; unknown while the change is not over.
+    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Left>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

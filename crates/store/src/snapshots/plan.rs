@@ -9,7 +9,7 @@ pub(super) fn merge(manifests: impl IntoIterator<Item = Manifest>) -> BTreeMap<P
     let mut plan: BTreeMap<PathBuf, State> = BTreeMap::new();
     for manifest in manifests {
         let mut decided = Vec::new();
-        for Entry { path, state } in manifest.entries {
+        for Entry { path, state, .. } in manifest.entries {
             if plan.contains_key(&path) {
                 continue;
             }

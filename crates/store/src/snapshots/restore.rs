@@ -4,7 +4,7 @@
 use super::blobs::{Blobs, hash_of};
 use super::draft::{Draft, Kept};
 use super::manifest::{Header, Kind, Manifest, Stage, State};
-use super::{About, Limits, Snapshots, plan};
+use super::{About, Limits, Snapshots, newer, plan};
 use crate::error::StoreError;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,22 +47,46 @@ pub struct Undone {
     pub restored: Vec<PathBuf>,
     pub removed: Vec<PathBuf>,
     pub problems: Vec<Problem>,
+    /// Paths that somebody changed after the changes taken back: that work was, or would be, replaced.
+    pub newer: Vec<PathBuf>,
     /// Restores that were interrupted and are now finished.
     pub finished: Vec<String>,
+}
+
+/// What a restore has before it.
+struct Plan {
+    changes: Vec<Header>,
+    targets: BTreeMap<PathBuf, State>,
+    newer: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OnNewer {
+    Refuse,
+    Replace,
 }
 
 impl Snapshots {
     /// What `undo` would do.
     pub fn preview(&self, choice: &Choice) -> Result<Undone, StoreError> {
-        let (changes, targets) = self.targets(choice)?;
-        let mut undone = Undone { changes, ..Undone::default() };
+        let Plan { changes, targets, newer } = self.targets(choice)?;
+        let mut undone = Undone { changes, newer, ..Undone::default() };
         for (path, target) in targets.iter().filter(|(path, target)| !is_at(path, target)) {
             undone.count(path, target);
         }
         Ok(undone)
     }
 
+    /// As [`Self::undo`], but fails with `NewerWork` and changes nothing when it would replace work that is newer.
+    pub fn undo_unless_newer(&self, choice: &Choice) -> Result<Undone, StoreError> {
+        self.locked(choice, OnNewer::Refuse)
+    }
+
     pub fn undo(&self, choice: &Choice) -> Result<Undone, StoreError> {
+        self.locked(choice, OnNewer::Replace)
+    }
+
+    fn locked(&self, choice: &Choice, on_newer: OnNewer) -> Result<Undone, StoreError> {
         if !self.root.is_dir() {
             return Err(StoreError::NothingToUndo);
         }
@@ -71,15 +95,19 @@ impl Snapshots {
             let mut undone = Undone { finished: self.recover()?, ..Undone::default() };
             // Whoever was interrupted and says "undo" again wants just that finished.
             if undone.finished.is_empty() || matches!(choice, Choice::To(_)) {
-                self.take_back(choice, &mut undone)?;
+                self.take_back(choice, on_newer, &mut undone)?;
             }
             Ok(undone)
         });
         locked.map_err(|e| StoreError::write(&lock, e))?
     }
 
-    fn take_back(&self, choice: &Choice, undone: &mut Undone) -> Result<(), StoreError> {
-        let (changes, mut targets) = self.targets(choice)?;
+    fn take_back(&self, choice: &Choice, on_newer: OnNewer, undone: &mut Undone) -> Result<(), StoreError> {
+        let Plan { changes, mut targets, newer } = self.targets(choice)?;
+        if on_newer == OnNewer::Refuse && !newer.is_empty() {
+            return Err(StoreError::NewerWork { paths: newer });
+        }
+        undone.newer = newer;
         targets.retain(|path, target| !is_at(path, target) || matches!(target, State::Folder { .. }));
         let kept = self.save_present(&changes, &mut targets, undone)?;
         undone.changes = changes;
@@ -90,7 +118,7 @@ impl Snapshots {
         Ok(())
     }
 
-    fn targets(&self, choice: &Choice) -> Result<(Vec<Header>, BTreeMap<PathBuf, State>), StoreError> {
+    fn targets(&self, choice: &Choice) -> Result<Plan, StoreError> {
         let headers = self.list();
         let chosen: Vec<Header> = match choice {
             Choice::Newest { folder, session } => {
@@ -103,7 +131,14 @@ impl Snapshots {
             Choice::To(id) => plan::since(&headers, by_prefix(&headers, id)?).into_iter().cloned().collect(),
         };
         let manifests: Vec<Manifest> = chosen.iter().map(|h| self.load(&h.id)).collect::<Result<_, _>>()?;
-        Ok((chosen, plan::merge(manifests)))
+        let left = newer::left_by(&manifests);
+        let targets = plan::merge(manifests);
+        let changed = |(path, target): &(&PathBuf, &State)| {
+            let folder = matches!(target, State::Folder { .. });
+            !folder && newer::is_newer(path, left.get(*path)) && !is_at(path, target)
+        };
+        let newer = targets.iter().filter(changed).map(|(path, _)| path.clone()).collect();
+        Ok(Plan { changes: chosen, targets, newer })
     }
 
     /// Saves what is there now. What cannot be saved leaves the plan.

@@ -102,4 +102,13 @@ fn reads_stop_at_the_limit_and_refuse_endless_files() {
     // SAFETY: the name is a terminated string that outlives the call.
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
     assert_eq!(read_limited(&fifo, 4).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(open_regular(&fifo).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(read_whole(&path, 5).unwrap(), b"12345");
+    assert_eq!(read_whole(&path, 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+    assert_eq!(read_text(&path, 5).unwrap(), "12345");
+    std::fs::write(&path, b"\xff").unwrap();
+    assert_eq!(read_text(&path, 5).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    let sparse = dir.path().join("sparse");
+    std::fs::File::create(&sparse).unwrap().set_len(1 << 40).unwrap();
+    assert_eq!(read_whole(&sparse, 1 << 20).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
 }

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 const TAIL_BYTES: usize = 32 * 1024;
 /// Bytes gathered before a write, while nobody watches the file.
 const WRITE_BYTES: usize = 256 * 1024;
+/// What is told of an output that could not be saved.
+const END_BYTES: usize = 1_500;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -38,7 +40,16 @@ pub(crate) struct Capture {
     total: u64,
     sink: Sink,
     pending: Vec<u8>,
+    gap: Option<Gap>,
     mask: mask::Stream,
+}
+
+/// A file that holds both ends of an output and not its middle, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    first: u64,
+    last: u64,
+    missing: u64,
 }
 
 #[derive(Debug)]
@@ -69,6 +80,7 @@ impl Capture {
             total: 0,
             sink: Sink::Unopened(path),
             pending: Vec::new(),
+            gap: None,
             mask: mask::Stream::default(),
         }
     }
@@ -167,15 +179,49 @@ impl Capture {
         }
     }
 
-    /// From now on everything is in a file as soon as it arrives. Output that already has a file keeps it.
-    pub(crate) async fn watch(&mut self, path: PathBuf) {
+    /// What is missing in the file of a task, with the last lines where nothing else has them.
+    pub(crate) fn incomplete(&self) -> Option<String> {
+        if let Some(error) = self.write_error() {
+            let end = self.end();
+            let end = String::from_utf8_lossy(&end[end.len().saturating_sub(END_BYTES)..]).trim().to_owned();
+            let end = if end.is_empty() { String::new() } else { format!("; it ended with:\n{end}") };
+            return Some(format!("its output could not be saved: {error}{end}"));
+        }
+        self.gap().map(|gap| format!("its output is not all in the file: {gap}"))
+    }
+
+    /// What the file leaves out, in words.
+    pub(crate) fn gap(&self) -> Option<String> {
+        let gap = self.gap?;
+        let size = spill::human;
+        Some(format!(
+            "it holds the first {} and the last {}; {} ({} bytes) between them were not saved",
+            size(gap.first),
+            size(gap.last),
+            size(gap.missing),
+            gap.missing
+        ))
+    }
+
+    /// From now on everything is in a file as soon as it arrives: in the first of `paths` that can be made. Output that
+    /// already has a file keeps it.
+    pub(crate) async fn watch(&mut self, paths: Vec<PathBuf>) {
         if let Sink::Unopened(_) = self.sink {
-            self.sink = Sink::Unopened(path);
             if self.pending.is_empty() {
                 self.pending.clone_from(&self.head);
             }
+            let gathered = self.pending.clone();
+            for path in paths {
+                self.sink = Sink::Unopened(path);
+                self.pending.clone_from(&gathered);
+                self.write().await;
+                if self.write_error().is_none() {
+                    break;
+                }
+            }
+        } else {
+            self.write().await;
         }
-        self.write().await;
         if let Sink::Open { watched, .. } = &mut self.sink {
             *watched = true;
         }
@@ -243,7 +289,7 @@ impl Capture {
     }
 
     fn write_end(&mut self) {
-        let Sink::Open { file, written, .. } = &mut self.sink else { return };
+        let Sink::Open { file, path, written, .. } = &mut self.sink else { return };
         let missing = self.total - *written;
         if missing == 0 {
             return;
@@ -253,8 +299,12 @@ impl Capture {
         let note = format!("\n[{left_out} bytes left out here]\n");
         let end = &self.tail[self.tail.len() - kept..];
         let outcome = file.write_all(note.as_bytes()).and_then(|()| file.write_all(end));
-        if let Err(error) = outcome {
-            tracing::debug!(%error, "the end of a long output could not be saved");
+        match outcome {
+            Ok(()) if left_out > 0 => {
+                self.gap = Some(Gap { first: *written, last: kept as u64, missing: left_out });
+            }
+            Ok(()) => {}
+            Err(error) => self.sink = Sink::Broken { path: std::mem::take(path), error: error.to_string() },
         }
     }
 

@@ -2,11 +2,42 @@
 //! when it no longer exists.
 
 use crate::contract::{CallCx, Workspace};
+use crate::task_folder::{self, MAX_PATH};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
+use sys::process::Report;
 
-/// No path is longer.
-const MAX_PATH: usize = 8192;
+/// How a shell tells the directory it ended in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Via<'a> {
+    File(&'a Path),
+    /// No file can be written anywhere.
+    Pipe,
+    /// Not at all: in a sandbox without a folder to write to.
+    Nothing,
+}
+
+/// The small files of one command: first the one for its directory, then the one for its text. They lie in the first
+/// folder that can be written; `true` when the first one was made.
+pub(super) fn scratch(cx: &CallCx, id: &str) -> ([PathBuf; 2], bool) {
+    let facts = &cx.state.facts;
+    let names = |dir: &Path| [dir.join(format!(".{id}.cwd")), dir.join(format!(".{id}.sh"))];
+    // The command must be able to report its directory, and to nothing else beside it.
+    if let Some(temp) = cx.cage.as_deref().and_then(|cage| cage.temp.as_ref()) {
+        let files = names(temp);
+        let made = task_folder::report_file(&files[0]).is_ok();
+        return (files, made);
+    }
+    let others = [facts.session_dir.join("tool-results")];
+    let held = cx.state.folders.hold(&facts.tasks_dir).is_ok();
+    let folders = std::iter::once(&facts.tasks_dir).filter(|_| held).chain(&others);
+    for files in folders.map(|dir| names(dir)) {
+        if task_folder::report_file(&files[0]).is_ok() {
+            return (files, true);
+        }
+    }
+    (names(&facts.tasks_dir), false)
+}
 
 /// The directory a command starts in, and the notice when it is not where the last one left the shell.
 pub(super) struct Place {
@@ -38,13 +69,17 @@ pub(super) fn place(cx: &CallCx) -> Place {
 }
 
 /// Takes over the directory the shell ended in, or says that it was reset.
-pub(super) async fn settle(cx: &CallCx, scratch: Vec<PathBuf>) -> Option<String> {
+pub(super) async fn settle(cx: &CallCx, scratch: Vec<PathBuf>, report: Option<Report>) -> Option<String> {
     let before = current(cx);
     let workspace = cx.workspace.clone();
     let ended_in = tokio::task::spawn_blocking(move || {
         // A sandboxed command can put anything there.
-        let text = scratch.first().and_then(|file| sys::fs::read_limited(file, MAX_PATH).ok());
-        let text = text.map(|read| read.bytes).unwrap_or_default();
+        let text = match report {
+            Some(report) => report.take(MAX_PATH),
+            None => {
+                scratch.first().and_then(|file| sys::fs::read_limited(file, MAX_PATH).ok()).unwrap_or_default().bytes
+            }
+        };
         super::remove_files(&scratch);
         let now = reported(text)?;
         let changed = now != before && before.canonicalize().ok().as_ref() != Some(&now);
@@ -68,8 +103,10 @@ pub(super) async fn settle(cx: &CallCx, scratch: Vec<PathBuf>) -> Option<String>
     Some(reset_notice(project))
 }
 
+/// The path at the beginning of a report; the rest of a file that was filled up front is NULs.
 fn reported(mut text: Vec<u8>) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
+    text.truncate(memchr::memchr(0, &text).unwrap_or(text.len()));
     if text.pop() != Some(b'\n') || !text.starts_with(b"/") {
         return None;
     }

@@ -2,6 +2,7 @@
 //! rc snapshot and `CLAUDE_ENV_FILE`, and has the shell report its last directory to a scratch file however the
 //! command ends. Values of variables never stand in the script, so they cannot be seen in a process list.
 
+use super::directory::Via;
 use crate::cage::{Cage, Confined};
 use crate::spill;
 use crate::state::SessionFacts;
@@ -11,7 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use sys::Env;
-use sys::process::{self, Child, Input, Output, Spawn};
+use sys::process::{self, Child, Input, Output, REPORT_FD, Report, Spawn};
 
 /// Longest script handed over as an argument; the kernel refuses single arguments above 128 KiB.
 const ARGUMENT_BYTES: usize = 100 * 1024;
@@ -120,16 +121,23 @@ pub(crate) struct Launch<'a> {
     pub(crate) env_file: Option<&'a str>,
     /// `CLAUDE_CODE_SHELL_PREFIX`.
     pub(crate) prefix: Option<&'a str>,
-    /// Where the shell writes its last directory; its folder must exist.
-    pub(crate) cwd_file: Option<&'a Path>,
+    /// How the shell tells its last directory.
+    pub(crate) via: Via<'a>,
     pub(crate) cage: Option<&'a Cage>,
     /// Shell text to run before the command, after the files of the user's were sourced.
     pub(crate) prelude: &'a str,
 }
 
+/// A command that was started.
+pub(crate) struct Launched {
+    pub(crate) child: Child,
+    pub(crate) confined: Option<Confined>,
+    pub(crate) report: Option<Report>,
+}
+
 impl Launch<'_> {
     /// Starts `command`. A very long one is written to `text_file` first.
-    pub(crate) fn start(self, command: &str, text_file: &Path) -> io::Result<(Child, Option<Confined>)> {
+    pub(crate) fn start(self, command: &str, text_file: &Path) -> io::Result<Launched> {
         let body = if command.len() > ARGUMENT_BYTES {
             spill::create_private(text_file)?.write_all(command.as_bytes())?;
             format!(". {}", quote(&text_file.to_string_lossy()))
@@ -152,10 +160,12 @@ impl Launch<'_> {
             stdin: Input::Null,
             output: Output::Merged,
         };
-        match self.cage {
-            Some(cage) => cage.start(spawn).map(|(child, confined)| (child, Some(confined))),
-            None => process::spawn(spawn).map(|child| (child, None)),
-        }
+        let (child, confined, report) = match (self.cage, self.via) {
+            (Some(cage), _) => cage.start(spawn).map(|(child, confined)| (child, Some(confined), None))?,
+            (None, Via::Pipe) => process::spawn_reporting(spawn).map(|(child, report)| (child, None, Some(report)))?,
+            (None, Via::File(_) | Via::Nothing) => (process::spawn(spawn)?, None, None),
+        };
+        Ok(Launched { child, confined, report })
     }
 
     fn script(&self, body: &str, command: &str) -> String {
@@ -163,8 +173,13 @@ impl Launch<'_> {
         let sourced = self.snapshot.map(Path::to_string_lossy).map(source).unwrap_or_default()
             + &self.env_file.map(Into::into).map(source).unwrap_or_default()
             + self.prelude;
-        let Some(cwd_file) = self.cwd_file else { return sourced + body };
-        let report = format!("{{ pwd -P >|{}; }} 2>/dev/null", quote(&cwd_file.to_string_lossy()));
+        let target = match self.via {
+            // Opened without being emptied: its space is taken already.
+            Via::File(file) => format!("1<>{}", quote(&file.to_string_lossy())),
+            Via::Pipe => format!(">|/dev/fd/{REPORT_FD}"),
+            Via::Nothing => return sourced + body,
+        };
+        let report = format!("{{ pwd -P {target}; }} 2>/dev/null");
         let trap = quote(&report);
         // A trap of the command's own replaces ours, so the report must not depend on it.
         let after = if command.contains("trap") && command.contains("EXIT") {

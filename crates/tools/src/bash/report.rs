@@ -91,7 +91,7 @@ impl Finished<'_> {
             (Some(path), None) => {
                 result.persisted_output_path = Some(path.display().to_string());
                 result.persisted_output_size = Some(capture.total());
-                spill::wrapper(path, capture.total(), &stdout)
+                spill::wrapper_with(path, capture.total(), &stdout, capture.gap().as_deref())
             }
             (None, _) if stdout.is_empty() => interpretation.unwrap_or(NO_OUTPUT).to_owned(),
             (None, _) => stdout.clone(),

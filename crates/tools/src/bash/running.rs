@@ -6,7 +6,7 @@ use crate::cage::Confined;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
-use sys::process::{Child, Exit};
+use sys::process::{Child, Exit, Report};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
@@ -24,6 +24,10 @@ pub(crate) struct Running {
     buffer: Vec<u8>,
     /// Small files that live as long as the command: where it reports its directory, its text when very long.
     pub(crate) scratch: Vec<PathBuf>,
+    /// Where it reports its directory when no file could be made.
+    pub(crate) report: Option<Report>,
+    /// Its directory may change and cannot be reported.
+    pub(crate) untracked: bool,
     /// Goes after the child, which its declaration after it ensures.
     confined: Option<Confined>,
 }
@@ -48,7 +52,16 @@ enum Step {
 impl Running {
     pub(crate) fn new(mut child: Child, capture: Capture, scratch: Vec<PathBuf>) -> Self {
         let pipe = child.stdout.take();
-        Self { child, pipe, capture, buffer: vec![0; READ_BYTES], scratch, confined: None }
+        Self {
+            child,
+            pipe,
+            capture,
+            buffer: vec![0; READ_BYTES],
+            scratch,
+            report: None,
+            untracked: false,
+            confined: None,
+        }
     }
 
     /// The sandbox the command runs in.

@@ -10,7 +10,6 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -37,6 +36,7 @@ impl Plan {
         let Ok(meta) = std::fs::metadata(&root) else { return Err(walk::missing("Path", &root, at)) };
         let matcher = matcher(query)?;
         let target = if meta.is_dir() {
+            walk::check_ignores(&root)?;
             let mut builder = WalkBuilder::new(&root);
             builder.hidden(false).require_git(false).add_custom_ignore_filename(".rgignore");
             builder.overrides(overrides(query, at)?).types(types(query)?);
@@ -67,7 +67,7 @@ impl Plan {
                 done.map_err(|error| format!("Could not search {}: {error}", path.display()))?;
             }
             Target::File(_) => {}
-            Target::Tree(mut builder) => walk::parallel(&mut builder).run(|| {
+            Target::Tree(mut builder) => walk::parallel(&mut builder, true).run(|| {
                 let mut worker = worker();
                 Box::new(move |entry| worker.visit(entry, may_read))
             }),
@@ -101,7 +101,7 @@ impl Worker<'_> {
     }
 
     fn search(&mut self, path: &Path) -> std::io::Result<()> {
-        let file = Guarded { inner: File::open(path)?, halt: self.halt };
+        let file = Guarded { inner: sys::fs::open_regular(path)?.0, halt: self.halt };
         match self.query.mode {
             Mode::Files | Mode::Count => {
                 let mut tally = Tally::new(&self.matcher, self.query);

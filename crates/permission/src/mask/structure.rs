@@ -1,0 +1,146 @@
+//! Secrets that are known by what stands around them: the credential of an `Authorization` header, the password in an
+//! address or a connection string. Only the secret itself is hidden. Placeholders, samples of documentation and
+//! passwords for this very machine are not secrets.
+
+use super::formats::{Class, Rest, Verdict, mixed, unsure};
+use super::names;
+
+/// Looks no further for the end of a user and password.
+const AUTHORITY: usize = 512;
+const HEADER: usize = 2048;
+const SETTING: usize = 256;
+/// Shorter credentials of headers are words.
+const SHORTEST_TOKEN: usize = 16;
+
+/// Longest way from the name of a header to its scheme: quotes, colons, blanks.
+const GAP: usize = 12;
+const SCHEMES: &[&[u8]] = &[b"bearer ", b"basic ", b"token "];
+
+/// `bytes` follow the name of the header.
+pub(super) fn authorization(bytes: &[u8], ended: bool) -> Verdict {
+    let between = |b: &u8| matches!(b, b'"' | b'\'' | b'\\' | b':' | b'=' | b'>' | b',' | b'(' | b'`' | b' ');
+    let gap = bytes.iter().take(GAP + 1).take_while(|b| between(b)).count();
+    let rest = &bytes[gap..];
+    if gap == 0 || gap > GAP {
+        return if bytes.is_empty() { unsure(ended) } else { Verdict::No };
+    }
+    let begins = |scheme: &[u8]| {
+        let length = scheme.len().min(rest.len());
+        rest[..length].eq_ignore_ascii_case(&scheme[..length])
+    };
+    let Some(scheme) = SCHEMES.iter().find(|scheme| begins(scheme)) else { return Verdict::No };
+    if rest.len() <= scheme.len() {
+        return unsure(ended);
+    }
+    let credential = &rest[scheme.len()..];
+    let run = credential.iter().take(HEADER).take_while(|b| Class::Credential.has(**b)).count();
+    if run == credential.len() && run < HEADER && !ended {
+        return Verdict::Wait;
+    }
+    // What a mask follows was looked at before.
+    if credential.get(run) != Some(&b'[') && is_credential(&credential[..run]) {
+        return Verdict::After(gap + scheme.len(), run, Rest::Class(Class::Credential));
+    }
+    Verdict::No
+}
+
+fn is_credential(text: &[u8]) -> bool {
+    // A pair that is a sample must not count as a token.
+    match decoded(text).filter(|pair| pair.contains(&b':') && pair.iter().all(|b| b.is_ascii_graphic() || *b == b' ')) {
+        Some(pair) => is_pair(&pair),
+        None => text.len() >= SHORTEST_TOKEN && mixed(text) && !is_placeholder(text),
+    }
+}
+
+/// `user:password` with a password that is worth hiding.
+fn is_pair(text: &[u8]) -> bool {
+    let password = text.iter().position(|b| *b == b':').map(|at| &text[at + 1..]);
+    password.is_some_and(|password| !is_placeholder(password) && names::is_worth_hiding(password))
+}
+
+/// `bytes` follow `://`.
+pub(super) fn password(bytes: &[u8], ended: bool) -> Verdict {
+    let window = &bytes[..bytes.len().min(AUTHORITY)];
+    let stop = |byte: &u8| {
+        matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'\\' | b'<' | b'>') || byte.is_ascii_whitespace()
+    };
+    let end = window.iter().position(stop).unwrap_or(window.len());
+    let open = end == window.len() && !ended && window.len() < AUTHORITY;
+    let Some(at) = window[..end].iter().rposition(|b| *b == b'@') else {
+        return if open { unsure(ended) } else { Verdict::No };
+    };
+    if open {
+        // The host may still turn out to be this machine, or another `@` may follow.
+        return Verdict::Wait;
+    }
+    let Some(colon) = window[..at].iter().position(|b| *b == b':') else { return Verdict::No };
+    let (secret, host) = (&window[colon + 1..at], &window[at + 1..end]);
+    let hidden = names::is_worth_hiding(secret) && !is_placeholder(secret) && !is_sample_host(host);
+    if hidden { Verdict::After(colon + 1, secret.len(), Rest::Nothing) } else { Verdict::No }
+}
+
+/// `bytes` follow `;Password=`.
+pub(super) fn setting(bytes: &[u8], ended: bool) -> Verdict {
+    let run = bytes.iter().take(SETTING).take_while(|b| Class::Setting.has(**b)).count();
+    if run == bytes.len() && run < SETTING && !ended {
+        return Verdict::Wait;
+    }
+    let secret = &bytes[..run];
+    if run < SETTING && names::is_worth_hiding(secret) && !is_placeholder(secret) {
+        return Verdict::After(0, run, Rest::Nothing);
+    }
+    Verdict::No
+}
+
+/// Words of which placeholders are made.
+#[rustfmt::skip]
+const SAMPLES: &[&str] = &[
+    "password", "passwd", "passw0rd", "postgres", "example", "changeme", "change-me", "change_me", "changeit", "secret",
+    "your", "sample", "dummy", "placeholder", "redacted", "xxxx", "****", "hidden", "token", "hunter2", "sesame", "foobar",
+];
+
+/// `${X}`, `$(x)`, `{{x}}`, `%s`, `<x>`, `[x]`, dots, and words that stand for a secret.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(value).to_ascii_lowercase();
+    let filled =
+        text.contains(['$', '{', '}', '<', '>', '[', ']', '(', ')']) || text.contains("...") || text.contains('…');
+    let formatted = text.starts_with('%') && text.len() <= 4;
+    filled || formatted || SAMPLES.iter().any(|word| text.contains(word))
+}
+
+/// Hosts of this machine, and those that documentation uses.
+fn is_sample_host(host: &[u8]) -> bool {
+    let host = String::from_utf8_lossy(host).to_ascii_lowercase();
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let local = matches!(name, "" | "localhost" | "::1" | "0.0.0.0" | "host" | "hostname" | "host.docker.internal");
+    let ends = |end: &str| name.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let sample = ["example", "example.com", "example.org", "example.net", "test", "invalid", "localhost"];
+    local || name.starts_with("127.") || is_placeholder(name.as_bytes()) || sample.iter().any(|end| ends(end))
+}
+
+/// Base64 in either alphabet, padding optional.
+fn decoded(text: &[u8]) -> Option<Vec<u8>> {
+    let body = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
+    let (mut bits, mut held, mut out) = (0_u32, 0, Vec::new());
+    for byte in body {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6) | u32::from(value);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            out.push((bits >> held) as u8);
+            bits &= (1 << held) - 1;
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,113 @@
+//! Work that is newer than the change to be taken back. When a change is over, the manifest notes how it left each path;
+//! a path that looks otherwise now was changed by somebody else since. The index of a repository is compared by what is
+//! staged, because every `git status` may refresh the times it holds.
+
+use super::manifest::Manifest;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use sys::fs::anchored::{Folder, SeenKind};
+
+/// Larger indexes are compared by time and size.
+const MAX_INDEX: u64 = 256 << 20;
+
+/// How a change left a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "k", rename_all = "lowercase")]
+pub enum Left {
+    Absent,
+    /// Folders are told by what is in them.
+    Folder,
+    File {
+        size: u64,
+        modified: i64,
+        /// What is staged, for the index of a repository.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        staged: Option<String>,
+    },
+}
+
+impl Left {
+    /// `None` when it cannot be told.
+    pub(super) fn now(path: &Path) -> Option<Self> {
+        let (folder, name) = match Folder::holding(path) {
+            Ok(found) => found,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(Self::Absent),
+            Err(_) => return None,
+        };
+        let Some(seen) = folder.look(name).ok()? else { return Some(Self::Absent) };
+        Some(match seen.kind {
+            SeenKind::Folder => Self::Folder,
+            SeenKind::File | SeenKind::Link | SeenKind::Special => {
+                let staged = is_index(path).then(|| staged(path)).flatten();
+                Self::File { size: seen.size, modified: seen.modified, staged }
+            }
+        })
+    }
+
+    fn is_same(&self, now: &Self) -> bool {
+        match (self, now) {
+            (Self::File { staged: Some(then), .. }, Self::File { staged: Some(now), .. }) => then == now,
+            _ => self == now,
+        }
+    }
+}
+
+/// How the changes left their paths, as far as that is known; the last one decides. `manifests` come oldest first.
+pub(super) fn left_by(manifests: &[Manifest]) -> BTreeMap<PathBuf, Left> {
+    let mut left = BTreeMap::new();
+    for entry in manifests.iter().flat_map(|manifest| &manifest.entries) {
+        match &entry.left {
+            Some(state) => drop(left.insert(entry.path.clone(), state.clone())),
+            None => drop(left.remove(&entry.path)),
+        }
+    }
+    left
+}
+
+/// Whether somebody else changed the path since.
+pub(super) fn is_newer(path: &Path, left: Option<&Left>) -> bool {
+    let (Some(then), Some(now)) = (left, Left::now(path)) else { return false };
+    !then.is_same(&now)
+}
+
+fn is_index(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "index") && path.with_file_name("HEAD").is_file()
+}
+
+/// A hash of what is staged: modes, objects, stages and names, without the times of files.
+fn staged(index: &Path) -> Option<String> {
+    let bytes = sys::fs::read_whole(index, MAX_INDEX as usize).ok()?;
+    [20, 32].into_iter().find_map(|hash| entries(&bytes, hash))
+}
+
+/// `None` when the index is not of this kind.
+fn entries(bytes: &[u8], hash: usize) -> Option<String> {
+    if bytes.get(..4)? != b"DIRC" {
+        return None;
+    }
+    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let (version, count) = (number(4)?, number(8)?);
+    let mut hasher = Sha256::new();
+    let mut at = 12;
+    for _ in 0..count {
+        let flags_at = at + 40 + hash;
+        let flags = u16::from_be_bytes(bytes.get(flags_at..flags_at + 2)?.try_into().ok()?);
+        let name_at = flags_at + if flags & 0x4000 != 0 { 4 } else { 2 };
+        // Version 4 begins a name with the number of bytes it shares with the one before; those never hold a NUL but in
+        // a number of zero, which is one byte.
+        let skip = usize::from(version == 4);
+        let length = bytes.get(name_at + skip..)?.iter().position(|byte| *byte == 0)? + skip;
+        let name = bytes.get(name_at..name_at + length)?;
+        if number(at + 24)? & 0o170_000 == 0 || name.is_empty() {
+            return None;
+        }
+        hasher.update(bytes.get(at + 24..at + 28)?);
+        hasher.update(bytes.get(at + 40..name_at)?);
+        hasher.update(name);
+        hasher.update([0]);
+        at = if version == 4 { name_at + length + 1 } else { at + ((name_at + length - at) / 8 + 1) * 8 };
+    }
+    (bytes.len() >= at + hash).then(|| format!("{:x}", hasher.finalize()))
+}
