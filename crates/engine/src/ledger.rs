@@ -1,6 +1,7 @@
 //! Usage and cost, counted once per API response. Turn totals restart with every turn; model totals run on, and are those
 //! of the whole session, its agents included.
 
+use crate::call_ids::CallIds;
 use model::catalog::{self, Catalog, Served};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -29,6 +30,8 @@ pub(crate) struct Ledger {
     /// Of the turns before.
     earlier_api_ms: u64,
     started: Instant,
+    /// Shared as well.
+    pub call_ids: CallIds,
 }
 
 impl Ledger {
@@ -45,13 +48,19 @@ impl Ledger {
             api_ms: 0,
             earlier_api_ms: 0,
             started: Instant::now(),
+            call_ids: CallIds::default(),
         }
     }
 
     /// For an agent: its own turns, the same totals.
     pub(crate) fn for_agent(&self) -> Self {
         let empty = Self::new(Arc::clone(&self.catalog), self.env.clone(), self.served);
-        Self { accounts: Arc::clone(&self.accounts), lines: Arc::clone(&self.lines), ..empty }
+        Self {
+            accounts: Arc::clone(&self.accounts),
+            lines: Arc::clone(&self.lines),
+            call_ids: self.call_ids.for_agent(),
+            ..empty
+        }
     }
 
     /// Another conversation begins: totals start at zero, for its agents too.

@@ -11,7 +11,7 @@ use crate::hooks::{Moment, StopSays, StopState};
 use crate::lore;
 use crate::prompts;
 use crate::result;
-use crate::scribe::PromptSource;
+use crate::scribe::{PromptSource, SAVE_ELSEWHERE};
 use crate::session::{Opened, Session};
 use crate::step;
 use std::time::Instant;
@@ -94,6 +94,7 @@ impl Turn {
                 continuations: 0,
                 structured,
                 malformed_in_a_row: 0,
+                oversized: false,
                 crowded: false,
                 relief: session.context.relief(),
             },
@@ -118,7 +119,10 @@ impl Turn {
     /// The transcript is gone: whatever was planned, the turn ends.
     pub(crate) fn unrecorded(&mut self, error: &StoreError) {
         self.error = Some(TurnError {
-            text: format!("The session could not be saved, so the turn was stopped: {error}"),
+            text: format!(
+                "The session could not be saved any more, so the turn was stopped: {error}. What is in its file can be \
+                 resumed when there is room again. {SAVE_ELSEWHERE}"
+            ),
             category: "unknown",
             status: None,
         });
@@ -258,7 +262,10 @@ async fn compact(session: &mut Session, turn: &mut Turn, trigger: Trigger) {
 }
 
 pub(crate) async fn run_calls(session: &mut Session, turn: &mut Turn) {
-    let uses = std::mem::take(&mut turn.calls);
+    let mut uses = std::mem::take(&mut turn.calls);
+    for used in &mut uses {
+        used.unreadable_before = turn.facts.malformed_in_a_row;
+    }
     let token = turn.token.clone();
     let touching = lore::touching(&uses);
     session.io.mcp.servers().owner.set_bell(session.io.bell());
@@ -269,7 +276,7 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut Turn) {
     }
     let phase = async {
         // The lines that ask for an effect are in the file before the effect starts.
-        io.scribe.flush().await?;
+        io.scribe.barrier().await?;
         calls::run(uses, io, &token).await
     };
     match control.during(phase).await {
@@ -377,7 +384,11 @@ async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Re
             session.inject(MARKER_STREAM, PromptSource::Marker).await
         }
         EndReason::AbortedTools => session.inject(MARKER_TOOLS, PromptSource::Marker).await,
-        EndReason::ApiError | EndReason::PromptTooLong | EndReason::RapidRefill | EndReason::MaxOutputTokens => {
+        EndReason::ApiError
+        | EndReason::PromptTooLong
+        | EndReason::RequestTooLarge
+        | EndReason::RapidRefill
+        | EndReason::MaxOutputTokens => {
             refuse_open(session, turn, "Not run: the turn ended on an API error.").await?;
             if reason == EndReason::RapidRefill {
                 // What the API last said is not what the user can act on.

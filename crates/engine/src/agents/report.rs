@@ -51,6 +51,7 @@ pub(super) fn judge(ended: &Ended, max_turns: Option<u32>) -> Verdict {
         Some(
             EndReason::ApiError
             | EndReason::PromptTooLong
+            | EndReason::RequestTooLarge
             | EndReason::RapidRefill
             | EndReason::MaxOutputTokens
             | EndReason::MalformedCalls
