@@ -106,6 +106,7 @@ struct Situation {
     loaded: Loaded,
     mode: PermissionMode,
     workspace: Workspace,
+    env: Env,
 }
 
 impl Situation {
@@ -124,7 +125,7 @@ impl Situation {
             additional: loaded.additional_directories.clone(),
             home: env.home(),
         };
-        Ok(Self { loaded, mode, workspace })
+        Ok(Self { loaded, mode, workspace, env: env.clone() })
     }
 
     fn place(&self) -> Place {
@@ -167,7 +168,7 @@ impl Situation {
         let (policy, _) = Policy::new(mode, &self.loaded.rules, self.place(), &sys::real::path);
         let request = Request::new(&call.tool, &call.accesses).with_input(&call.input);
         let cwd = self.workspace.cwd.clone();
-        let facts = engine::facts::gather(&policy, &request, &cwd);
+        let facts = engine::facts::gather_with_repositories(&policy, &request, &cwd, &self.env);
         policy.explain(&request, &facts)
     }
 

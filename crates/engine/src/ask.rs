@@ -171,6 +171,7 @@ impl<'a> Matter<'a> {
             | Reason::SandboxOverride
             | Reason::Hook(_)
             | Reason::Interaction
+            | Reason::RepositoryConfiguration(_)
             | Reason::NoRule => outside,
         };
         let real = self.facts.real_location(path).unwrap_or(path);

@@ -1,14 +1,40 @@
 //! What the permission engine wants to know about the disk: where paths really lead, which files have several names, and
 //! which repository git would use. Looks only at what the call in question needs.
 
-use permission::{Access, Facts, Policy, Request};
+use permission::{Access, Facts, Policy, RepositoryFacts, Request};
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use sys::Env;
+use sys::git::neutral::Neutral;
 use wire::mode::PermissionMode;
 
-/// Resolves everything `policy` needs to decide `request` in a shell that stands in `cwd`.
+/// As [`gather`], with a look at the configuration of the repositories in which git would run.
+pub fn gather_with_repositories(policy: &Policy, request: &Request<'_>, cwd: &Path, env: &Env) -> Facts {
+    let facts = gather(policy, request, cwd);
+    let mentions_git = |access: &Access| matches!(access, Access::Run(command) if command.contains("git"));
+    if !request.accesses.iter().any(mentions_git) {
+        return facts;
+    }
+    let places = policy.git_places(request, cwd).into_iter();
+    let found = places.map(|dir| {
+        let found = match Neutral::of([dir.as_path()], env).and_then(|found| found.variables(env).map(|_| found)) {
+            Ok(found) => RepositoryFacts::Powerless {
+                external_diff: found.external_diff,
+                files: found.files.into_iter().collect(),
+            },
+            Err(obstacle) => RepositoryFacts::Obstacle(obstacle.to_string()),
+        };
+        (dir, found)
+    });
+    facts.with_repositories(found.collect())
+}
+
+/// Resolves everything `policy` needs to decide `request` in a shell that stands in `cwd`. Git calls are not looked at, so
+/// they are never taken for read-only.
 pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
-    let mut facts = Facts::gather(cwd.to_path_buf(), policy.needs(request, cwd), sys::real::path);
+    let mut facts = Facts::gather(cwd.to_path_buf(), policy.needs(request, cwd), sys::real::path)
+        .with_repositories(BTreeMap::new());
     if policy.mode == PermissionMode::AcceptEdits {
         facts = facts.sharing(has_other_names);
     }
@@ -29,11 +55,10 @@ pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
     if !commands().any(|command| command.contains("git")) {
         return facts;
     }
-    let start: PathBuf = policy.place().cwd.clone();
     if commands().any(|command| command.contains("push")) {
         facts = facts.with_remotes(sys::git::remotes(cwd));
     }
-    if sys::git::shares_repository(cwd, &start) { facts.in_own_repository() } else { facts }
+    facts
 }
 
 fn has_other_names(path: &Path) -> bool {

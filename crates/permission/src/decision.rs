@@ -46,6 +46,8 @@ pub enum Reason {
     SandboxOverride,
     /// A hook said so, for this reason.
     Hook(String),
+    /// Git would read, but this key of the repository's own configuration may run a program and cannot be overridden.
+    RepositoryConfiguration(String),
     /// Only the person can answer.
     Interaction,
     /// Nothing allowed it.
@@ -59,7 +61,7 @@ impl Reason {
             Self::Rule { .. } => "rule",
             Self::Mode(_) => "mode",
             Self::WorkingDirectory => "workingDir",
-            Self::SafetyCheck(_) => "safetyCheck",
+            Self::SafetyCheck(_) | Self::RepositoryConfiguration(_) => "safetyCheck",
             Self::SandboxOverride => "sandboxOverride",
             Self::Hook(_) => "hook",
             Self::ReadOnlyCommand
@@ -85,6 +87,9 @@ impl Reason {
             Self::SandboxOverride => "the command asks to run outside the sandbox".into(),
             Self::Hook(reason) if reason.is_empty() => "a hook decided it".into(),
             Self::Hook(reason) => reason.clone(),
+            Self::RepositoryConfiguration(key) => {
+                format!("git may run a program that the repository's own configuration names: {key}")
+            }
             Self::Interaction => "the tool needs an answer of the user".into(),
             Self::NoRule => "no rule allows it".into(),
         }

@@ -26,6 +26,7 @@ pub use exclusion::is_excluded;
 pub use mask::{Known, Mask};
 pub use path::normalise;
 pub use policy::explain::{Explanation, Part};
+pub use policy::repository::{GitGuard, GuardScope, RepositoryFacts};
 pub use policy::{Facts, Held, Place, Policy, Request};
 pub use rule::{Rule, Warning};
 pub use sensitive::is_secret;

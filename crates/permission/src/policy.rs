@@ -3,6 +3,7 @@
 mod command;
 mod concern;
 pub(crate) mod explain;
+pub(crate) mod repository;
 mod suggesting;
 
 use crate::access::Access;
@@ -11,6 +12,7 @@ use crate::path::{Spelled, inside, normalise};
 use crate::rule::{self, Input, Rule, Surroundings, Target, Warning};
 use crate::sensitive;
 use crate::shell::reading::Reading;
+use repository::RepositoryFacts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
@@ -94,8 +96,8 @@ pub struct Facts {
     shared: BTreeSet<PathBuf>,
     /// Paths at which there is a file.
     present: BTreeSet<PathBuf>,
-    /// Git, run where the shell stands, uses the repository the session started in.
-    own_repository: bool,
+    /// What was found about the repositories of `Policy::git_places`; `None` when nobody looked.
+    repositories: Option<BTreeMap<PathBuf, RepositoryFacts>>,
     /// The git remotes as they are now.
     remotes: BTreeMap<String, String>,
 }
@@ -126,10 +128,10 @@ impl Facts {
         self.present.contains(path)
     }
 
-    /// Where the shell stands, git uses the repository the session started in.
+    /// What was found in each of `Policy::git_places`.
     #[must_use]
-    pub fn in_own_repository(self) -> Self {
-        Self { own_repository: true, ..self }
+    pub fn with_repositories(self, repositories: BTreeMap<PathBuf, RepositoryFacts>) -> Self {
+        Self { repositories: Some(repositories), ..self }
     }
 
     #[must_use]
@@ -502,6 +504,9 @@ impl Policy {
                 let mut message = not_granted(asked.wish());
                 if reason == Reason::SandboxOverride {
                     message.push_str(OUTSIDE);
+                }
+                if let Reason::RepositoryConfiguration(_) = &reason {
+                    message = format!("{message} ({})", reason.describe());
                 }
                 Decision::Ask(asked.refusal(message, reason))
             }

@@ -1,7 +1,7 @@
 //! The security catalogue, as far as rules, shell text, paths and modes decide it. Cases that need a sandbox, masking,
 //! snapshots, trust or a screen are tested where those live.
 
-use permission::{Access, Decision, Facts, Place, Policy, Request};
+use permission::{Access, Decision, Facts, Place, Policy, RepositoryFacts, Request};
 use std::path::{Component, Path, PathBuf};
 use wire::mode::PermissionMode as Mode;
 use wire::settings::{Behaviour, RuleText, Source};
@@ -261,7 +261,18 @@ fn facts_about_the_disk_tighten() {
     let plain = policy(&Setup { mode: Mode::Default, rules: "" });
     assert_eq!(shell(&plain, "git status", |facts| facts, CWD), "allow");
     assert_eq!(shell(&plain, "git status", |facts| facts, "/w/app/nested"), "ask");
-    assert_eq!(shell(&plain, "git status", Facts::in_own_repository, "/w/app/src"), "allow");
+    let powerless = |facts: Facts| {
+        let found = RepositoryFacts::Powerless { external_diff: Some("diff.external".into()), files: Vec::new() };
+        facts.with_repositories([("/w/app/src".into(), found)].into())
+    };
+    assert_eq!(shell(&plain, "git status", powerless, "/w/app/src"), "allow");
+    assert_eq!(shell(&plain, "git diff --stat", powerless, "/w/app/src"), "allow");
+    assert_eq!(shell(&plain, "git diff", powerless, "/w/app/src"), "ask");
+    let named = |facts: Facts| {
+        let found = RepositoryFacts::Obstacle("core.worktree".into());
+        facts.with_repositories([("/w/app/src".into(), found)].into())
+    };
+    assert_eq!(shell(&plain, "git status", named, "/w/app/src"), "ask");
     // SC-C17: a file with a second name
     let accepts = policy(&Setup { mode: Mode::AcceptEdits, rules: "" });
     let write = |shared: bool| {

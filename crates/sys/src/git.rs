@@ -1,5 +1,9 @@
 //! The git facts we need, read from files: no child process.
 
+mod config;
+mod index;
+pub mod neutral;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -5,6 +5,7 @@
 mod capture;
 mod directory;
 mod git;
+mod guard;
 pub(crate) mod launch;
 pub(crate) mod meaning;
 mod report;
@@ -132,6 +133,10 @@ impl BashCall {
         let dir = cage.and_then(|cage| cage.temp.as_ref()).unwrap_or(&facts.tasks_dir);
         let scratch = [dir.join(format!(".{id}.cwd")), dir.join(format!(".{id}.sh"))];
         let tracked = spill::create_private(&scratch[0]).is_ok();
+        let prelude = match &cx.git_guard {
+            Some(guard) => guard::prelude(guard, &facts.env)?,
+            None => String::new(),
+        };
         let launch = Launch {
             program: shell.program(facts),
             env: shell.environment(facts),
@@ -141,6 +146,7 @@ impl BashCall {
             prefix: facts.env.non_empty("CLAUDE_CODE_SHELL_PREFIX"),
             cwd_file: tracked.then_some(&scratch[0]),
             cage,
+            prelude: &prelude,
         };
         let capture = Capture::new(limits(&facts.env), spill::new_path(&facts.session_dir))
             .masked(cx.state.masking.mask().stream());

@@ -102,6 +102,8 @@ pub struct CallCx {
     pub cage: Option<Arc<crate::cage::Cage>>,
     /// The person changed the input before agreeing to it.
     pub changed_by_user: bool,
+    /// Git calls of a command that run with powerless configuration.
+    pub git_guard: Option<permission::GitGuard>,
 }
 
 /// Whether rules let the model see this path; search results leave the others out.

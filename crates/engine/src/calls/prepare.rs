@@ -9,7 +9,7 @@ use crate::hooks::{Before, Ruling, Word};
 use crate::session::Io;
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
-use permission::{Decision, Facts, Held, Reason, Refusal, Request};
+use permission::{Decision, Facts, GitGuard, Held, Reason, Refusal, Request};
 use serde_json::value::RawValue;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -114,7 +114,7 @@ pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io:
         (Decision::Allow(_), _) if draft.call.insists() => ask(used, draft, insisting(used), facts, io).await,
         (Decision::Allow(reason), _) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
-            ready(used, draft, facts, io).await
+            guarded(used, draft, facts, io).await
         }
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
         (Decision::Ask(refusal), _) => ask(used, draft, refusal, facts, io).await,
@@ -154,6 +154,7 @@ pub(super) struct Draft {
     answered: bool,
     /// The person changed what the model proposed.
     changed: bool,
+    git_guard: Option<GitGuard>,
 }
 
 impl Draft {
@@ -170,7 +171,7 @@ impl Draft {
         let (held, cage) = confine(used, &input, io)
             .await
             .map_err(|error| Outcome::failed(format!("The sandbox could not be set up: {error}")))?;
-        Ok(Self { call, input, cancel, held, cage, answered: false, changed: false })
+        Ok(Self { call, input, cancel, held, cage, answered: false, changed: false, git_guard: None })
     }
 
     /// The same call with another input, which must be readable like the first.
@@ -257,7 +258,7 @@ async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, i
                 (Decision::Allow(_), facts) if draft.call.insists() => {
                     return ask_host(used, draft, insisting(used), facts, io).await;
                 }
-                (Decision::Allow(_), facts) => return ready(used, draft, facts, io).await,
+                (Decision::Allow(_), facts) => return guarded(used, draft, facts, io).await,
                 (Decision::Deny(refusal), _) => return Prepared::Settled(refuse(used, refusal, io).await),
                 (Decision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
             }
@@ -383,7 +384,9 @@ pub(super) async fn answered(
     match judge(used, &draft, Leave::None, io) {
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
         (Decision::Ask(refusal), now) if !is_changed && now != facts => ask_host(used, draft, refusal, now, io).await,
-        (Decision::Ask(_) | Decision::Allow(_), now) => ready(used, draft, now, io).await,
+        (Decision::Allow(_), now) => guarded(used, draft, now, io).await,
+        // A person agreed to the command as it is.
+        (Decision::Ask(_), now) => ready(used, draft, now, io).await,
     }
 }
 
@@ -392,7 +395,7 @@ fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Fac
     let accesses = draft.call.access(&workspace);
     let name = wire::names::canonical(&used.name);
     let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held).answered(draft.answered);
-    let facts = crate::facts::gather(&io.policy, &request, &workspace.cwd);
+    let facts = crate::facts::gather_with_repositories(&io.policy, &request, &workspace.cwd, &io.state.facts.env);
     let decision = match leave {
         Leave::None => io.policy.decide(&request, &facts),
         Leave::Hook => io.policy.decide_allowed(&request, &facts),
@@ -400,12 +403,23 @@ fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Fac
     (decision, facts)
 }
 
+/// A call that nobody was asked about: git calls that only read get powerless configuration.
+async fn guarded(used: &ToolUse, mut draft: Draft, facts: Facts, io: &mut Io) -> Prepared {
+    // The sandbox confines whatever git would start.
+    if draft.held != Held::Sandboxed {
+        let accesses = draft.call.access(&io.workspace());
+        let name = wire::names::canonical(&used.name);
+        let request = Request::new(name, &accesses).with_input(draft.input.get()).held(draft.held);
+        draft.git_guard = io.policy.git_guard(&request, &facts);
+    }
+    ready(used, draft, facts, io).await
+}
+
 async fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &mut Io) -> Prepared {
     interact::admitted(used, io).await;
-    Prepared::Ready(
-        draft.call,
-        CallCx { cage: draft.cage, changed_by_user: draft.changed, ..call_cx(used, facts, io, draft.cancel) },
-    )
+    let Draft { call, cancel, cage, changed: changed_by_user, git_guard, .. } = draft;
+    let cx = CallCx { cage, changed_by_user, git_guard, ..call_cx(used, facts, io, cancel) };
+    Prepared::Ready(call, cx)
 }
 
 fn note_denial(used: &ToolUse, io: &mut Io) {
@@ -452,6 +466,7 @@ pub(super) fn call_cx(used: &ToolUse, facts: Facts, io: &Io, cancel: Cancellatio
         }),
         cage: None,
         changed_by_user: false,
+        git_guard: None,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::agents::Fork;
 use config::roots::Scope;
 use config::skills::render::{Piece, Values, mentions, render};
 use config::skills::{Form, Skill};
-use permission::{Access, Decision, Policy, Request};
+use permission::{Access, Decision, GitGuard, Policy, Request};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -125,11 +125,10 @@ async fn run(skill: &Skill, command: &str, pattern: &str, at: (&Policy, &Scene))
         return Ok(DISABLED.to_owned());
     }
     let input = json!({"command": command});
-    if let Some(why) = refusal("Bash", &[Access::Run(command.to_owned())], &input, at) {
-        return Err(format!("Shell command permission check failed for pattern \"{pattern}\": {why}"));
-    }
+    let guard = allowed("Bash", &[Access::Run(command.to_owned())], &input, at)
+        .map_err(|why| format!("Shell command permission check failed for pattern \"{pattern}\": {why}"))?;
     tracing::debug!(skill = skill.name, command, mode = ?policy.mode, "a skill runs a command");
-    let outcome = call(&tools::bash::Bash, &input, scene).await;
+    let outcome = call(&tools::bash::Bash, &input, scene, guard).await;
     let output = outcome.content.text().into_owned();
     if outcome.is_error {
         return Err(format!("Shell command failed for pattern \"{pattern}\": {output}"));
@@ -137,27 +136,27 @@ async fn run(skill: &Skill, command: &str, pattern: &str, at: (&Policy, &Scene))
     Ok(output)
 }
 
-/// Why the rules do not allow this outright.
-fn refusal(
+/// What to run git calls with when the rules allow this outright, else why they do not.
+fn allowed(
     tool: &str,
     accesses: &[Access],
     input: &serde_json::Value,
     (policy, scene): (&Policy, &Scene),
-) -> Option<String> {
+) -> Result<Option<GitGuard>, String> {
     let input = input.to_string();
     let request = Request::new(tool, accesses).with_input(&input);
     let cwd = &scene.cx.workspace.cwd;
-    let facts = crate::facts::gather(policy, &request, cwd);
+    let facts = crate::facts::gather_with_repositories(policy, &request, cwd, &scene.cx.state.facts.env);
     match policy.decide(&request, &facts) {
-        Decision::Allow(_) => None,
-        Decision::Ask(refusal) | Decision::Deny(refusal) => Some(refusal.message),
+        Decision::Allow(_) => Ok(policy.git_guard(&request, &facts)),
+        Decision::Ask(refusal) | Decision::Deny(refusal) => Err(refusal.message),
     }
 }
 
-async fn call(tool: &dyn Tool, input: &serde_json::Value, scene: &Scene) -> Outcome {
+async fn call(tool: &dyn Tool, input: &serde_json::Value, scene: &Scene, git_guard: Option<GitGuard>) -> Outcome {
     let Ok(raw) = wire::raw::to_raw(input) else { return Outcome::failed("its input could not be written") };
     match tool.parse(&raw) {
-        Ok(call) => tools::masking::run(call, scene.cx.clone()).await,
+        Ok(call) => tools::masking::run(call, CallCx { git_guard, ..scene.cx.clone() }).await,
         Err(error) => Outcome::invalid(error.to_string()),
     }
 }
@@ -171,11 +170,11 @@ async fn attach(text: &str, policy: &Policy, scene: &Scene, files: &mut Vec<Atta
             continue;
         }
         let input = json!({"file_path": path});
-        if let Some(why) = refusal("Read", &[Access::ReadPath(path.clone())], &input, (policy, scene)) {
+        if let Err(why) = allowed("Read", &[Access::ReadPath(path.clone())], &input, (policy, scene)) {
             tracing::warn!(file = %path.display(), why, "a file that a skill mentions is not attached");
             continue;
         }
-        let outcome = call(&tools::read::Read, &input, scene).await;
+        let outcome = call(&tools::read::Read, &input, scene, None).await;
         if !outcome.is_error {
             files.push(Attached { path, display, content: outcome.content.text().into_owned() });
         }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 use sys::Env;
+use sys::git::neutral::{Neutral, Obstacle};
 use sys::process::{self, Input, Output, RunOptions, Spawn};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -10,11 +11,17 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const FETCH_PATIENCE: Duration = Duration::from_secs(5);
 const FRESH_FOR: Duration = Duration::from_hours(24);
 const REMOTE_HEAD: &str = "origin/HEAD";
+const REDIRECTS: [&str; 5] =
+    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
 
 #[derive(Clone, Copy)]
 pub(crate) struct Git<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) env: &'a Env,
+}
+
+fn powerless(dir: &Path, env: &Env) -> Result<Vec<(String, String)>, Obstacle> {
+    Neutral::of([dir], env)?.variables(env)
 }
 
 impl Git<'_> {
@@ -29,10 +36,15 @@ impl Git<'_> {
         variables: &[(&str, &str)],
         patience: Duration,
     ) -> Result<String, String> {
+        let failed = |why: String| Err(format!("git {} failed in {}: {why}", args[0], self.dir.display()));
         let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"];
-        let redirects = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"];
-        let env = self.env.without(redirects).with([("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
-        let env = env.with(variables.iter().copied());
+        let env = self.env.without(REDIRECTS).with([("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
+        // A remote is reached as the repository says, which happens in trusted folders only.
+        let powerless = if args.first() == Some(&"fetch") { Ok(Vec::new()) } else { powerless(self.dir, &env) };
+        let env = match powerless {
+            Ok(set) => env.with(set).with(variables.iter().copied()),
+            Err(obstacle) => return failed(format!("its configuration may run a program: {obstacle}")),
+        };
         let spec = Spawn {
             program: "git".into(),
             args: quiet.iter().chain(args).map(Into::into).collect(),
@@ -41,7 +53,6 @@ impl Git<'_> {
             stdin: Input::Null,
             output: Output::Split,
         };
-        let failed = |why: String| Err(format!("git {} failed in {}: {why}", args[0], self.dir.display()));
         let options = RunOptions { timeout: patience, keep: 4 << 20, ..RunOptions::default() };
         let done = match process::run(spec, options).await {
             Ok(done) => done,

@@ -1,6 +1,7 @@
 //! Deciding shell commands. Deny, ask and the safety checks use the generous reading of the command, everything that
 //! allows uses the strict one; a command is allowed only when each of its parts is.
 
+use super::repository::{self, GitCall};
 use super::{Asked, Decision, Facts, Kind, Policy, Reason, because};
 use crate::path::{Spelled, inside, normalise};
 use crate::rule::{Rule, Target};
@@ -25,7 +26,7 @@ impl Policy {
         let mut needs = vec![cwd.to_path_buf()];
         needs.extend(files::touched(&reading.suspects, cwd, home).into_iter().map(|file| file.path));
         needs.extend(reading.sourced.iter().map(|file| cwd.join(file)));
-        let mut walk = Walk::new(cwd, home, Git::Elsewhere);
+        let mut walk = Walk::new(cwd, home);
         for unit in reading.strict.iter().flatten() {
             needs.extend(unit.redirects.iter().filter_map(|redirect| walk.path(&redirect.word)));
             let paths = walk.step(unit).map(|parts| parts.paths).unwrap_or_default();
@@ -126,8 +127,7 @@ impl Policy {
 
     /// The last two steps of the order for a command: allow rules part by part, then the read-only default.
     pub(super) fn decide_command(&self, reading: &Reading, asked: &Asked<'_>) -> Decision {
-        let exact = |(_, pattern): &(&Rule, &CommandPattern)| pattern.is_exact() && pattern.matches(&reading.whole);
-        if let Some((rule, _)) = self.command_rules(Behaviour::Allow).find(exact) {
+        if let Some(rule) = self.exact_rule(reading) {
             return Decision::Allow(because(rule));
         }
         let units = match &reading.strict {
@@ -136,9 +136,13 @@ impl Policy {
         };
         // The reason is that of the first part that needed more than reading.
         let mut decisive = None;
-        for part in self.judge(units, asked.facts, Grants::RulesAndMode) {
+        let judged = self.judge(units, asked.facts, Grants::RulesAndMode);
+        if let Some(file) = self.rewrites_configuration(reading, &judged, asked.facts) {
+            return self.ask(asked, Reason::RepositoryConfiguration(file));
+        }
+        for part in judged {
             match part.grant {
-                None => return self.ask(asked, Reason::NoRule),
+                None => return self.ask(asked, part.obstacle.map_or(Reason::NoRule, Reason::RepositoryConfiguration)),
                 Some(Reason::ReadOnlyCommand) => {}
                 Some(reason) => {
                     decisive.get_or_insert(reason);
@@ -148,28 +152,39 @@ impl Policy {
         Decision::Allow(decisive.unwrap_or(Reason::ReadOnlyCommand))
     }
 
-    /// What grants each part, in order.
-    pub(super) fn judge(&self, units: &[Unit], facts: &Facts, grants: Grants) -> Vec<Judged> {
-        let mut walk = Walk::new(&facts.cwd, self.place.home.as_deref(), self.git_at(facts));
-        let judged = units.iter().map(|unit| {
-            let redirects = unit.redirects.iter().all(|redirect| self.may_redirect(redirect, &walk, facts, grants));
-            let reads = walk.step(unit).filter(|parts| self.may_look(parts, facts));
-            let inert = unit.assignments.iter().all(|assignment| wrapper::is_inert(assignment));
-            let grant = match grants {
-                _ if !redirects || !inert => None,
-                _ if reads.is_some() => Some(Reason::ReadOnlyCommand),
-                Grants::Nothing => None,
-                Grants::RulesAndMode => self.unit_grant(unit, &walk, facts),
-            };
-            Judged { text: unit.text(), grant }
-        });
-        judged.collect()
+    /// The allow rule that is this very command.
+    pub(super) fn exact_rule(&self, reading: &Reading) -> Option<&Rule> {
+        let exact = |(_, pattern): &(&Rule, &CommandPattern)| pattern.is_exact() && pattern.matches(&reading.whole);
+        self.command_rules(Behaviour::Allow).find(exact).map(|(rule, _)| rule)
     }
 
-    fn git_at(&self, facts: &Facts) -> Git {
-        let start = normalise(&self.place.cwd);
-        let here = facts.cwd == start || facts.real(&facts.cwd) == Some(start.as_path());
-        if here || facts.own_repository { Git::Own } else { Git::Elsewhere }
+    /// What grants each part, in order.
+    pub(super) fn judge(&self, units: &[Unit], facts: &Facts, grants: Grants) -> Vec<Judged> {
+        let mut walk = Walk::new(&facts.cwd, self.place.home.as_deref());
+        let judge = |unit| self.judge_unit(unit, &mut walk, facts, grants);
+        let mut judged: Vec<Judged> = units.iter().map(judge).collect();
+        for (at, unit) in units.iter().enumerate() {
+            if repository::cannot_be_told_apart(&judged, at, unit) {
+                judged[at].grant = self.unit_rule(unit, facts).map(because);
+                judged[at].git.clear();
+            }
+        }
+        judged
+    }
+
+    fn judge_unit(&self, unit: &Unit, walk: &mut Walk<'_>, facts: &Facts, grants: Grants) -> Judged {
+        let redirects = unit.redirects.iter().all(|redirect| self.may_redirect(redirect, walk, facts, grants));
+        let reads = walk.step(unit).filter(|parts| self.may_look(parts, facts));
+        let obstacle = reads.as_ref().and_then(|parts| self.obstacle(parts, facts));
+        let inert = unit.assignments.iter().all(|assignment| wrapper::is_inert(assignment));
+        let reads = reads.filter(|_| obstacle.is_none());
+        let (grant, git) = match (grants, reads) {
+            _ if !redirects || !inert => (None, Vec::new()),
+            (_, Some(parts)) => (Some(Reason::ReadOnlyCommand), parts.repositories),
+            (Grants::Nothing, None) => (None, Vec::new()),
+            (Grants::RulesAndMode, None) => (self.unit_grant(unit, walk, facts), Vec::new()),
+        };
+        Judged { text: unit.text(), grant, obstacle, git, arguments: repository::arguments(unit) }
     }
 
     /// A redirection is a read or a write of that file, whatever the command in front of it may do.
@@ -262,6 +277,12 @@ impl Policy {
 pub(super) struct Judged {
     pub(super) text: String,
     pub(super) grant: Option<Reason>,
+    /// What keeps a git call that only reads from being granted as such.
+    pub(super) obstacle: Option<String>,
+    /// The git calls that are granted because they only read.
+    pub(super) git: Vec<GitCall>,
+    /// What follows the name of the program.
+    pub(super) arguments: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -299,10 +320,12 @@ fn changes(words: &[Word]) -> Option<Vec<&Word>> {
 
 /// What one read-only part looks at.
 #[derive(Debug, Default)]
-struct Parts {
+pub(super) struct Parts {
     paths: Vec<LookedAt>,
     /// Opens files whose names are not in the command.
     opens_unseen: bool,
+    /// Git calls that use the repository of a directory.
+    pub(super) repositories: Vec<GitCall>,
 }
 
 #[derive(Debug)]
@@ -312,33 +335,23 @@ struct LookedAt {
 }
 
 /// Follows `cd` through a command.
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     /// `None` once it is not certain.
     cwd: Option<PathBuf>,
     home: Option<&'a Path>,
-    start: &'a Path,
     /// The group in which a `cd` stood.
     moved: Option<u32>,
-    git: Git,
     /// The part before prints names of files below these, and nothing else.
     names: Option<Vec<PathBuf>>,
 }
 
-/// Which repository git would use where the shell stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Git {
-    Own,
-    /// One that may bring configuration of its own.
-    Elsewhere,
-}
-
 impl<'a> Walk<'a> {
-    fn new(cwd: &'a Path, home: Option<&'a Path>, git: Git) -> Self {
-        Self { cwd: Some(cwd.to_path_buf()), home, start: cwd, moved: None, git, names: None }
+    pub(super) fn new(cwd: &Path, home: Option<&'a Path>) -> Self {
+        Self { cwd: Some(cwd.to_path_buf()), home, moved: None, names: None }
     }
 
     /// What the unit looks at when it only reads; moves along when it is a `cd`.
-    fn step(&mut self, unit: &Unit) -> Option<Parts> {
+    pub(super) fn step(&mut self, unit: &Unit) -> Option<Parts> {
         // After `cd x; …` or `cd x || …` the directory depends on whether `cd` worked, outside a group on whether the
         // group was a subshell.
         let follows = matches!(unit.join, Join::And | Join::Pipe);
@@ -392,11 +405,16 @@ impl<'a> Walk<'a> {
                         word.text.split('/').skip_while(|part| matches!(*part, ".." | ".")).all(|part| part != "..");
                     parts.paths.push(LookedAt { open: self.path(word).filter(|_| inward)? });
                 }
-                // A repository elsewhere may bring configuration that runs programs.
-                Look::Repository => {
-                    let here = self.cwd.as_deref().map(normalise);
-                    if self.git == Git::Elsewhere || here.as_deref() != Some(normalise(self.start).as_path()) {
-                        return None;
+                Look::Repository(call) => {
+                    let dir = match call.directory {
+                        Some(word) => self.path(word)?,
+                        None => self.cwd.clone()?,
+                    };
+                    if call.directory.is_some() {
+                        parts.paths.push(LookedAt { open: dir.clone() });
+                    }
+                    if call.uses_programs {
+                        parts.repositories.push(GitCall { dir, external_diff: call.external_diff });
                     }
                 }
             }

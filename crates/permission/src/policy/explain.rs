@@ -44,7 +44,8 @@ impl Policy {
         let judged: Vec<(String, Option<Reason>, Reason)> = match &reading.strict {
             Ok(units) => {
                 let judged = self.judge(units, facts, Grants::RulesAndMode);
-                judged.into_iter().map(|part| (part.text, part.grant, Reason::NoRule)).collect()
+                let otherwise = |key: Option<String>| key.map_or(Reason::NoRule, Reason::RepositoryConfiguration);
+                judged.into_iter().map(|part| (part.text, part.grant, otherwise(part.obstacle))).collect()
             }
             Err(why) => {
                 let mut texts: Vec<_> = reading.suspects.iter().map(|suspect| suspect.words.join(" ")).collect();

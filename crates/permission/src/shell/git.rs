@@ -195,18 +195,53 @@ pub(crate) fn push_target(words: &[Word]) -> Option<PushTarget<'_>> {
     Some(rest.find(|word| !word.starts_with('-')).map_or(PushTarget::Default, PushTarget::Named))
 }
 
-/// The operands of a read-only git command, `None` when it may do more. `arguments` follow the word `git`.
-pub(super) fn operands(arguments: &[Word]) -> Option<Vec<&Word>> {
+/// A git command that only reads.
+pub(super) struct ReadCall<'a> {
+    pub(super) call: RepositoryCall<'a>,
+    pub(super) operands: Vec<&'a Word>,
+}
+
+/// The use of a repository by a git command that only reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RepositoryCall<'a> {
+    /// The value of `-C`.
+    pub(crate) directory: Option<&'a Word>,
+    /// It starts programs that the repository's configuration names, unless that is made powerless.
+    pub(crate) uses_programs: bool,
+    /// It prints a diff, which a program of the configuration may make.
+    pub(crate) external_diff: bool,
+}
+
+/// Options of `git diff` with which it starts no external diff.
+#[rustfmt::skip]
+const NO_EXTERNAL_DIFF: &[&str] = &[
+    "--no-ext-diff", "--stat", "--shortstat", "--numstat", "--summary", "--name-only", "--name-status", "--raw", "--quiet",
+];
+
+/// What a read-only git command uses, `None` when it may do more. `arguments` follow the word `git`.
+pub(super) fn read_call(arguments: &[Word]) -> Option<ReadCall<'_>> {
     let mut rest = arguments;
+    let mut directory = None;
     loop {
         rest = match rest {
-            [pager, rest @ ..] if matches!(pager.raw.as_str(), "--no-pager" | "-P" | "--no-optional-locks") => rest,
-            // Another directory may hold another repository.
-            [flag, here, rest @ ..] if flag.raw == "-C" && here.raw == "." => rest,
+            [option, rest @ ..] if matches!(option.raw.as_str(), "--no-pager" | "-P" | "--no-optional-locks") => rest,
+            [option, dir, rest @ ..] if option.raw == "-C" && directory.is_none() && !dir.glob => {
+                directory = Some(dir);
+                rest
+            }
             _ => break,
         };
     }
-    let (name, rest) = rest.split_first()?;
+    let (name, words) = rest.split_first()?;
+    let prints_diff = matches!(name.raw.as_str(), "diff" | "diff-tree" | "diff-index" | "diff-files");
+    let external_diff = prints_diff && !words.iter().any(|word| NO_EXTERNAL_DIFF.contains(&word.text.as_str()));
+    let call = RepositoryCall { directory, uses_programs: name.raw != "config", external_diff };
+    Some(ReadCall { call, operands: operands(rest)? })
+}
+
+/// The operands of a read-only git command, `None` when it may do more. `arguments` begin with the subcommand.
+fn operands(arguments: &[Word]) -> Option<Vec<&Word>> {
+    let (name, rest) = arguments.split_first()?;
     if rest.iter().any(|word| word.tilde) {
         return None;
     }

@@ -15,8 +15,8 @@ pub(crate) enum Look<'a> {
     Glob { word: &'a Word, content: bool },
     /// The working directory changes to this.
     Enter(&'a Word),
-    /// Repository data of the current directory.
-    Repository,
+    /// Data of a repository, by git.
+    Repository(git::RepositoryCall<'a>),
 }
 
 /// What the operands of a program are.
@@ -360,14 +360,20 @@ fn enter(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
 }
 
 fn git_looks(arguments: &[Word]) -> Option<Vec<Look<'_>>> {
-    let operands = git::operands(arguments)?;
-    let mut looks = vec![Look::Repository];
+    let git::ReadCall { call, operands } = git::read_call(arguments)?;
+    let elsewhere = call.directory.is_some();
+    let mut looks = vec![Look::Repository(call)];
     // Revisions look like relative paths; what could only be a path outside is checked as one.
     let outside = |word: &&Word| {
         let parts = word.text.split('/');
         word.text.starts_with(['/', '~']) || parts.clone().any(|part| part == "..")
     };
-    looks.extend(operands.into_iter().filter(outside).map(Look::Path));
+    let mut paths = operands.into_iter().filter(outside).peekable();
+    // With `-C` relative paths begin in another directory.
+    if elsewhere && paths.peek().is_some() {
+        return None;
+    }
+    looks.extend(paths.map(Look::Path));
     Some(looks)
 }
 

@@ -123,6 +123,8 @@ pub(crate) struct Launch<'a> {
     /// Where the shell writes its last directory; its folder must exist.
     pub(crate) cwd_file: Option<&'a Path>,
     pub(crate) cage: Option<&'a Cage>,
+    /// Shell text to run before the command, after the files of the user's were sourced.
+    pub(crate) prelude: &'a str,
 }
 
 impl Launch<'_> {
@@ -159,7 +161,8 @@ impl Launch<'_> {
     fn script(&self, body: &str, command: &str) -> String {
         let source = |file: Cow<'_, str>| format!("[ -r {0} ] && . {0}; ", quote(&file));
         let sourced = self.snapshot.map(Path::to_string_lossy).map(source).unwrap_or_default()
-            + &self.env_file.map(Into::into).map(source).unwrap_or_default();
+            + &self.env_file.map(Into::into).map(source).unwrap_or_default()
+            + self.prelude;
         let Some(cwd_file) = self.cwd_file else { return sourced + body };
         let report = format!("{{ pwd -P >|{}; }} 2>/dev/null", quote(&cwd_file.to_string_lossy()));
         let trap = quote(&report);

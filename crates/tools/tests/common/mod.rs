@@ -96,6 +96,7 @@ impl Bench {
             may_read: Arc::clone(&self.may_read),
             cage: None,
             changed_by_user: false,
+            git_guard: None,
         }
     }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::snapshots::Reach;
 use sys::Env;
+use sys::git::neutral::Neutral;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Commits one command may name.
@@ -96,7 +97,10 @@ impl Repository {
         }
         all.extend([option("--git-dir=", &self.git_dir), option("--work-tree=", &self.root)]);
         all.extend(args.iter().map(OsString::from));
-        places::output("git".into(), all, self.root.clone(), env, PATIENCE).await
+        // What is asked here starts nothing else: where a key cannot be overridden, the options above are enough.
+        let powerless = Neutral::of([self.root.as_path()], env).and_then(|found| found.variables(env));
+        let env = env.with(powerless.unwrap_or_default());
+        places::output("git".into(), all, self.root.clone(), &env, PATIENCE).await
     }
 }
 

@@ -1,0 +1,170 @@
+//! Git calls that only read. They count as read-only because the caller makes the configuration of their repositories
+//! powerless when they run: `git_places` says where to look, `Facts::with_repositories` what was found there, and
+//! `git_guard` which calls need it.
+
+use super::command::{Grants, Judged, Parts, Walk};
+use super::{Access, Facts, Policy, Reason, Request};
+use crate::path::normalise;
+use crate::shell::reading::Reading;
+use crate::shell::script::Unit;
+use crate::shell::{files, wrapper};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use wire::mode::PermissionMode;
+use wire::settings::Behaviour;
+
+/// What was found about the repository that git would use in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RepositoryFacts {
+    /// Its configuration can be made powerless.
+    Powerless {
+        /// A key that replaces git's own diff.
+        external_diff: Option<String>,
+        /// Files it is configured by.
+        files: Vec<PathBuf>,
+    },
+    /// This key may run a program, and cannot be overridden.
+    Obstacle(String),
+}
+
+/// Git calls that were allowed because they only read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitGuard {
+    /// The directories they run in.
+    pub places: Vec<PathBuf>,
+    pub scope: GuardScope,
+}
+
+/// Which part of a command runs with powerless configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GuardScope {
+    /// All of it.
+    Command,
+    /// Git with exactly these arguments; the rest of the command is left alone.
+    Calls(Vec<Vec<String>>),
+}
+
+/// One git call of a read-only part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct GitCall {
+    pub(super) dir: PathBuf,
+    /// It would print a diff made by a program of the configuration.
+    pub(super) external_diff: bool,
+}
+
+impl Policy {
+    /// The directories in which a command of `request` would run git.
+    pub fn git_places(&self, request: &Request<'_>, cwd: &Path) -> Vec<PathBuf> {
+        let mut places = BTreeSet::new();
+        for command in commands(request) {
+            let mut walk = Walk::new(cwd, self.place.home.as_deref());
+            for unit in Reading::of(command).strict.iter().flatten() {
+                let calls = walk.step(unit).map(|parts| parts.repositories).unwrap_or_default();
+                places.extend(calls.into_iter().map(|call| call.dir));
+            }
+        }
+        places.into_iter().collect()
+    }
+
+    /// What must be made powerless when an allowed request runs. Nothing when a rule or mode allows the command as it is.
+    pub fn git_guard(&self, request: &Request<'_>, facts: &Facts) -> Option<GitGuard> {
+        let whole = |rule: &crate::rule::Rule| rule.behaviour == Behaviour::Allow && rule.covers_tool(request.tool);
+        if self.mode == PermissionMode::BypassPermissions || self.rules.iter().any(whole) {
+            return None;
+        }
+        commands(request).find_map(|command| self.command_guard(&Reading::of(command), facts))
+    }
+
+    fn command_guard(&self, reading: &Reading, facts: &Facts) -> Option<GitGuard> {
+        if self.exact_rule(reading).is_some() {
+            return None;
+        }
+        let judged = self.judge(reading.strict.as_ref().ok()?, facts, Grants::RulesAndMode);
+        let guarded: Vec<&Judged> = judged.iter().filter(|part| !part.git.is_empty()).collect();
+        let places: BTreeSet<PathBuf> =
+            guarded.iter().flat_map(|part| &part.git).map(|call| call.dir.clone()).collect();
+        if places.is_empty() {
+            return None;
+        }
+        let scope = if is_mixed(&judged) {
+            GuardScope::Calls(guarded.iter().map(|part| part.arguments.clone()).collect())
+        } else {
+            GuardScope::Command
+        };
+        Some(GitGuard { places: places.into_iter().collect(), scope })
+    }
+
+    /// The key for which a read-only part cannot run without a question.
+    pub(super) fn obstacle(&self, parts: &Parts, facts: &Facts) -> Option<String> {
+        parts.repositories.iter().find_map(|call| self.call_obstacle(call, facts))
+    }
+
+    fn call_obstacle(&self, call: &GitCall, facts: &Facts) -> Option<String> {
+        let Some(known) = &facts.repositories else {
+            // Nobody looked: only the repository the session started in.
+            let start = normalise(&self.place.cwd);
+            let home = normalise(&call.dir) == start || facts.real(&call.dir) == Some(start.as_path());
+            return (!home).then(|| UNSEEN.to_owned());
+        };
+        match known.get(&call.dir) {
+            Some(RepositoryFacts::Powerless { external_diff, .. }) => {
+                external_diff.clone().filter(|_| call.external_diff)
+            }
+            Some(RepositoryFacts::Obstacle(key)) => Some(key.clone()),
+            None => Some(UNSEEN.to_owned()),
+        }
+    }
+
+    /// A file that the command writes and by which a repository of its read-only git calls is configured.
+    pub(super) fn rewrites_configuration(&self, reading: &Reading, judged: &[Judged], facts: &Facts) -> Option<String> {
+        let known = facts.repositories.as_ref()?;
+        let calls = judged.iter().flat_map(|part| &part.git);
+        let found: Vec<&PathBuf> = calls
+            .filter_map(|call| match known.get(&call.dir)? {
+                RepositoryFacts::Powerless { files, .. } => Some(files),
+                RepositoryFacts::Obstacle(_) => None,
+            })
+            .flatten()
+            .collect();
+        if found.is_empty() {
+            return None;
+        }
+        let written = files::written(&reading.suspects, &facts.cwd, self.place.home.as_deref());
+        written.iter().find_map(|open| {
+            let real = facts.real(open).map_or_else(|| normalise(open), Path::to_path_buf);
+            let hit = found.iter().find(|file| file.starts_with(&real) || file.starts_with(normalise(open)))?;
+            Some(hit.display().to_string())
+        })
+    }
+}
+
+const UNSEEN: &str = "a repository whose configuration was not looked at";
+
+/// Whether a rule allows some part, which must then run as it always does.
+fn is_mixed(judged: &[Judged]) -> bool {
+    let as_usual = |part: &Judged| !matches!(part.grant, Some(Reason::ReadOnlyCommand | Reason::Mode(_)));
+    judged.iter().any(as_usual)
+}
+
+/// Beside a part that runs as usual, a git call is guarded by its arguments alone: that works only for `git` itself.
+pub(super) fn cannot_be_told_apart(judged: &[Judged], at: usize, unit: &Unit) -> bool {
+    let plain = unit.words.first().is_some_and(|word| word.raw == "git") && !unit.words.iter().any(|word| word.tilde);
+    !judged[at].git.is_empty() && !plain && is_mixed(judged)
+}
+
+/// The arguments of git as it gets them.
+pub(super) fn arguments(unit: &Unit) -> Vec<String> {
+    wrapper::unwrap(&unit.words).iter().skip(1).map(|word| word.text.clone()).collect()
+}
+
+fn commands<'a>(request: &Request<'a>) -> impl Iterator<Item = &'a String> {
+    request.accesses.iter().filter_map(|access| match access {
+        Access::Run(command) => Some(command),
+        Access::ReadPath(_)
+        | Access::WritePath(_)
+        | Access::Reach { .. }
+        | Access::Use
+        | Access::Harmless
+        | Access::Interact => None,
+    })
+}
