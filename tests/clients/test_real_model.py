@@ -85,7 +85,7 @@ def test_interrupt_mid_stream(box):
     prompt = "Write a very long story about a ship, with many chapters."
     del box.env["CLAUDE_CODE_EXTRA_BODY"]
     done = box.interrupted(prompt, *PLAIN, after=3)
-    assert done.code == 0 and done.err == NOTICE
+    assert done.code == 1 and done.err == NOTICE
     assert done.result["subtype"] == "error_during_execution"
     assert done.result["terminal_reason"] == "aborted_streaming"
     box.env["CLAUDE_CODE_EXTRA_BODY"] = ONE_SENTENCE

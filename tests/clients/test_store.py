@@ -169,7 +169,7 @@ def test_api_error_leaves_a_readable_session(box, model, reader):
 def test_interrupted_session(box, model, reader):
     model.push(reply(text("one two three four", pieces=4), hold_after_deltas=2), reply(text("done")))
     done = box.interrupted("count", after=2)
-    assert done.code == 0 and done.result["subtype"] == "error_during_execution"
+    assert done.code == 1 and done.result["subtype"] == "error_during_execution"
     messages = reader.messages(done.session)
     assert stored(messages)[1:] == told(done)
     assert messages[0]["message"]["content"] == "count"
@@ -190,7 +190,7 @@ def test_interrupted_call(box, model, reader):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     done = box.finish(process)
-    assert done.code == 0 and done.result["subtype"] == "error_during_execution"
+    assert done.code == 1 and done.result["subtype"] == "error_during_execution"
     messages = reader.messages(done.session)
     assert stored(messages)[1:] == told(done)
     assert messages[2]["message"]["content"][0]["tool_use_id"] == "toolu_slow"

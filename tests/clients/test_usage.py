@@ -32,12 +32,14 @@ def outside(box, report="session"):
 
 
 def ours(results):
-    """gimlet's own figures, added over the results of all runs: usage, model usage and cost must tell the same."""
+    """gimlet's own figures, added over the results of all runs: usage, model usage and cost must tell the same. Model usage and
+    cost run on when a session is resumed, so the last result of each session counts."""
+    last = {r["session_id"]: r for r in results}.values()
     tokens = {theirs: sum(r["usage"][name] for r in results) for theirs, name in FIELDS.items()}
-    by_model = {t: sum(u[name] for r in results for u in r["modelUsage"].values()) for t, name in MODEL_FIELDS.items()}
+    by_model = {t: sum(u[name] for r in last for u in r["modelUsage"].values()) for t, name in MODEL_FIELDS.items()}
     assert by_model == tokens
-    cost = sum(r["total_cost_usd"] for r in results)
-    assert sum(u["costUSD"] for r in results for u in r["modelUsage"].values()) == pytest.approx(cost)
+    cost = sum(r["total_cost_usd"] for r in last)
+    assert sum(u["costUSD"] for r in last for u in r["modelUsage"].values()) == pytest.approx(cost)
     return tokens, cost
 
 

@@ -121,6 +121,8 @@ struct Listed<'a> {
     cwd: Option<&'a str>,
     git_branch: Option<&'a str>,
     updated_at: String,
+    /// `working` while a turn seems to be under way, else `idle`.
+    state: &'static str,
     size: u64,
     path: &'a Path,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,6 +156,7 @@ fn listed<'a>(info: &'a SessionInfo, found: Option<&'a Found>) -> Listed<'a> {
         cwd: info.cwd.as_deref(),
         git_branch: info.branch.as_deref(),
         updated_at: sys::clock::iso(info.modified_at),
+        state: if query::is_working(info) { "working" } else { "idle" },
         size: info.size,
         path: &info.path,
         forked_from: info.forked_from.as_deref(),

@@ -61,18 +61,14 @@ fn local_commands_answer_without_the_model() {
         assert!(result["local_command"].is_string() && result.get("terminal_reason").is_none(), "{command}: {result}");
         assert_eq!(lines[0]["subtype"], "init", "{command}");
         let told = &lines[lines.len() - 2];
-        if command == "/context" {
-            assert_eq!(
-                (&told["type"], &told["context_usage"]["memory_files"][0]["type"]),
-                (&json!("assistant"), &json!("Project"))
-            );
-        } else {
-            assert_eq!(
-                (&told["subtype"], &told["content"]),
-                (&json!("local_command_output"), &result["result"]),
-                "{command}"
-            );
-        }
+        assert_eq!(
+            (&told["type"], &told["message"]["content"][0]["text"]),
+            (&json!("assistant"), &result["result"]),
+            "{command}"
+        );
+        assert!(told["local_command_run"]["command"].is_string(), "{command}: {told}");
+        let kind = &told["context_usage"]["memory_files"][0]["type"];
+        assert_eq!(*kind == "Project", command == "/context", "{command}: {told}");
     }
     assert_eq!(server.requests().len(), 0);
     let texts: Vec<Value> = sandbox
@@ -86,13 +82,12 @@ fn local_commands_answer_without_the_model() {
                 .collect::<Vec<Value>>()
         })
         .collect();
-    let recorded = |text: &str| {
-        texts
-            .iter()
-            .any(|line| line["subtype"] == "local_command" && line["content"].as_str().unwrap().starts_with(text))
-    };
-    assert!(recorded("<command-name>/status</command-name>\n<command-message>status</command-message>"));
-    assert!(recorded("<local-command-stdout>"));
+    let starts = |value: &Value, text: &str| value.as_str().is_some_and(|value| value.starts_with(text));
+    let command = "<command-name>/status</command-name>\n<command-message>status</command-message>";
+    assert!(texts.iter().any(|line| line["type"] == "user" && starts(&line["message"]["content"], command)));
+    let output =
+        |line: &Value| line["subtype"] == "local_command" && starts(&line["content"], "<local-command-stdout>");
+    assert!(texts.iter().any(output));
 }
 
 #[test]

@@ -343,8 +343,9 @@ fn a_host_reads_what_the_model_could_read_unasked() {
 #[test]
 fn a_command_goes_on_in_the_background_when_the_host_says_so() {
     // [SDK-88] [SDK-87]
-    let sleep = Reply::tool("Bash", json!({"command": "echo begun; sleep 30", "timeout": 60_000}));
-    let server = ModelServer::script([sleep, Reply::text("meanwhile")]);
+    let sleep =
+        Reply::tool("Bash", json!({"command": "echo begun; until [ -e go ]; do sleep 0.02; done", "timeout": 60_000}));
+    let server = ModelServer::script([sleep, Reply::text("meanwhile"), Reply::text("it ended")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--allowedTools", "Bash"]);
     let said = ask(&mut running, "b0", &json!({"subtype": "background_tasks"}));
@@ -357,7 +358,9 @@ fn a_command_goes_on_in_the_background_when_the_host_says_so() {
     let result = server.request(1).tool_results()[0]["content"].to_string();
     assert!(result.contains("background"), "{result}");
     running.close_stdin();
-    running.finish().expect_clean();
+    sandbox.write("go", "");
+    let done = running.finish().expect_clean();
+    assert_eq!(done.result()["result"], "it ended", "a run waits for what it started");
 }
 
 #[test]

@@ -368,7 +368,7 @@ fn death_right_after_the_result_loses_nothing() {
         run.kill();
         run.finish();
         let kinds: Vec<Value> = sandbox.transcript().iter().map(|l| l["type"].clone()).collect();
-        assert_eq!(kinds.last().unwrap(), "last-prompt", "{kinds:?}");
+        assert_eq!(kinds.last().unwrap(), "cost-state", "{kinds:?}");
         assert_eq!(sandbox.gimlet(&["-p", "again", "--resume", &id]).run().code(), 0);
         assert!(server.request(1).all_text().contains("The answer."));
     }

@@ -189,7 +189,8 @@ fn a_failed_refresh_keeps_the_tools() {
 
 /// What a typed command said.
 fn said(lines: &[Value]) -> String {
-    of_kind(lines, "system/local_command_output")[0]["content"].as_str().unwrap().to_owned()
+    let told = of_kind(lines, "assistant").into_iter().find(|line| line["local_command_run"].is_object()).unwrap();
+    told["message"]["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
 // What a person sees and chooses; the choice holds for the folder.

@@ -355,20 +355,23 @@ fn settings_may_be_given_in_line_or_as_a_file() {
     assert_eq!(style(r#"{"outputStyle":"in line"}"#), "in line");
 }
 
-// [TST-105] A refusal is retracted: the next request has neither the prompt nor the answer. A fallback is used once.
+// [TST-105] [F-B2] A refusal is asked about once more, then retracted: the next request has neither the prompt nor the
+// answers. A fallback is used once.
 #[test]
 fn a_refusal_is_retracted_and_falls_back_once() {
-    let server = ModelServer::script([Reply::text("I can").stop_reason("refusal"), Reply::text("fine")]);
+    let refusal = || Reply::text("I can").stop_reason("refusal");
+    let server = ModelServer::script([refusal(), refusal(), Reply::text("fine")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = host(&sandbox, &[]).spawn();
     run.send_user("FORBIDDEN");
     let refused = run.wait_for("result");
-    assert_eq!((&refused["is_error"], &refused["stop_reason"]), (&json!(false), &json!("refusal")));
+    assert_eq!((&refused["is_error"], &refused["stop_reason"]), (&json!(true), &json!("refusal")));
+    assert_eq!(refused["terminal_reason"], "api_error");
     run.send_user("harmless");
     assert_eq!(run.wait_for("result")["result"], "fine");
     run.close_stdin();
     drop(run.finish().expect_clean());
-    let text = server.request(1).all_text();
+    let text = server.request(2).all_text();
     assert!(!text.contains("I can") && !text.contains("FORBIDDEN") && text.contains("harmless"), "{text}");
 
     let server = ModelServer::with_handler(|request| match request.model() {

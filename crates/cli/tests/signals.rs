@@ -34,18 +34,18 @@ fn registry_is_empty(sandbox: &Sandbox) -> bool {
 
 #[test]
 fn sigint_ends_the_turn_with_what_there_is() {
-    // [CLI-52] [TST-202]
+    // [CLI-52] [TST-202] [F-B2]
     let run = streaming(&[]);
     run.running.interrupt();
-    let done = run.running.finish().expect_code(0);
+    let done = run.running.finish().expect_code(1);
     assert_eq!(done.stderr, "");
     let lines = done.lines();
     let partial = lines.iter().find(|l| l["type"] == "assistant").unwrap();
     assert_eq!(partial["message"]["content"][0]["text"], "so far");
     let result = done.result();
     assert_eq!(
-        (&result["subtype"], &result["terminal_reason"]),
-        (&json!("error_during_execution"), &json!("aborted_streaming"))
+        (&result["subtype"], &result["terminal_reason"], &result["is_error"]),
+        (&json!("error_during_execution"), &json!("aborted_streaming"), &json!(true))
     );
     assert!(registry_is_empty(&run.sandbox));
 }
@@ -60,7 +60,7 @@ fn sigint_in_text_mode_prints_what_there_is() {
     gate.open_for(4);
     gate.wait_until_reached(5);
     running.interrupt();
-    let done = running.finish().expect_code(0);
+    let done = running.finish().expect_code(1);
     assert!(done.stdout == "so far\n" || done.stdout.starts_with("Error:"), "{done:?}");
 }
 

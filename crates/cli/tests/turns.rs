@@ -169,7 +169,10 @@ fn structured_output_is_validated_and_ends_the_turn() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
     let lines = stream(&sandbox, "n?", &["--json-schema", schema]);
-    assert_eq!(lines.last().unwrap()["structured_output"], json!({"n": 3}));
+    // [F-B2] The value is also the text of the result, and every call counts as a turn.
+    let result = lines.last().unwrap();
+    assert_eq!(result["structured_output"], json!({"n": 3}));
+    assert_eq!((&result["result"], &result["num_turns"]), (&json!(r#"{"n":3}"#), &json!(3)));
     assert_eq!(server.requests().len(), 2);
     assert!(server.request(1).tool_results()[0]["content"].as_str().unwrap().contains("/n"));
 }
@@ -244,7 +247,7 @@ fn sigint_keeps_the_partial_answer() {
     gate.open_for(4);
     while !run.wait_for("stream_event")["event"]["delta"]["text"].is_string() {}
     run.interrupt();
-    let done = run.finish_within(Duration::from_secs(10)).expect_code(0);
+    let done = run.finish_within(Duration::from_secs(10)).expect_code(1);
     let lines = done.lines();
     let tail: Vec<String> = kinds(&lines).split_off(lines.len() - 3);
     assert_eq!(tail, ["assistant", "user", "result/error_during_execution"]);

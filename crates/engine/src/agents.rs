@@ -42,6 +42,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use wire::control::PermissionUpdate;
 use wire::mode::PermissionMode;
+use wire::sdk::PermissionDenial;
 
 /// What a call without a type gets.
 pub(crate) const DEFAULT_TYPE: &str = "general-purpose";
@@ -55,6 +56,8 @@ pub(crate) struct Agents {
     rows: Mutex<Vec<Row>>,
     /// What the host granted, whoever asked: it holds for the whole session.
     grants: Mutex<Vec<PermissionUpdate>>,
+    /// What agents were denied, until a result names it.
+    denials: Mutex<Vec<PermissionDenial>>,
 }
 
 /// Declared agent types, read again when their files change.
@@ -94,7 +97,7 @@ impl Agents {
         let listed_at = Instant::now();
         let definitions = Mutex::new(Definitions { roots, given, declared: Arc::new(declared), listed_at });
         let kit = Mutex::new(Arc::new(kit));
-        Self { kit, limits, definitions, rows: Mutex::default(), grants: Mutex::default() }
+        Self { kit, limits, definitions, rows: Mutex::default(), grants: Mutex::default(), denials: Mutex::default() }
     }
 
     /// What agents are made from now.
@@ -121,6 +124,15 @@ impl Agents {
         all.extend_from_slice(updates);
         *seen = all.len();
         news
+    }
+
+    pub(crate) fn note_denial(&self, denial: PermissionDenial) {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner).push(denial);
+    }
+
+    /// What agents were denied since the last result.
+    pub(crate) fn take_denials(&self) -> Vec<PermissionDenial> {
+        std::mem::take(&mut *self.denials.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What is declared now.

@@ -302,6 +302,7 @@ impl Batch {
                 io.after_list_change(&self.uses[self.delivered], &mut outcome, &self.turn).await;
                 crate::notes::check(&self.uses[self.delivered], &mut outcome, io);
                 let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+                io.ledger.tool_ms += took_ms;
                 io.after_call(&self.uses[self.delivered], &mut outcome, took_ms, &self.turn).await;
                 io.follow_move()?;
             }

@@ -100,7 +100,7 @@ pub enum Event {
     Dropped(usize),
     /// A warning for the person who started us; headless prints it on stderr.
     Notice(String),
-    /// Only for hosts with a screen; the others ignore it.
+    /// Only for hosts with a screen; the others ignore most of it.
     Aside(Aside),
     /// The session as a whole failed, although its turns did not.
     Fault(String),
@@ -123,6 +123,8 @@ pub enum Aside {
     Display(String),
     /// A sequence for the terminal, not checked yet.
     Sequence(String),
+    /// Why nothing happens for a while; headless prints it where stderr is a terminal.
+    Waiting(String),
 }
 
 pub type Commands = mpsc::Sender<Command>;

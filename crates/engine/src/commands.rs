@@ -21,18 +21,19 @@ use crate::decide::EndReason;
 use crate::hooks::Moment;
 use crate::prompts;
 use crate::result;
-use crate::scribe::PromptSource;
-use crate::session::{Io, Session, plain_text};
+use crate::scribe::{PromptSource, UserLine};
+use crate::session::{Io, Session, plain_text, text_message};
 use crate::turn::{self, Opener, Turn};
 pub(crate) use changes::session_name;
 use config::skills::{Skill, Skills};
 use serde_json::json;
+use serde_json::value::RawValue;
 use std::collections::HashSet;
 use store::StoreError;
 use store::registry::Status as LiveStatus;
 use table::{Action, ROWS, Row};
 use wire::control::SlashCommand;
-use wire::sdk::{Message, SystemBody};
+use wire::sdk::{Assistant, LocalCommandRun, Message};
 
 /// A prompt that is a command of ours.
 #[derive(Clone, Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct Said {
     is_error: bool,
     /// Whether the model is to know.
     audience: Audience,
+    /// The structured twin of `/context`.
+    usage: Option<Box<RawValue>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +63,7 @@ enum Audience {
 impl Said {
     /// For the user alone: the model never reads it.
     fn shown(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: false, audience: Audience::User }
+        Self { text: text.into(), is_error: false, audience: Audience::User, usage: None }
     }
 
     /// Something changed that the model works with.
@@ -185,6 +188,11 @@ async fn local(session: &mut Session, typed: Typed, prompt: Prompt) {
     session.io.lore.refresh().await;
     // Nothing is said when the process is being stopped.
     let Some(said) = perform(session, &typed, &turn).await else { return };
+    if said.audience != Audience::Moment
+        && let Err(error) = session.begin().and_then(|()| session.record_queueing(&prompt))
+    {
+        tracing::warn!(%error, "a command could not be recorded");
+    }
     local_end(session, &typed, turn, said).await;
 }
 
@@ -195,17 +203,13 @@ async fn local_end(session: &mut Session, typed: &Typed, mut turn: Turn, said: S
     turn.command_failed = said.is_error;
     let recorded = match said.audience {
         Audience::Model => record(session, typed, &said.text).await,
-        Audience::User => note(session, typed, &said.text),
+        Audience::User => note(session, typed, &said),
         Audience::Moment => Ok(()),
     };
     if let Err(error) = recorded {
         tracing::warn!(%error, "a command could not be recorded");
     }
-    if typed.row.action == Action::Context {
-        context_usage::tell(session, &said.text).await;
-    } else {
-        session.io.host.system(SystemBody::LocalCommandOutput { content: said.text }).await;
-    }
+    say(session, typed, said).await;
     let reason = if session.control.is_interrupted() { EndReason::AbortedStreaming } else { EndReason::Completed };
     result::conclude(session, turn, reason).await;
 }
@@ -230,7 +234,10 @@ async fn perform(session: &mut Session, typed: &Typed, turn: &Turn) -> Option<Sa
             let answered = session.typed_side_question(arguments, &turn.token).await?;
             Said { audience: Audience::Moment, ..answered.map_or_else(Said::refused, Said::shown) }
         }
-        Action::Context => Said::shown(context_usage::text(session, arguments)),
+        Action::Context => {
+            let (text, usage) = context_usage::told(session, arguments);
+            Said { usage, ..Said::shown(text) }
+        }
         Action::Effort => switch::effort(session, arguments),
         Action::Export => changes::export(session, arguments).await,
         Action::Help => show::help(&session.io),
@@ -267,20 +274,37 @@ fn stdout(output: &str) -> String {
     format!("<local-command-stdout>{output}</local-command-stdout>")
 }
 
-/// The same, for people who read the transcript: the model never sees it.
-fn note(session: &mut Session, typed: &Typed, output: &str) -> Result<(), StoreError> {
+/// The same, for people and programs that read the transcript: the model never sees it, also when the conversation is
+/// resumed (`resume::local_commands`).
+fn note(session: &mut Session, typed: &Typed, said: &Said) -> Result<(), StoreError> {
     session.begin()?;
-    for content in [prompts::command(typed.row.name, &typed.arguments), stdout(output)] {
-        let fields = json!({"content": content, "level": "info", "isMeta": false});
-        if let serde_json::Value::Object(fields) = fields {
-            session.io.scribe.system("local_command", fields)?;
-        }
+    let command = prompts::command(typed.row.name, &typed.arguments);
+    for (text, source) in [(prompts::COMMAND_CAVEAT, PromptSource::Meta), (command.as_str(), PromptSource::Local)] {
+        let line = UserLine { message: text_message(text), uuid: None, mode: session.io.mode, source: &source };
+        session.io.scribe.user(line)?;
     }
-    Ok(())
+    let mut fields = serde_json::Map::new();
+    fields.insert("content".into(), stdout(&said.text).into());
+    fields.insert("level".into(), "info".into());
+    fields.insert("isMeta".into(), false.into());
+    fields.insert("commandRun".into(), json!({"command": typed.row.name, "args": typed.arguments}));
+    if let Some(usage) = said.usage.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok()) {
+        fields.insert("contextUsage".into(), usage);
+    }
+    session.io.scribe.system("local_command", fields)
 }
 
-/// A message of ours in the place of an answer.
-async fn say(session: &Session, frame: wire::sdk::Assistant) {
+/// What a command said, in the place of an answer.
+async fn say(session: &Session, typed: &Typed, said: Said) {
+    let (session_id, uuid) = (session.io.host.session_id.clone(), sys::id::uuid());
+    let run = LocalCommandRun { command: typed.row.name.to_owned(), args: typed.arguments.clone() };
+    let source = format!("/{} {}", typed.row.name, typed.arguments);
+    let frame = Assistant {
+        local_command_run: Some(run),
+        local_command_source: Some(source.trim_end().to_owned()),
+        context_usage: said.usage,
+        ..Assistant::new(result::command_message(&said.text), session_id, uuid, sys::clock::now_iso())
+    };
     session.io.host.send(Message::Assistant(Box::new(frame))).await;
 }
 

@@ -4,7 +4,7 @@
 use crate::agents::Mind;
 use crate::control::context_usage::ContextUsage;
 use crate::decide::Relief;
-use crate::history::History;
+use crate::history::{History, Part};
 use crate::pressure::Pressure;
 use crate::prompts::{self, Instructions};
 use crate::session::Attachment;
@@ -22,7 +22,7 @@ use wire::control::Change;
 pub(crate) struct Context {
     catalog: Arc<Catalog>,
     history: History,
-    /// Where the user's latest message stands in the history.
+    /// Where the user's latest message begins in the history, with what was told beside it.
     prompt_at: Option<usize>,
     pressure: Pressure,
     models: Models,
@@ -385,7 +385,7 @@ impl Context {
 
     pub(crate) fn push_prompt(&mut self, content: &RawValue, line: String) {
         self.prompt_at = Some(self.history.turns().len());
-        self.history.push(Turn::from_content(Role::User, content), vec![line]);
+        self.history.push(Turn::from_content(Role::User, content), Part::Prompt, vec![line]);
     }
 
     /// Thinking is not switched off.
@@ -395,23 +395,29 @@ impl Context {
 
     /// What the user said in the middle of a turn.
     pub(crate) fn push_joined(&mut self, content: &RawValue, line: String) {
-        self.history.push(Turn::from_content(Role::User, content), vec![line]);
+        self.history.push(Turn::from_content(Role::User, content), Part::Prompt, vec![line]);
     }
 
+    /// A message of our own, in its place.
     pub(crate) fn push_text(&mut self, text: &str, line: impl Into<Option<String>>) {
-        self.history.push(Turn::user_text(text), line.into().into_iter().collect());
+        self.history.push(Turn::user_text(text), Part::Other, line.into().into_iter().collect());
+    }
+
+    /// What is told beside the latest prompt: it stands before the user's words.
+    pub(crate) fn push_beside(&mut self, text: &str, line: impl Into<Option<String>>) {
+        self.history.push(Turn::user_text(text), Part::Beside, line.into().into_iter().collect());
     }
 
     pub(crate) fn push_assistant(&mut self, model: &str, blocks: Vec<Fragment>, lines: Vec<String>) {
         if !blocks.is_empty() {
-            self.history.push(Turn::assistant(model, blocks), lines);
+            self.history.push(Turn::assistant(model, blocks), Part::Other, lines);
         }
     }
 
     pub(crate) fn push_results(&mut self, results: Vec<Arc<RawValue>>, lines: Vec<String>) {
         if !results.is_empty() {
             let blocks = results.into_iter().map(|raw| Fragment::new((*raw).to_owned())).collect();
-            self.history.push(Turn::user(blocks), lines);
+            self.history.push(Turn::user(blocks), Part::Other, lines);
         }
     }
 
@@ -427,9 +433,10 @@ impl Context {
         self.settings.betas.iter().cloned().chain(own).collect()
     }
 
-    /// Takes back what was refused, up to the last answer.
-    pub(crate) fn retract_prompt(&mut self) {
-        self.history.retract_prompt();
+    /// Takes back what was refused, up to the last answer; the lines that held it.
+    pub(crate) fn retract_prompt(&mut self) -> Vec<String> {
+        self.prompt_at = None;
+        self.history.retract_prompt()
     }
 
     /// Takes the latest prompt and `mark`, which ended its turn, out again when no answer stands between them; the lines

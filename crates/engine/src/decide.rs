@@ -68,6 +68,8 @@ pub(crate) struct TurnFacts {
     pub interrupted: bool,
     /// Requests answered in this turn.
     pub steps: u32,
+    /// How often the results of calls were handed to the model.
+    pub rounds: u32,
     pub max_turns: Option<u32>,
     pub over_budget: bool,
     pub continuations: u32,
@@ -93,7 +95,11 @@ pub(crate) enum Relief {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Structured {
     NotAsked,
-    Missing { retries_left: u32 },
+    /// `asked_again`: the model answered without it once and was told so.
+    Missing {
+        retries_left: u32,
+        asked_again: bool,
+    },
     Delivered,
 }
 
@@ -118,6 +124,8 @@ pub(crate) enum EndReason {
     Budget,
     StructuredRetries,
     ApiError,
+    /// The model refused twice, and no other may stand in for it.
+    Refused,
     PromptTooLong,
     RapidRefill,
     MaxOutputTokens,
@@ -181,7 +189,7 @@ fn after_answer(answer: &Answer, facts: &TurnFacts) -> Next {
         Stop::PauseTurn => call_model(facts),
         Stop::MaxTokens => continue_or(facts, EndReason::MaxOutputTokens),
         Stop::ContextExceeded => overflow(facts),
-        Stop::Refusal => Next::End(EndReason::Completed),
+        Stop::Refusal => Next::End(EndReason::Refused),
         Stop::EndTurn | Stop::ToolUse if answer.cut => continue_or(facts, EndReason::ApiError),
         Stop::EndTurn | Stop::ToolUse => finish_or_demand(facts),
     }
@@ -193,9 +201,9 @@ fn continue_or(facts: &TurnFacts, otherwise: EndReason) -> Next {
 
 fn finish_or_demand(facts: &TurnFacts) -> Next {
     match facts.structured {
-        Structured::NotAsked | Structured::Delivered => Next::StopHooks,
-        Structured::Missing { retries_left: 0 } => Next::End(EndReason::StructuredRetries),
-        Structured::Missing { .. } => limited(facts, Next::DemandOutput),
+        Structured::Missing { asked_again: false, .. } => limited(facts, Next::DemandOutput),
+        // It was asked for once more; the words are all there is.
+        Structured::NotAsked | Structured::Delivered | Structured::Missing { .. } => Next::StopHooks,
     }
 }
 
@@ -224,7 +232,7 @@ fn after_calls(facts: &TurnFacts) -> Next {
     if facts.over_budget {
         return Next::End(EndReason::Budget);
     }
-    if let Structured::Missing { retries_left: 0 } = facts.structured {
+    if let Structured::Missing { retries_left: 0, .. } = facts.structured {
         return Next::End(EndReason::StructuredRetries);
     }
     if facts.malformed_in_a_row >= MAX_CONTINUATIONS {
@@ -249,7 +257,7 @@ impl EndReason {
             Self::MaxTurns => "max_turns",
             Self::Budget => "budget_exhausted",
             Self::StructuredRetries => "structured_output_retry_exhausted",
-            Self::ApiError | Self::MaxOutputTokens => "api_error",
+            Self::ApiError | Self::Refused | Self::MaxOutputTokens => "api_error",
             Self::Unrecorded => "turn_setup_failed",
             Self::PromptTooLong => "prompt_too_long",
             Self::RapidRefill => "rapid_refill_breaker",
@@ -268,6 +276,7 @@ impl EndReason {
         match self {
             Self::Completed
             | Self::ApiError
+            | Self::Refused
             | Self::PromptTooLong
             | Self::RapidRefill
             | Self::MaxOutputTokens
@@ -294,6 +303,7 @@ mod tests {
             last,
             interrupted: false,
             steps: 1,
+            rounds: 0,
             max_turns: None,
             over_budget: false,
             continuations: 0,
@@ -355,13 +365,15 @@ mod tests {
     }
 
     #[test]
-    fn structured_output_is_demanded_until_retries_run_out() {
-        let missing = |left| TurnFacts {
-            structured: Structured::Missing { retries_left: left },
-            ..facts(answered(Stop::EndTurn, 0))
+    fn structured_output_is_demanded_once_and_rejected_until_retries_run_out() {
+        let missing = |last, retries_left, asked_again| TurnFacts {
+            structured: Structured::Missing { retries_left, asked_again },
+            ..facts(last)
         };
-        assert_eq!(decide(&missing(2)), Next::DemandOutput);
-        assert_eq!(decide(&missing(0)), Next::End(EndReason::StructuredRetries));
+        assert_eq!(decide(&missing(answered(Stop::EndTurn, 0), 2, false)), Next::DemandOutput);
+        assert_eq!(decide(&missing(answered(Stop::EndTurn, 0), 2, true)), Next::StopHooks);
+        assert_eq!(decide(&missing(Last::CallsDone, 1, false)), Next::CallModel);
+        assert_eq!(decide(&missing(Last::CallsDone, 0, false)), Next::End(EndReason::StructuredRetries));
         let delivered = TurnFacts { structured: Structured::Delivered, ..facts(Last::CallsDone) };
         assert_eq!(decide(&delivered), Next::StopHooks);
     }

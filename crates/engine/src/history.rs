@@ -1,5 +1,7 @@
 //! The conversation as it is sent, and which transcript lines each part of it was written to. Appended to; only a
-//! compaction replaces what came before. The size is counted as it grows, never again from the start.
+//! compaction replaces what came before. What is told beside a prompt stands before the user's words, which are the last
+//! of their message; live and restored conversations are put together by the same functions, so a resumed request has
+//! the same bytes. The size is counted as it grows, never again from the start.
 
 use model::{Fragment, Role, Turn, estimate};
 use wire::block::{BlockHead, Content, tool_result};
@@ -8,11 +10,33 @@ use wire::block::{BlockHead, Content, tool_result};
 /// neither cost the user the conversation nor let it run into the wall.
 const PLAUSIBLE: u64 = 3;
 
+/// What a turn of the history is to those that follow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The user's words: the last of their message.
+    Prompt,
+    /// Reminders, instructions and notices: they stand before the prompt they were told with.
+    Beside,
+    /// Answers, results, and everything else in the order in which it came.
+    Other,
+}
+
+/// Where a turn stands in the transcript.
+struct Origin {
+    part: Part,
+    /// The lines that hold it, oldest first.
+    lines: Vec<String>,
+    /// Counts what was added, in the order of the file.
+    order: usize,
+}
+
 #[derive(Default)]
 pub(crate) struct History {
     turns: Vec<Turn>,
-    /// Beside each turn: the lines that hold it, oldest first.
-    lines: Vec<Vec<String>>,
+    /// One for each turn.
+    origins: Vec<Origin>,
+    /// The order of the next one.
+    added: usize,
     size: Size,
 }
 
@@ -29,9 +53,22 @@ struct Size {
 }
 
 impl History {
-    pub(crate) fn push(&mut self, turn: Turn, lines: Vec<String>) {
-        self.turns.push(turn);
-        self.lines.push(lines);
+    pub(crate) fn push(&mut self, turn: Turn, part: Part, lines: Vec<String>) {
+        let at = if part == Part::Beside { self.before_prompt() } else { self.turns.len() };
+        if at < self.size.counted {
+            self.size.counted += 1;
+            self.size.estimated += weight(&turn);
+        }
+        self.turns.insert(at, turn);
+        self.origins.insert(at, Origin { part, lines, order: self.added });
+        self.added += 1;
+    }
+
+    /// Where what is told beside the latest prompt goes: before it, unless something else came since.
+    fn before_prompt(&self) -> usize {
+        let end = self.turns.len();
+        let is_prompt = self.origins.last().is_some_and(|origin| origin.part == Part::Prompt);
+        if is_prompt { end - 1 } else { end }
     }
 
     pub(crate) fn turns(&self) -> &[Turn] {
@@ -63,18 +100,26 @@ impl History {
         self.size = Size::default();
     }
 
-    /// Takes back what stands after the last answer.
-    pub(crate) fn retract_prompt(&mut self) {
-        while self.turns.last().is_some_and(|turn| turn.role == Role::User) {
-            self.turns.pop();
-            self.lines.pop();
+    /// Takes back what was said after the last answer; what was told beside it stays. The lines of what is gone.
+    pub(crate) fn retract_prompt(&mut self) -> Vec<String> {
+        let answered = self.turns.iter().rposition(|turn| turn.role == Role::Assistant).map_or(0, |at| at + 1);
+        let mut gone = Vec::new();
+        for at in (answered..self.turns.len()).rev() {
+            if self.origins[at].part != Part::Beside {
+                self.turns.remove(at);
+                let mut lines = self.origins.remove(at).lines;
+                lines.append(&mut gone);
+                gone = lines;
+            }
         }
         self.size = Size::default();
+        gone
     }
 
-    /// Takes out the prompt at `at` and the last turn, when that is `mark` and nobody answered in between; what was told
-    /// beside them stays. The lines of both.
+    /// Takes out the first prompt from `at` on and the last turn, when that is `mark` and nobody answered in between;
+    /// what was told beside them stays. The lines of both.
     pub(crate) fn take_unanswered(&mut self, at: usize, mark: &str) -> Option<Vec<String>> {
+        let at = at + self.origins.get(at..)?.iter().position(|origin| origin.part == Part::Prompt)?;
         let since = self.turns.get(at..)?;
         let is_mark =
             |block: &Fragment| matches!(BlockHead::read(block.raw()), Some(BlockHead::Text(text)) if text == mark);
@@ -83,9 +128,9 @@ impl History {
             return None;
         }
         self.turns.pop();
-        let marked = self.lines.pop()?;
+        let marked = self.origins.pop()?.lines;
         self.turns.remove(at);
-        let mut lines = self.lines.remove(at);
+        let mut lines = self.origins.remove(at).lines;
         lines.extend(marked);
         self.size = Size::default();
         Some(lines)
@@ -133,46 +178,64 @@ impl History {
         start
     }
 
-    /// Lines of the turns from `start` on.
+    /// Lines of the turns from `start` on, in the order of the file.
     pub(crate) fn lines_from(&self, start: usize) -> Vec<String> {
-        self.lines[start..].iter().flatten().cloned().collect()
+        let mut origins: Vec<&Origin> = self.origins[start..].iter().collect();
+        origins.sort_by_key(|origin| origin.order);
+        origins.into_iter().flat_map(|origin| origin.lines.iter().cloned()).collect()
     }
 
     /// `summary` takes the place of everything before `start`.
     pub(crate) fn replace_before(&mut self, start: usize, summary: Turn, line: String) {
         let kept = self.turns.split_off(start);
-        let kept_lines = self.lines.split_off(start);
+        let mut origins = self.origins.split_off(start);
+        // The summary's line is newer than the kept ones, but they continue it.
+        for origin in &mut origins {
+            origin.order += 1;
+        }
+        self.added += 1;
         self.turns = std::iter::once(summary).chain(kept).collect();
-        self.lines = std::iter::once(vec![line]).chain(kept_lines).collect();
+        let first = Origin { part: Part::Other, lines: vec![line], order: 0 };
+        self.origins = std::iter::once(first).chain(origins).collect();
         self.size = Size::default();
     }
 
-    /// The first turn and the newest ones, `drop` of the older left out: what fits when all of it does not.
+    /// How many turns there are up to the first prompt, with it.
+    fn beginning(&self) -> usize {
+        self.origins.iter().position(|origin| origin.part == Part::Prompt).map_or(1, |at| at + 1)
+    }
+
+    /// The first prompt and the newest turns, `drop` of the older left out: what fits when all of it does not.
     pub(crate) fn without_oldest(&self, drop: usize) -> Vec<Turn> {
-        let first = self.turns.iter().take(1);
-        let mut from = (1 + drop).min(self.turns.len());
+        let beginning = self.beginning();
+        let mut from = (beginning + drop).min(self.turns.len());
         while self.turns.get(from).is_some_and(answers_calls) {
             from += 1;
         }
-        first.chain(&self.turns[from..]).cloned().collect()
+        self.turns[..beginning.min(from)].iter().chain(&self.turns[from..]).cloned().collect()
     }
 
     /// How many of the older turns weigh `share` of the whole.
     pub(crate) fn oldest_share(&self, share: f64) -> usize {
         let whole: u64 = self.turns.iter().map(weight).sum();
         let mut gone = 0;
-        let older = self.turns.iter().skip(1).position(|turn| {
+        let beginning = self.beginning();
+        let older = self.turns.iter().skip(beginning).position(|turn| {
             gone += weight(turn);
             gone as f64 >= whole as f64 * share
         });
-        older.map_or_else(|| self.turns.len().saturating_sub(2), |at| at + 1)
+        older.map_or_else(|| self.turns.len().saturating_sub(beginning + 1), |at| at + 1)
     }
 }
 
-impl From<Vec<(Turn, String)>> for History {
-    fn from(restored: Vec<(Turn, String)>) -> Self {
-        let (turns, lines) = restored.into_iter().map(|(turn, line)| (turn, vec![line])).unzip();
-        Self { turns, lines, size: Size::default() }
+impl From<Vec<(Turn, Part, String)>> for History {
+    /// From the lines of a file, in their order.
+    fn from(restored: Vec<(Turn, Part, String)>) -> Self {
+        let mut history = Self::default();
+        for (turn, part, line) in restored {
+            history.push(turn, part, vec![line]);
+        }
+        history
     }
 }
 
@@ -196,7 +259,52 @@ mod tests {
     }
 
     fn history(turns: Vec<Turn>) -> History {
-        turns.into_iter().enumerate().map(|(n, turn)| (turn, n.to_string())).collect::<Vec<_>>().into()
+        let part = |n| if n == 0 { Part::Prompt } else { Part::Other };
+        turns.into_iter().enumerate().map(|(n, turn)| (turn, part(n), n.to_string())).collect::<Vec<_>>().into()
+    }
+
+    fn texts(history: &History) -> Vec<String> {
+        let text = |block: &Fragment| match BlockHead::read(block.raw()) {
+            Some(BlockHead::Text(text)) => text.into_owned(),
+            _ => "?".to_owned(),
+        };
+        history.turns.iter().flat_map(|turn| turn.blocks.iter().map(text)).collect()
+    }
+
+    // [F-B9] What is told beside a prompt stands before it, live and restored alike; the file keeps its own order.
+    #[test]
+    fn the_users_words_are_the_last_of_their_message() {
+        let told = [
+            ("first", Part::Prompt),
+            ("date", Part::Beside),
+            ("skills", Part::Beside),
+            ("[interrupted]", Part::Other),
+            ("second", Part::Prompt),
+            ("servers", Part::Beside),
+        ];
+        let mut live = History::default();
+        for (text, part) in told {
+            live.push(Turn::user_text(text), part, vec![text.to_owned()]);
+            live.tokens(0);
+        }
+        let sent = ["date", "skills", "first", "[interrupted]", "servers", "second"];
+        assert_eq!(texts(&live), sent);
+        assert_eq!(live.lines_from(0), told.map(|(text, _)| text));
+        let counted = live.tokens(0);
+        live.size = Size::default();
+        assert_eq!(live.tokens(0), counted, "what is put before the prompt is counted once");
+        let restored = told.map(|(text, part)| (Turn::user_text(text), part, text.to_owned())).to_vec();
+        assert_eq!(texts(&restored.into()), sent);
+    }
+
+    #[test]
+    fn a_retracted_prompt_leaves_what_was_told_beside_it() {
+        let mut history = History::default();
+        for (text, part) in [("date", Part::Beside), ("first", Part::Prompt), ("skills", Part::Beside)] {
+            history.push(Turn::user_text(text), part, vec![text.to_owned()]);
+        }
+        assert_eq!(history.retract_prompt(), ["first"]);
+        assert_eq!(texts(&history), ["date", "skills"]);
     }
 
     fn answer() -> Turn {
@@ -233,7 +341,7 @@ mod tests {
         }
         history.report(own + 7, 100);
         assert_eq!(history.tokens(100), own + 7);
-        history.push(Turn::user_text("more"), vec![]);
+        history.push(Turn::user_text("more"), Part::Prompt, vec![]);
         assert!(history.tokens(100) > own + 7);
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use sys::Env;
-use wire::usage::{ModelUsage, Usage};
+use wire::usage::{CostState, ModelUsage, Usage};
 
 #[derive(Clone)]
 pub(crate) struct Ledger {
@@ -21,14 +21,21 @@ pub(crate) struct Ledger {
     accounts: Arc<Mutex<BTreeMap<String, ModelUsage>>>,
     /// Lines that edits added and removed; shared as well.
     lines: Arc<(AtomicU64, AtomicU64)>,
+    /// What earlier processes of this session spent; shared as well.
+    carried: Arc<CostState>,
     /// The models that answered this conversation.
     used: BTreeSet<String>,
     turn: Usage,
     last: Usage,
     pub api_ms: u64,
+    /// Of requests that were answered, in all turns.
+    pub answered_ms: u64,
+    /// Time that calls took, in all turns.
+    pub tool_ms: u64,
     /// Of the turns before.
     earlier_api_ms: u64,
     started: Instant,
+    started_at_ms: u64,
 }
 
 impl Ledger {
@@ -39,24 +46,63 @@ impl Ledger {
             served,
             accounts: Arc::default(),
             lines: Arc::default(),
+            carried: Arc::default(),
             used: BTreeSet::new(),
             turn: Usage::default(),
             last: Usage::default(),
             api_ms: 0,
+            answered_ms: 0,
+            tool_ms: 0,
             earlier_api_ms: 0,
             started: Instant::now(),
+            started_at_ms: sys::clock::now_ms(),
+        }
+    }
+
+    /// Goes on from what earlier processes of this session spent, as their last `cost-state` line says.
+    pub(crate) fn going_on(mut self, line: Option<&str>) -> Self {
+        let Some(state) = line.and_then(|line| serde_json::from_str::<CostState>(line).ok()) else { return self };
+        self.lines.0.store(state.total_lines_added, Relaxed);
+        self.lines.1.store(state.total_lines_removed, Relaxed);
+        (*self.accounts()).clone_from(&state.model_usage);
+        if state.start_time > 0 {
+            self.started_at_ms = state.start_time;
+        }
+        self.carried = Arc::new(state);
+        self
+    }
+
+    /// Everything the session has cost, for the process that goes on from here.
+    pub(crate) fn state(&self) -> CostState {
+        let (total_lines_added, total_lines_removed) = self.lines();
+        let model_usage = self.models();
+        CostState {
+            total_cost_usd: self.cost(),
+            total_api_duration: self.all_api_ms(),
+            total_api_duration_without_retries: self.carried.total_api_duration_without_retries + self.answered_ms,
+            total_tool_duration: self.carried.total_tool_duration + self.tool_ms,
+            total_lines_added,
+            total_lines_removed,
+            total_duration: self.wall_ms(),
+            start_time: self.started_at_ms,
+            has_unknown_model_cost: model_usage.values().any(|row| row.cost_basis == "unknown"),
+            model_usage,
         }
     }
 
     /// For an agent: its own turns, the same totals.
     pub(crate) fn for_agent(&self) -> Self {
         let empty = Self::new(Arc::clone(&self.catalog), self.env.clone(), self.served);
-        Self { accounts: Arc::clone(&self.accounts), lines: Arc::clone(&self.lines), ..empty }
+        let (accounts, lines) = (Arc::clone(&self.accounts), Arc::clone(&self.lines));
+        Self { accounts, lines, carried: Arc::clone(&self.carried), ..empty }
     }
 
     /// Another conversation begins: totals start at zero, for its agents too.
     pub(crate) fn begin_session(&mut self) {
         self.accounts().clear();
+        self.carried = Arc::default();
+        (self.answered_ms, self.tool_ms) = (0, 0);
+        self.started_at_ms = sys::clock::now_ms();
         self.lines.0.store(0, Relaxed);
         self.lines.1.store(0, Relaxed);
         self.used.clear();
@@ -77,12 +123,13 @@ impl Ledger {
 
     /// Time spent waiting for the API, in the whole session.
     pub(crate) fn all_api_ms(&self) -> u64 {
-        self.earlier_api_ms + self.api_ms
+        self.carried.total_api_duration + self.earlier_api_ms + self.api_ms
     }
 
     /// Since the session began.
     pub(crate) fn wall_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        let here = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.carried.total_duration.saturating_add(here)
     }
 
     /// A response of this conversation.
@@ -102,8 +149,8 @@ impl Ledger {
             context_window: facts.window(&self.env, self.served),
             max_output_tokens: facts.max_tokens(&self.env),
             canonical_model: facts.canonical.clone(),
-            provider: "firstParty",
-            cost_basis: if cost.is_some() { "list" } else { "unknown" },
+            provider: "firstParty".into(),
+            cost_basis: if cost.is_some() { "list" } else { "unknown" }.into(),
             ..ModelUsage::default()
         });
         row.add(usage, cost.unwrap_or(0.0));
@@ -140,6 +187,11 @@ impl Ledger {
     pub(crate) fn cost(&self) -> f64 {
         // Not `sum`: that of nothing is minus zero.
         self.accounts().values().fold(0.0, |all, m| all + m.cost_usd)
+    }
+
+    /// What this process spent.
+    pub(crate) fn spent_here(&self) -> f64 {
+        self.cost() - self.carried.model_usage.values().fold(0.0, |all, m| all + m.cost_usd)
     }
 
     pub(crate) fn turn_usage(&self) -> Usage {

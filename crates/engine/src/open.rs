@@ -568,6 +568,7 @@ impl Opening {
             partial_messages: self.options.partial_messages,
             replay_user_messages: self.options.replay_user_messages,
             has_screen: self.options.tell_history,
+            ends_after_turn: false,
             session_state: match (open, sdk) {
                 (true, _) => Some(StateFrames::Open),
                 (false, true) => Some(StateFrames::SdkOnly),

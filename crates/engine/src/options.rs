@@ -218,12 +218,10 @@ pub struct Fork {
 pub const BYPASS_ROOT: &str =
     "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons";
 
-/// Whether root may use bypass mode here: `IS_SANDBOX` says so, or, when it says nothing, the marks of a container do.
+/// Whether root may use bypass mode here: only when `IS_SANDBOX` says so. The marks of a container prove nothing about what
+/// it can reach.
 pub fn is_sandboxed(env: &Env) -> bool {
-    match env.non_empty("IS_SANDBOX") {
-        Some(_) => env.is_on("IS_SANDBOX"),
-        None => sys::is_contained(),
-    }
+    env.is_on("IS_SANDBOX")
 }
 
 /// Why no session could be opened. The message is for the user; the reason, when there is one, for hosts.
@@ -238,5 +236,17 @@ pub struct StartError {
 impl StartError {
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), reason: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [F-B11] A container alone proves nothing: only the variable lifts the refusal, wherever this runs.
+    #[test]
+    fn only_the_variable_lets_root_bypass() {
+        let with = |value: &str| is_sandboxed(&Env::default().with([("IS_SANDBOX", value)]));
+        assert!(!is_sandboxed(&Env::default()) && !with("0") && !with("") && with("1"));
     }
 }

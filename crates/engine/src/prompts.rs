@@ -248,6 +248,24 @@ pub(crate) struct TaskNotice<'a> {
     pub transcript: Option<&'a str>,
 }
 
+/// The run has waited long enough: what the model is told before its last turn.
+pub(crate) fn still_running(tasks: &[(String, String, String)]) -> String {
+    let mut text = String::from(
+        "This run has waited for its background work as long as it may. It ends with your next answer, and whatever still \
+         runs then is stopped:\n",
+    );
+    for (id, description, output) in tasks {
+        writeln!(text, "- {id}: {description} (output so far: {output})").ok();
+    }
+    text.push_str("Say what is done and what is not. Start nothing more in the background.");
+    reminder(&text)
+}
+
+/// A text made by `task_notice`.
+pub(crate) fn is_task_notice(text: &str) -> bool {
+    text.starts_with("<task-notification>")
+}
+
 pub(crate) fn task_notice(n: &TaskNotice<'_>) -> String {
     let mut text = format!(
         "<task-notification>\n<task-id>{}</task-id>\n<tool-use-id>{}</tool-use-id>\n",

@@ -95,6 +95,12 @@ impl Catalogue {
     }
 }
 
+/// Whether a turn seems to be under way: what was said last has neither an end nor a result, and is younger than a minute.
+pub fn is_working(info: &SessionInfo) -> bool {
+    const FRESH_MS: u64 = 60_000;
+    sys::clock::now_ms().saturating_sub(info.modified_at) < FRESH_MS && list::is_open(&info.path)
+}
+
 /// What a session is called in a list.
 pub fn label(info: &SessionInfo) -> &str {
     let named = [&info.title, &info.summary, &info.first_prompt, &info.last_prompt];

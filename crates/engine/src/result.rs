@@ -5,12 +5,13 @@ use crate::context::Context;
 use crate::decide::EndReason;
 use crate::scribe::{ApiErrorLine, AssistantLine};
 use crate::session::{Io, Session};
+use crate::tasks;
 use crate::turn::{Turn, TurnError};
 use serde_json::value::RawValue;
 use store::StoreError;
 use store::registry::Status as LiveStatus;
 use wire::entry::MetaEntry;
-use wire::sdk::{Assistant, Init, Message, SystemBody, TurnResult};
+use wire::sdk::{Assistant, Init, Message, StoppedTask, SystemBody, TurnResult};
 use wire::usage::Usage;
 
 /// What every fresh result and init says: there is no fast mode.
@@ -69,25 +70,19 @@ pub(crate) async fn synthetic_error(
         timestamp: timestamp.clone(),
         request_id: None,
         effort: None,
-        error: Some(ApiErrorLine { category: error.category, status: error.status }),
+        error: Some(ApiErrorLine {
+            category: error.category,
+            status: error.status,
+            refusal: turn.refusal.clone().filter(|_| reason == EndReason::Refused),
+        }),
         aborted: false,
     };
     session.io.scribe.assistant(vec![line])?;
     let frame = Assistant {
-        kind: "assistant",
-        message,
-        parent_tool_use_id: None,
-        session_id: session.io.host.session_id.clone(),
-        uuid,
-        timestamp,
-        request_id: None,
         error: Some(error.category),
         is_api_error_message: true,
         api_error_status: error.status,
-        aborted: false,
-        user_message_uuid: None,
-        context_usage: None,
-        agent: None,
+        ..Assistant::new(message, session.io.host.session_id.clone(), uuid, timestamp)
     };
     session.io.host.send(Message::Assistant(Box::new(frame))).await;
     Ok(())
@@ -118,14 +113,23 @@ const RAPID_REFILL: &str = "The conversation filled the context window again rig
      with a larger window. Nothing was lost: the session can still be resumed.";
 
 pub(crate) fn synthetic_message(text: &str) -> Box<RawValue> {
+    own_message(text, "stop_sequence", Some(""))
+}
+
+/// What a command said, in the place of an answer.
+pub(crate) fn command_message(text: &str) -> Box<RawValue> {
+    own_message(text, "end_turn", None)
+}
+
+fn own_message(text: &str, stop_reason: &str, stop_sequence: Option<&str>) -> Box<RawValue> {
     let value = serde_json::json!({
         "id": sys::id::uuid(),
         "type": "message",
         "role": "assistant",
         "model": "<synthetic>",
         "content": [{"type": "text", "text": text}],
-        "stop_reason": "stop_sequence",
-        "stop_sequence": "",
+        "stop_reason": stop_reason,
+        "stop_sequence": stop_sequence,
         "usage": Usage { service_tier: "standard".into(), ..Usage::default() },
     });
     wire::raw::to_raw(&value).unwrap_or_else(|_| RawValue::NULL.to_owned())
@@ -137,13 +141,19 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
         return conclude_agent(session).await;
     }
     let meta = MetaEntry::LastPrompt {
-        last_prompt: Some(shorten(&session.context.last_prompt)),
+        last_prompt: Some(shorten(&session.context.last_prompt)).filter(|prompt| !prompt.is_empty()),
         leaf_uuid: session.io.scribe.leaf().map(str::to_owned),
         session_id: session.io.host.session_id.clone(),
     };
+    session.io.side.drain_usage(&mut session.io.ledger);
+    let cost = MetaEntry::CostState {
+        session_id: session.io.host.session_id.clone(),
+        state: Box::new(session.io.ledger.state()),
+    };
     // A conversation without a line needs no file.
     let noted = if session.io.scribe.leaf().is_some() {
-        session.record_queue().and_then(|()| session.io.scribe.meta(meta))
+        let recorded = session.record_queue().and_then(|()| session.io.scribe.meta(meta));
+        recorded.and_then(|()| session.io.scribe.meta(cost))
     } else {
         Ok(())
     };
@@ -155,7 +165,8 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
         tracing::warn!(%error, "the turn is not on disk");
     }
     session.tell_disk().await;
-    let result = build(session, turn, reason);
+    let stopped = if session.io.flags.ends_after_turn { tasks::stop_rest(&mut session.io).await } else { Vec::new() };
+    let result = build(session, turn, reason, stopped);
     session.io.results += 1;
     session.io.host.send(Message::Result(Box::new(result))).await;
     session.control.board.api_ms += session.io.ledger.api_ms;
@@ -187,12 +198,22 @@ fn shorten(prompt: &str) -> String {
     if line.chars().count() <= KEPT { line } else { line.chars().take(KEPT).collect::<String>() + "…" }
 }
 
-fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
+fn build(session: &mut Session, turn: Turn, reason: EndReason, stopped: Vec<StoppedTask>) -> TurnResult {
     let is_success = reason.subtype() == "success";
     let io = &mut session.io;
     io.side.drain_usage(&mut io.ledger);
     let failed = turn.error.as_ref().filter(|_| reason != EndReason::Completed);
-    let result = is_success.then(|| failed.map_or(turn.text.clone(), |e| e.text.clone()));
+    let structured_output = io.structured.as_ref().and_then(|s| s.take());
+    let said = match (&structured_output, failed) {
+        (_, Some(error)) => error.text.clone(),
+        (Some(value), None) => value.get().to_owned(),
+        (None, None) => with_stopped(turn.text.clone(), &stopped),
+    };
+    let result = is_success.then_some(said);
+    let mut errors = vec![explain(&turn, reason)];
+    errors.extend(stopped_words(&stopped));
+    let mut permission_denials = std::mem::take(&mut io.denials);
+    permission_denials.extend(io.spawner.agents.take_denials());
     TurnResult {
         kind: "result",
         subtype: reason.subtype(),
@@ -201,16 +222,17 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
         duration_ms: millis(turn.started),
         duration_api_ms: io.ledger.api_ms,
         ttft_ms: turn.ttft_ms,
-        num_turns: u64::from(turn.facts.steps) + u64::from(reason == EndReason::MaxTurns),
+        num_turns: u64::from(turn.facts.rounds) + u64::from(turn.local_command.is_none()),
         result,
-        errors: (!is_success).then(|| vec![explain(&turn, reason)]),
+        errors: (!is_success).then_some(errors),
         stop_reason: if turn.deferred.is_some() { Some(reason.terminal().to_owned()) } else { turn.stop_reason },
         session_id: io.host.session_id.clone(),
         total_cost_usd: io.ledger.cost(),
         usage: io.ledger.turn_usage(),
         model_usage: io.ledger.models(),
-        permission_denials: std::mem::take(&mut io.denials),
-        structured_output: io.structured.as_ref().and_then(|s| s.take()),
+        permission_denials,
+        structured_output,
+        background_tasks_stopped: stopped,
         deferred_tool_use: turn.deferred,
         // A command of ours ends for no reason of the model's.
         terminal_reason: (turn.local_command.is_none() || reason != EndReason::Completed).then(|| reason.terminal()),
@@ -225,17 +247,33 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason) -> TurnResult {
     }
 }
 
-/// An interrupt is what the user wanted, not an error.
+/// An interrupted turn counts as an error: what was asked for is not done.
 fn is_error(reason: EndReason) -> bool {
     !matches!(
         reason,
-        EndReason::Completed
-            | EndReason::AbortedStreaming
-            | EndReason::AbortedTools
-            | EndReason::HookStopped
-            | EndReason::StopHookPrevented
-            | EndReason::ToolDeferred
+        EndReason::Completed | EndReason::HookStopped | EndReason::StopHookPrevented | EndReason::ToolDeferred
     )
+}
+
+/// The answer, with what was stopped because the run ends.
+fn with_stopped(text: String, stopped: &[StoppedTask]) -> String {
+    match stopped_words(stopped) {
+        Some(words) if text.is_empty() => words,
+        Some(words) => format!("{text}\n\n{words}"),
+        None => text,
+    }
+}
+
+fn stopped_words(stopped: &[StoppedTask]) -> Option<String> {
+    let named: Vec<String> =
+        stopped.iter().map(|task| format!("\"{}\" ({})", task.description, task.task_id)).collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "Stopped because the run ended while it was still going: {}. CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS sets how \
+             long a run waits.",
+            named.join(", ")
+        )
+    })
 }
 
 fn explain(turn: &Turn, reason: EndReason) -> String {
@@ -255,6 +293,7 @@ fn explain(turn: &Turn, reason: EndReason) -> String {
         | EndReason::ToolDeferred
         | EndReason::DeferredUnavailable
         | EndReason::ApiError
+        | EndReason::Refused
         | EndReason::PromptTooLong
         | EndReason::RapidRefill
         | EndReason::MaxOutputTokens

@@ -1,10 +1,13 @@
 //! From a stored conversation to the history that is sent: the same blocks, byte for byte, whoever wrote them.
 
+use crate::history::Part;
 use crate::mcp::Remembered;
 use crate::prompts;
+use crate::session::plain_text;
 use model::{Fragment, Role, Turn};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::collections::HashSet;
 use store::resume::EntryKind;
 use store::{Loaded, LoadedEntry};
 use wire::block::{BlockHead, Content, tool_result};
@@ -13,8 +16,8 @@ use wire::entry::Replacement;
 /// What a resumed session starts with.
 #[derive(Default)]
 pub(crate) struct Restored {
-    /// Each turn with its line.
-    pub history: Vec<(Turn, String)>,
+    /// Each turn with its line, in the order of the file.
+    pub history: Vec<(Turn, Part, String)>,
     /// The date the model was last told.
     pub told_date: Option<String>,
     pub context_told: bool,
@@ -29,8 +32,9 @@ pub(crate) struct Restored {
 pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
     let mut restored = Restored::default();
     let Loaded { entries, replacements, .. } = loaded;
-    for entry in entries {
-        if entry.is_retracted {
+    let local = local_commands(entries);
+    for (at, entry) in entries.iter_mut().enumerate() {
+        if entry.is_retracted || local.contains(&at) {
             entry.body = None;
             continue;
         }
@@ -39,9 +43,9 @@ pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
                 if let Some(body) = entry.body.as_deref().filter(|_| entry.is_tool_result()) {
                     restored.servers.note_result(body);
                 }
-                restored.extend(entry, user(entry, replacements));
+                restored.extend(entry, part_of(entry), user(entry, replacements));
             }
-            EntryKind::Assistant => restored.extend(entry, assistant(entry)),
+            EntryKind::Assistant => restored.extend(entry, Part::Other, assistant(entry)),
             EntryKind::Attachment => attachment(entry, &mut restored),
             EntryKind::System => {}
         }
@@ -50,9 +54,48 @@ pub(crate) fn restore(loaded: &mut Loaded) -> Restored {
     restored
 }
 
+/// Where the lines of commands stand whose output was for people alone: the command before its `local_command` line, and
+/// the remark before that. The model was never sent them.
+fn local_commands(entries: &[LoadedEntry]) -> HashSet<usize> {
+    let says = |at: usize, tag: &str| {
+        let entry = entries.get(at).filter(|entry| entry.kind == EntryKind::User);
+        let content = entry.and_then(LoadedEntry::message).and_then(|message| message.content);
+        content.is_some_and(|content| plain_text(content).starts_with(tag))
+    };
+    let mut local = HashSet::new();
+    for (at, entry) in entries.iter().enumerate() {
+        let is_output = entry.kind == EntryKind::System && entry.subtype.as_deref() == Some("local_command");
+        let Some(command) = at.checked_sub(1).filter(|at| is_output && says(*at, "<command-name>")) else { continue };
+        local.insert(command);
+        local.extend(command.checked_sub(1).filter(|at| says(*at, "<local-command-caveat>")));
+    }
+    local
+}
+
 impl Restored {
-    fn extend(&mut self, entry: &LoadedEntry, turn: Option<Turn>) {
-        self.history.extend(turn.map(|turn| (turn, entry.uuid.to_string())));
+    fn extend(&mut self, entry: &LoadedEntry, part: Part, turn: Option<Turn>) {
+        self.history.extend(turn.map(|turn| (turn, part, entry.uuid.to_string())));
+    }
+
+    /// A text that was told beside a prompt.
+    fn beside(&mut self, entry: &LoadedEntry, text: &str) {
+        self.extend(entry, Part::Beside, Some(Turn::user_text(text)));
+    }
+}
+
+/// The same parts as while the conversation went on.
+fn part_of(entry: &LoadedEntry) -> Part {
+    let is_notice = || {
+        let content = entry.message().and_then(|message| message.content);
+        content.is_some_and(|content| prompts::is_task_notice(&plain_text(content)))
+    };
+    if entry.is_tool_result() || entry.is_compact_summary {
+        return Part::Other;
+    }
+    match entry.is_meta {
+        true if is_notice() => Part::Beside,
+        true => Part::Other,
+        false => Part::Prompt,
     }
 }
 
@@ -118,7 +161,7 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
     let Some(body) = entry.body.as_deref().and_then(raw) else { return };
     let Ok(attached) = serde_json::from_str::<Attached<'_>>(body.get()) else { return };
     if let Some(text) = restored.servers.take(&attached.kind, body) {
-        return restored.extend(entry, Some(Turn::user_text(&text)));
+        return restored.beside(entry, &text);
     }
     if let ("hook_additional_context" | "hook_blocking_error", Some(content)) =
         (attached.kind.as_str(), attached.content)
@@ -126,7 +169,7 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
         let say = if attached.kind == "hook_blocking_error" { prompts::hook_feedback } else { prompts::hook_context };
         let hook = attached.hook_name.unwrap_or_default();
         for text in texts(content) {
-            restored.extend(entry, Some(Turn::user_text(&say(&hook, &text))));
+            restored.beside(entry, &say(&hook, &text));
         }
         return;
     }
@@ -134,41 +177,43 @@ fn attachment(entry: &LoadedEntry, restored: &mut Restored) {
         match (attached.kind.as_str(), &attached.path, &attached.filename) {
             ("skill_listing", ..) => return listing(entry, &text, restored),
             ("nested_memory", Some(path), _) => {
-                return restored.extend(entry, Some(Turn::user_text(&prompts::nested_memory(path, &text))));
+                return restored.beside(entry, &prompts::nested_memory(path, &text));
             }
             ("file", _, Some(path)) => {
-                return restored.extend(entry, Some(Turn::user_text(&prompts::attached_file(path, &text))));
+                return restored.beside(entry, &prompts::attached_file(path, &text));
             }
             _ => {}
         }
     }
     if let ("agent_mention", Some(agent_type)) = (attached.kind.as_str(), &attached.agent_type) {
-        return restored.extend(entry, Some(Turn::user_text(&prompts::agent_mention(agent_type))));
+        return restored.beside(entry, &prompts::agent_mention(agent_type));
     }
     match (attached.kind.as_str(), attached.content, attached.new_date, attached.prompt) {
         ("x_session_context", Some(content), ..) => {
             let Ok(text) = serde_json::from_str::<String>(content.get()) else { return };
             restored.context_told = true;
             restored.told_date = date_in(&text).or(restored.told_date.take());
-            restored.extend(entry, Some(Turn::user_text(&text)));
+            restored.beside(entry, &text);
         }
         (kind, Some(content), ..)
             if kind.starts_with("x_") || kind.starts_with("plan_") || kind == "unknown_command_fallback" =>
         {
             let text = serde_json::from_str::<String>(content.get()).ok();
-            restored.extend(entry, text.map(|text| Turn::user_text(&text)));
+            restored.extend(entry, Part::Beside, text.map(|text| Turn::user_text(&text)));
         }
         ("date_change", _, Some(date), _) => {
-            restored.extend(entry, Some(Turn::user_text(&prompts::date_change(&date))));
+            restored.beside(entry, &prompts::date_change(&date));
             restored.told_date = Some(date);
         }
-        ("queued_command", .., Some(prompt)) => restored.extend(entry, Some(Turn::from_content(Role::User, prompt))),
+        ("queued_command", .., Some(prompt)) => {
+            restored.extend(entry, Part::Prompt, Some(Turn::from_content(Role::User, prompt)));
+        }
         _ => {}
     }
 }
 
 fn listing(entry: &LoadedEntry, text: &str, restored: &mut Restored) {
-    restored.extend(entry, Some(Turn::user_text(&prompts::reminder(text))));
+    restored.beside(entry, &prompts::reminder(text));
     let gone: Vec<&str> =
         text.lines().filter_map(|l| l.strip_prefix(prompts::SKILLS_GONE)).flat_map(|l| l.split(", ")).collect();
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("- ")).collect();

@@ -4,6 +4,7 @@
 use serde_json::value::RawValue;
 use store::{Failure, Persist, StoreError, Transcript};
 use sys::{clock, id};
+pub(crate) use wire::entry::RefusalMark;
 use wire::entry::{AssistantEntry, AttachmentEntry, Entry, MetaEntry, SystemEntry, Tail, UserEntry};
 use wire::mode::PermissionMode;
 
@@ -46,6 +47,8 @@ pub(crate) enum PromptSource {
     Task,
     /// Written by us, part of the running turn, hidden from people.
     Meta,
+    /// The same, but the host hears of it: it keeps the turn going.
+    Nudge,
     /// A background task has ended. Nobody's consent to anything.
     Notice,
     /// Written by us and shown (the interrupt marker).
@@ -73,10 +76,11 @@ pub(crate) struct AssistantLine {
     pub aborted: bool,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct ApiErrorLine {
     pub category: &'static str,
     pub status: Option<u16>,
+    pub refusal: Option<RefusalMark>,
 }
 
 fn notice_origin() -> Box<RawValue> {
@@ -197,7 +201,7 @@ impl Scribe {
             self.prompt_id = Some(id::uuid());
         }
         let entry = UserEntry {
-            is_meta: matches!(line.source, PromptSource::Meta | PromptSource::Notice),
+            is_meta: matches!(line.source, PromptSource::Meta | PromptSource::Nudge | PromptSource::Notice),
             origin: (*line.source == PromptSource::Notice).then(notice_origin),
             permission_mode: is_prompt.then(|| line.mode.as_str()),
             prompt_source: is_prompt.then_some("sdk"),
@@ -268,8 +272,9 @@ impl Scribe {
                 timestamp: line.timestamp,
                 effort: line.effort,
                 is_api_error_message: line.error.is_some(),
-                error: line.error.map(|e| e.category),
-                api_error_status: line.error.and_then(|e| e.status),
+                error: line.error.as_ref().map(|e| e.category),
+                api_error_status: line.error.as_ref().and_then(|e| e.status),
+                refusal: line.error.and_then(|e| e.refusal),
                 aborted: line.aborted,
                 tail: self.tail.clone(),
             })));

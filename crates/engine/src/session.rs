@@ -11,7 +11,7 @@ use crate::agents::Spawner;
 use crate::agents::recover::Owed;
 use crate::ask::Asker;
 use crate::calls;
-use crate::command::{Event, Prompt};
+use crate::command::{Aside, Event, Prompt};
 use crate::commands;
 use crate::context::Context;
 use crate::control::{Control, Wake};
@@ -21,6 +21,7 @@ use crate::host::Host;
 use crate::housekeeping;
 use crate::ledger::Ledger;
 use crate::lore::slash::{self, Plan};
+use crate::prompts;
 use crate::result;
 use crate::scribe::{PromptSource, Scribe, UserLine};
 use crate::side::Side;
@@ -43,7 +44,7 @@ use wire::entry::MetaEntry;
 use wire::mode::PermissionMode;
 use wire::sdk::{Message, PermissionDenial, SystemBody, User};
 
-/// How long a run without further input waits for its agents.
+/// How long a run without further input waits for its background work.
 const WAIT_CEILING_MS: u64 = 600_000;
 
 /// Disjoint parts with one owner each, so that a phase and the command channel never fight over a borrow.
@@ -162,6 +163,8 @@ pub(crate) struct HostFlags {
     pub replay_user_messages: bool,
     /// It shows the conversation to a person: what display hooks replace is not told as it arrives.
     pub has_screen: bool,
+    /// The run ends with the result of this turn: nothing may go on behind it.
+    pub ends_after_turn: bool,
     pub session_state: Option<StateFrames>,
 }
 
@@ -225,7 +228,7 @@ impl Session {
                 Wake::Closed => break,
             }
         }
-        self.await_agents().await;
+        self.await_background().await;
         self.close().await;
     }
 
@@ -240,25 +243,54 @@ impl Session {
         }
     }
 
-    /// No more input comes, but agents still work: their ends are waited for, within a limit.
-    async fn await_agents(&mut self) {
+    /// No more input comes, but something goes on in the background: its end is waited for, within a limit, and the model
+    /// hears of it in a turn of its own. What outlasts the limit is stopped with the result of one last turn.
+    async fn await_background(&mut self) {
         let ceiling = self.io.env.number("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS").unwrap_or(WAIT_CEILING_MS);
-        let deadline = (ceiling > 0).then(|| tokio::time::Instant::now() + Duration::from_millis(ceiling));
-        let tasks = Arc::clone(&self.io.state.tasks);
-        while tasks.owes_agents(None) && !self.control.is_shut_down() {
+        let ceiling = (ceiling > 0).then(|| Duration::from_millis(ceiling));
+        let deadline = ceiling.map(|ceiling| tokio::time::Instant::now() + ceiling);
+        let state = Arc::clone(&self.io.state);
+        let mut told = Vec::new();
+        while self.is_owed_work() && !self.control.is_shut_down() {
+            let running = self.awaited();
+            let ids: Vec<String> = running.iter().map(|task| task.id.clone()).collect();
+            if !ids.is_empty() && told != ids {
+                let line = tasks::waiting_words(&running, ceiling);
+                self.io.host.event(Event::Aside(Aside::Waiting(line))).await;
+                told = ids;
+            }
             let next = async {
                 match deadline {
-                    Some(deadline) => tokio::time::timeout_at(deadline, tasks.next_event(None)).await.ok(),
-                    None => Some(tasks.next_event(None).await),
+                    Some(deadline) => tokio::time::timeout_at(deadline, state.tasks.next_event(None)).await.ok(),
+                    None => Some(state.tasks.next_event(None).await),
                 }
             };
-            let Some(Some(event)) = self.control.during(next).await else { break };
-            if event.task().is_agent() {
-                self.hear(event).await;
-            } else {
-                tasks::tell(event, &self.io).await;
+            match self.control.during(next).await {
+                Some(Some(event)) => self.hear(event).await,
+                Some(None) => return self.take_last_turn().await,
+                None => return,
             }
         }
+    }
+
+    /// What of the main thread's is waited for. Where a person sits at the screen only agents are.
+    fn awaited(&self) -> Vec<tools::tasks::Task> {
+        let mut running = self.io.state.tasks.running();
+        running.retain(|task| task.owner.is_none() && (task.is_agent() || !self.io.flags.has_screen));
+        running
+    }
+
+    fn is_owed_work(&self) -> bool {
+        let tasks = &self.io.state.tasks;
+        if self.io.flags.has_screen { tasks.owes_agents(None) } else { tasks.owes(None) }
+    }
+
+    /// The wait is over. The model says what there is to say; what still runs then is stopped.
+    async fn take_last_turn(&mut self) {
+        let row = |task: tools::tasks::Task| (task.id, task.description, task.output.display().to_string());
+        let text = prompts::still_running(&self.awaited().into_iter().map(row).collect::<Vec<_>>());
+        self.io.flags.ends_after_turn = true;
+        Box::pin(turn::run(self, Opener::Notice(text))).await;
     }
 
     /// A prompt is a command of ours or opens a turn.
@@ -478,15 +510,7 @@ impl Session {
     /// `content` is how the prompt stands in the conversation.
     fn record_prompt_as(&mut self, prompt: &Prompt, content: &RawValue) -> Result<crate::scribe::Written, StoreError> {
         self.begin()?;
-        let session_id = self.io.host.session_id.clone();
-        let operations: &[&str] = if self.control.was_noted(prompt) { &["dequeue"] } else { &["enqueue", "dequeue"] };
-        self.record_queue()?;
-        for operation in operations.iter().copied() {
-            let content = (operation == "enqueue").then(|| plain_text(&prompt.content));
-            let timestamp = sys::clock::now_iso();
-            let entry = MetaEntry::QueueOperation { operation, timestamp, content, session_id: session_id.clone() };
-            self.io.scribe.meta(entry)?;
-        }
+        self.record_queueing(prompt)?;
         let line = UserLine {
             message: user_message(content),
             uuid: prompt.uuid.clone(),
@@ -497,6 +521,20 @@ impl Session {
         self.context.push_prompt(content, written.uuid.clone());
         self.context.last_prompt = plain_text(&prompt.content);
         Ok(written)
+    }
+
+    /// That a prompt came and was taken up.
+    pub(crate) fn record_queueing(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
+        let session_id = self.io.host.session_id.clone();
+        let operations: &[&str] = if self.control.was_noted(prompt) { &["dequeue"] } else { &["enqueue", "dequeue"] };
+        self.record_queue()?;
+        for operation in operations.iter().copied() {
+            let content = (operation == "enqueue").then(|| plain_text(&prompt.content));
+            let timestamp = sys::clock::now_iso();
+            let entry = MetaEntry::QueueOperation { operation, timestamp, content, session_id: session_id.clone() };
+            self.io.scribe.meta(entry)?;
+        }
+        Ok(())
     }
 
     /// Date and instructions stand beside the first prompt; a new day is told when it comes.
@@ -512,7 +550,7 @@ impl Session {
     /// Records what stands beside the conversation and sends it from now on.
     pub(crate) fn attach(&mut self, attachment: Attachment) -> Result<(), StoreError> {
         let uuid = self.io.scribe.attachment(attachment.line)?;
-        self.context.push_text(&attachment.text, uuid);
+        self.context.push_beside(&attachment.text, uuid);
         Ok(())
     }
 
@@ -523,8 +561,12 @@ impl Session {
         let message = user_message(&content);
         let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &source };
         let written = self.io.scribe.user(line)?;
-        self.context.push_text(text, written.uuid.clone());
-        if source == PromptSource::Marker {
+        if source == PromptSource::Notice && prompts::is_task_notice(text) {
+            self.context.push_beside(text, written.uuid.clone());
+        } else {
+            self.context.push_text(text, written.uuid.clone());
+        }
+        if matches!(source, PromptSource::Marker | PromptSource::Nudge) {
             self.io.host.send(Message::User(Box::new(synthetic(message, written, &self.io.host)))).await;
         }
         Ok(())
@@ -532,7 +574,7 @@ impl Session {
 
     pub(crate) fn is_over_budget(&mut self) -> bool {
         self.io.side.drain_usage(&mut self.io.ledger);
-        self.context.max_budget_usd.is_some_and(|max| self.io.ledger.cost() >= max)
+        self.context.max_budget_usd.is_some_and(|max| self.io.ledger.spent_here() >= max)
     }
 
     /// Background tasks that ended since the last request are told to the host and to the model.

@@ -2,8 +2,8 @@
 //! the final usage. A response that broke off is kept as far as it is safe to keep, or asked for again; never both.
 
 mod reception;
+mod refusal;
 
-use crate::calls::ToolUse;
 use crate::context::{Context, TooLarge};
 use crate::decide::{Answer, Failure, Last, Stop};
 use crate::link::LinkError;
@@ -58,7 +58,11 @@ pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> 
     let sent_at = Instant::now();
     let mut reception = Reception::new(context.effort(), turn.token.clone());
     let received = receive(&client, &request, &mut reception, io, turn).await?;
-    io.ledger.api_ms += millis(sent_at.elapsed());
+    let took_ms = millis(sent_at.elapsed());
+    io.ledger.api_ms += took_ms;
+    if matches!(received, Received::Whole) {
+        io.ledger.answered_ms += took_ms;
+    }
     match received {
         Received::Whole => keep(reception, Cut::No, context, io, turn).await,
         Received::Interrupted => {
@@ -144,26 +148,13 @@ async fn keep(
         }
     }
     if stop == Stop::Refusal {
-        return Ok(refused(context, turn));
+        return refusal::take(&reception, context, io, turn).await;
     }
     let calls = turn.calls.len();
     let lines = reception.line_uuids();
     context.push_assistant(&model, reception.into_blocks(), lines);
     context.note_answer(tokens);
     Ok(Last::Answered(Answer { stop, calls, cut: cut == Cut::Yes }))
-}
-
-/// Refused content is shown and recorded, but never sent again.
-fn refused(context: &mut Context, turn: &mut Turn) -> Last {
-    turn.calls = Vec::<ToolUse>::new();
-    if context.fall_back() {
-        return Last::Failed(Failure::FallBack);
-    }
-    if turn.text.is_empty() {
-        turn.text = "The model declined to answer this request.".into();
-    }
-    context.retract_prompt();
-    Last::Answered(Answer { stop: Stop::Refusal, calls: 0, cut: false })
 }
 
 fn stop_of(reason: Option<&str>) -> Stop {

@@ -6,7 +6,7 @@ use crate::prompts::{TaskNotice, task_notice};
 use crate::session::Io;
 use std::time::Duration;
 use tools::tasks::{Task, TaskEvent, TaskStatus, Tasks};
-use wire::sdk::{BackgroundTask, SystemBody, TaskNotification, TaskPatch, TaskStarted};
+use wire::sdk::{BackgroundTask, StoppedTask, SystemBody, TaskNotification, TaskPatch, TaskStarted};
 
 /// How long shells may go on after the last result of a run.
 const GRACE: Duration = Duration::from_secs(5);
@@ -71,6 +71,29 @@ pub(crate) async fn wait_briefly(io: &mut Io) {
     }
     io.state.tasks.stop_all().await;
     settled(io).await;
+}
+
+/// The run ends: stops what still runs, and names it.
+pub(crate) async fn stop_rest(io: &mut Io) -> Vec<StoppedTask> {
+    let named = |task: Task| StoppedTask { task_id: task.id, description: task.description };
+    let stopped = io.state.tasks.running().into_iter().map(named).collect();
+    io.state.tasks.stop_all().await;
+    settled(io).await;
+    stopped
+}
+
+/// The line for a person who wonders why a run does not end.
+pub(crate) fn waiting_words(running: &[Task], ceiling: Option<Duration>) -> String {
+    let named: Vec<String> = running.iter().map(|task| format!("\"{}\" ({})", task.description, task.id)).collect();
+    let limit = ceiling.map_or_else(String::new, |ceiling| format!(", at most {}", span(ceiling)));
+    format!("Waiting for work in the background{limit}: {}. Ctrl+C ends it.", named.join(", "))
+}
+
+fn span(time: Duration) -> String {
+    match time.as_secs() {
+        0..120 => format!("{} s", time.as_secs_f64().ceil()),
+        seconds => format!("{} min", seconds / 60),
+    }
 }
 
 fn started(task: &Task) -> SystemBody {

@@ -11,7 +11,7 @@ use crate::hooks::{Moment, StopSays, StopState};
 use crate::lore;
 use crate::prompts;
 use crate::result;
-use crate::scribe::PromptSource;
+use crate::scribe::{PromptSource, RefusalMark};
 use crate::session::{Opened, Session};
 use crate::step;
 use std::time::Instant;
@@ -58,6 +58,8 @@ pub(crate) struct Turn {
     pub stop_active: bool,
     /// A hook left this call for a later run.
     pub deferred: Option<DeferredToolUse>,
+    /// What the model refused to say when it last did.
+    pub refusal: Option<RefusalMark>,
 }
 
 #[derive(Clone, Debug)]
@@ -81,7 +83,7 @@ pub(crate) struct Ended {
 impl Turn {
     pub(crate) fn new(session: &mut Session, prompt_uuid: Option<String>) -> Self {
         let structured = match &session.io.structured {
-            Some(_) => Structured::Missing { retries_left: session.context.output_retries + 1 },
+            Some(_) => Structured::Missing { retries_left: session.context.output_retries + 1, asked_again: false },
             None => Structured::NotAsked,
         };
         Self {
@@ -89,6 +91,7 @@ impl Turn {
                 last: Last::Prompt,
                 interrupted: false,
                 steps: 0,
+                rounds: 0,
                 max_turns: session.context.max_turns,
                 over_budget: session.is_over_budget(),
                 continuations: 0,
@@ -112,6 +115,7 @@ impl Turn {
             stop_continued: 0,
             stop_active: false,
             deferred: None,
+            refusal: None,
         }
     }
 
@@ -126,6 +130,7 @@ impl Turn {
     }
 
     fn after_calls(&mut self, report: &Report, delivered: bool) {
+        self.facts.rounds += 1;
         self.facts.malformed_in_a_row = if report.all_malformed { self.facts.malformed_in_a_row + 1 } else { 0 };
         if delivered {
             self.facts.structured = Structured::Delivered;
@@ -136,8 +141,14 @@ impl Turn {
     }
 
     fn spend_output_retry(&mut self) {
-        if let Structured::Missing { retries_left } = &mut self.facts.structured {
+        if let Structured::Missing { retries_left, .. } = &mut self.facts.structured {
             *retries_left = retries_left.saturating_sub(1);
+        }
+    }
+
+    fn ask_for_output_again(&mut self) {
+        if let Structured::Missing { asked_again, .. } = &mut self.facts.structured {
+            *asked_again = true;
         }
     }
 }
@@ -202,7 +213,7 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
                 nudge(session, &mut turn, prompts::CONTINUE).await;
             }
             Next::DemandOutput => {
-                turn.spend_output_retry();
+                turn.ask_for_output_again();
                 nudge(session, &mut turn, prompts::DEMAND_OUTPUT).await;
             }
             Next::StopHooks => {
@@ -348,7 +359,7 @@ async fn wait(session: &mut Session, turn: &mut Turn, delay: std::time::Duration
 
 /// A message of our own that keeps the turn going.
 async fn nudge(session: &mut Session, turn: &mut Turn, text: &str) {
-    match session.inject(text, PromptSource::Meta).await {
+    match session.inject(text, PromptSource::Nudge).await {
         Ok(()) => turn.facts.last = Last::Prompt,
         Err(error) => turn.unrecorded(&error),
     }
@@ -377,11 +388,19 @@ async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Re
             session.inject(MARKER_STREAM, PromptSource::Marker).await
         }
         EndReason::AbortedTools => session.inject(MARKER_TOOLS, PromptSource::Marker).await,
-        EndReason::ApiError | EndReason::PromptTooLong | EndReason::RapidRefill | EndReason::MaxOutputTokens => {
+        EndReason::ApiError
+        | EndReason::Refused
+        | EndReason::PromptTooLong
+        | EndReason::RapidRefill
+        | EndReason::MaxOutputTokens => {
             refuse_open(session, turn, "Not run: the turn ended on an API error.").await?;
             if reason == EndReason::RapidRefill {
                 // What the API last said is not what the user can act on.
                 turn.error = None;
+            }
+            if !matches!(reason, EndReason::Refused | EndReason::MaxOutputTokens) {
+                // As the message that tells of it.
+                turn.stop_reason = Some("stop_sequence".into());
             }
             result::synthetic_error(session, turn, reason).await?;
             if let Some(error) = turn.error.clone() {

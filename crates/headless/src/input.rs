@@ -74,8 +74,8 @@ fn frame(inbound: Inbound<'_>) -> Frame {
             Frame::Control { request_id, request: request.to_owned() }
         }
         ("control_request", Some(request_id), None) => Frame::Malformed { request_id },
-        ("control_response", _, _) => {
-            inbound.response.map_or(Frame::Nothing, |response| Frame::Answer(response.to_owned()))
+        ("control_response", request_id, _) => {
+            inbound.response.map_or(Frame::Nothing, |response| Frame::Answer(named(response, request_id)))
         }
         ("control_cancel_request", Some(request_id), _) => Frame::Withdraw { request_id },
         ("user", _, _) => {
@@ -96,6 +96,23 @@ fn frame(inbound: Inbound<'_>) -> Frame {
             Frame::Nothing
         }
     }
+}
+
+/// An answer with the id of its question. Some hosts write the id beside the answer, with or without an envelope inside.
+fn named(response: &RawValue, beside: Option<String>) -> Box<RawValue> {
+    let fields = || serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(response.get()).ok();
+    let (Some(id), Some(mut fields)) = (beside, fields()) else { return response.to_owned() };
+    if fields.contains_key("request_id") {
+        return response.to_owned();
+    }
+    let is_envelope = matches!(fields.get("subtype").and_then(|s| s.as_str()), Some("success" | "error"));
+    if is_envelope {
+        fields.insert("request_id".into(), id.into());
+    } else {
+        let answer = serde_json::json!({"subtype": "success", "request_id": id, "response": fields});
+        return wire::raw::to_raw(&answer).unwrap_or_else(|_| response.to_owned());
+    }
+    wire::raw::to_raw(&fields).unwrap_or_else(|_| response.to_owned())
 }
 
 fn priority(name: Option<&str>) -> Priority {

@@ -6,10 +6,11 @@ use crate::shrink;
 use crate::startup;
 use crate::stdio::{Stdout, complain};
 use crate::turns::Turns;
-use engine::{Command, Commands, Event, Events};
+use engine::{Aside, Command, Commands, Event, Events};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::task::Poll;
 use tokio::sync::mpsc;
@@ -27,8 +28,6 @@ const LOOKS: u32 = 3;
 pub(crate) struct Ended {
     pub(crate) results: u64,
     pub(crate) last_is_error: bool,
-    /// The last turn was interrupted.
-    pub(crate) aborted: bool,
     /// Something besides the turns failed.
     pub(crate) fault: bool,
     /// The reader of stdout is gone or stands still.
@@ -110,6 +109,12 @@ impl Printer {
                 }
                 return;
             }
+            Event::Aside(Aside::Waiting(text)) => {
+                if std::io::stderr().is_terminal() {
+                    complain(&text);
+                }
+                return;
+            }
             Event::Aside(_) => return,
             Event::Dropped(prompts) => {
                 self.turns.withdraw(prompts);
@@ -165,7 +170,6 @@ impl Printer {
                 self.turns.finish();
                 self.ended.results += 1;
                 self.ended.last_is_error = result.is_error;
-                self.ended.aborted = result.terminal_reason.is_some_and(|r| r.starts_with("aborted"));
             }
             Message::User(_)
             | Message::StreamEvent(_)

@@ -187,8 +187,7 @@ impl Watch {
     }
 
     fn exit_code(&self, ended: Ended) -> u8 {
-        let interrupted_cleanly = self.interrupted && ended.aborted;
-        let failed = ended.reader_gone || ((ended.last_is_error || ended.fault) && !interrupted_cleanly);
+        let failed = ended.reader_gone || ended.last_is_error || ended.fault;
         // A session that was asked for a turn and closed without a result has failed, whatever it said.
         u8::from(failed || self.turns.is_busy())
     }

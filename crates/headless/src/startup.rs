@@ -48,6 +48,7 @@ fn failure(session_id: &str, message: &str, reason: Option<&'static str>) -> Tur
         duration_api_ms: 0,
         ttft_ms: None,
         num_turns: 0,
+        background_tasks_stopped: Vec::new(),
         result: None,
         errors: Some(vec![message.to_owned()]),
         stop_reason: None,

@@ -1,10 +1,12 @@
 //! What session pickers show. A directory costs one `readdir` and one `stat` per file; a row costs its first and last
 //! 64 KiB, read only when it is looked at.
 
-use crate::backward::ReadAt;
+use crate::backward::{BackwardLines, ReadAt};
 use crate::error::StoreError;
 use crate::head::{self, Head};
 use crate::layout::Layout;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -59,6 +61,45 @@ pub struct SessionInfo {
     pub is_gone: bool,
     /// Given, and generated.
     pub titles: [Option<String>; 2],
+}
+
+/// How far back the last word is looked for.
+const OPEN_TAIL: usize = 1 << 20;
+
+/// Whether the last turn in `path` has no end: the last thing said is a prompt, a result, or an answer that stopped nowhere
+/// or at a call, and no line closes the turn. A file that cannot be read is not open.
+pub fn is_open(path: &Path) -> bool {
+    let opened = File::open(path).and_then(|file| file.metadata().map(|meta| (file, meta.len())));
+    let Ok((file, len)) = opened else { return false };
+    let mut lines = BackwardLines::new(&file, len);
+    let mut seen = 0;
+    while seen < OPEN_TAIL
+        && let Ok(Some((_, line))) = lines.next_line()
+    {
+        seen += line.len();
+        let Some(head) = Head::read(line) else { continue };
+        match head.kind.as_str() {
+            Some("last-prompt" | "cost-state" | "summary") => return false,
+            Some("user") if head.is_meta.0 => {}
+            Some("user") => return !head.message.is_some_and(is_interruption),
+            Some("assistant") => return head.message.is_some_and(|raw| stops_at(raw).is_none_or(|s| s == "tool_use")),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn is_interruption(message: &RawValue) -> bool {
+    message.get().contains("[Request interrupted by user")
+}
+
+fn stops_at(message: &RawValue) -> Option<String> {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Answer {
+        stop_reason: Option<String>,
+    }
+    serde_json::from_str::<Answer>(message.get()).ok()?.stop_reason
 }
 
 /// Sessions started in `cwd`, newest file first.

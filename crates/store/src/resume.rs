@@ -110,6 +110,8 @@ pub struct Loaded {
     pub boundary: Option<Boundary>,
     /// Metadata lines to hand to `Transcript::remember`.
     pub sticky: Vec<Box<str>>,
+    /// The newest `cost-state` line.
+    pub cost_state: Option<Box<str>>,
     pub skipped_lines: usize,
     /// The conversation was cut by `LoadOptions::at`.
     pub truncated: bool,
@@ -295,6 +297,7 @@ fn assemble<R: ReadAt>(source: &R, index: Index, found: &Found) -> io::Result<Lo
         entrypoint: index.entrypoint,
         replacements: index.replacements.into_iter().rev().collect(),
         sticky: index.sticky.into_iter().rev().map(|(_, line)| line).collect(),
+        cost_state: index.cost_state,
         skipped_lines: index.skipped,
         ..Loaded::default()
     };

@@ -20,5 +20,5 @@ pub mod terminal;
 pub mod tty;
 
 pub use env::Env;
-pub use machine::{is_alive, is_contained, is_root, is_tty, passwd_home, pid, proc_start, uid};
+pub use machine::{is_alive, is_root, is_tty, passwd_home, pid, proc_start, uid};
 pub use ring::RingBuffer;

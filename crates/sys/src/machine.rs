@@ -73,11 +73,6 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Whether this process runs in a container, so that its root is not the machine's. Engines leave a mark.
-pub fn is_contained() -> bool {
-    ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| std::path::Path::new(mark).exists())
-}
-
 /// Whether descriptor `fd` (0, 1 or 2 as a rule) is a terminal.
 pub fn is_tty(fd: i32) -> bool {
     use std::io::IsTerminal;

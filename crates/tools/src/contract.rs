@@ -55,6 +55,11 @@ pub trait Call: Send + Sync {
     fn insists(&self) -> bool {
         false
     }
+    /// What the call would be refused with before it changed anything: asked before a person is, so that nobody agrees to
+    /// what cannot be done. Reads only the files the call names; may block.
+    fn check(&self, _cx: &CallCx) -> Option<Outcome> {
+        None
+    }
     /// Runs to its end. Cancelled calls return a normal outcome that says so.
     fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome>;
 }

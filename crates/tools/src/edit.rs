@@ -90,8 +90,18 @@ impl FileChange for EditCall {
         &self.file_path
     }
 
+    fn check(&self, cx: &CallCx, path: &Path) -> Result<(), Outcome> {
+        match self.find(cx, path)? {
+            Some(opened) => self.applied(path, &opened).map(drop),
+            None => Ok(()),
+        }
+    }
+
     fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
-        self.edit(cx, path)
+        match self.find(cx, path)? {
+            Some(opened) => self.change(cx, path, &opened),
+            None => self.create(cx, path),
+        }
     }
 }
 
@@ -117,13 +127,14 @@ struct Before<'a> {
 }
 
 impl EditCall {
-    fn edit(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
+    /// The file to change; `None` when it is to be made.
+    fn find(&self, cx: &CallCx, path: &Path) -> Result<Option<Box<Opened>>, Outcome> {
         if self.step.old_string == self.step.new_string {
             return Err(Outcome::invalid("`old_string` and `new_string` are the same: there is nothing to change."));
         }
         match change::find(cx, path)? {
-            Found::File(opened) => self.change(cx, path, &opened),
-            Found::Nothing if self.step.old_string.is_empty() => self.create(cx, path),
+            Found::File(opened) => Ok(Some(opened)),
+            Found::Nothing if self.step.old_string.is_empty() => Ok(None),
             Found::Nothing => Err(Outcome::invalid(file_work::missing_text(path, cx))),
         }
     }
@@ -137,7 +148,7 @@ impl EditCall {
         Ok(self.outcome(cx, path, text, Before { text: "", patch, standing: Standing::Unseen }))
     }
 
-    fn change(&self, cx: &CallCx, path: &Path, opened: &Opened) -> Result<Outcome, Outcome> {
+    fn applied(&self, path: &Path, opened: &Opened) -> Result<Applied, Outcome> {
         let done = self.step.apply(&opened.text, path).map_err(|why| match opened.standing {
             Standing::Stale => Outcome::invalid(format!("{why}\n{}", change::STALE)),
             Standing::Unseen | Standing::Current(_) => Outcome::invalid(why),
@@ -146,6 +157,11 @@ impl EditCall {
         if opened.standing == Standing::Stale && !certain {
             return Err(Outcome::invalid(change::STALE));
         }
+        Ok(done)
+    }
+
+    fn change(&self, cx: &CallCx, path: &Path, opened: &Opened) -> Result<Outcome, Outcome> {
+        let done = self.applied(path, opened)?;
         let patch = opened.save(cx, path, &done.text)?;
         let mut text = match done.count {
             1 => format!("The file {} has been updated.", path.display()),

@@ -11,6 +11,8 @@ use std::path::Path;
 pub(crate) trait FileChange: Send + Sync + 'static {
     /// As the model gave it.
     fn path(&self) -> &str;
+    /// The checks that come before any change.
+    fn check(&self, cx: &CallCx, path: &Path) -> Result<(), Outcome>;
     /// Does the work. `Err` is a refusal: nothing was changed.
     fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome>;
 }
@@ -24,6 +26,10 @@ impl<T: FileChange> Call for Changing<T> {
 
     fn sharing(&self) -> Sharing {
         Sharing::Exclusive
+    }
+
+    fn check(&self, cx: &CallCx) -> Option<Outcome> {
+        self.0.check(cx, &cx.workspace.absolute(self.0.path())).err()
     }
 
     fn run(self: Box<Self>, cx: CallCx) -> BoxFuture<'static, Outcome> {

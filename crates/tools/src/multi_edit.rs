@@ -43,6 +43,16 @@ impl FileChange for MultiEditCall {
         &self.file_path
     }
 
+    fn check(&self, cx: &CallCx, path: &Path) -> Result<(), Outcome> {
+        match change::find(cx, path)? {
+            Found::File(opened) => self.apply(&opened, path).map(drop),
+            Found::Nothing if self.edits[0].old_string.is_empty() => {
+                self.apply_all("", path, Standing::Unseen).map(drop)
+            }
+            Found::Nothing => Err(Outcome::invalid(file_work::missing_text(path, cx))),
+        }
+    }
+
     fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
         self.edit(cx, path)
     }

@@ -67,6 +67,12 @@ impl FileChange for NotebookEditCall {
         &self.notebook_path
     }
 
+    fn check(&self, cx: &CallCx, path: &Path) -> Result<(), Outcome> {
+        let file = open(cx, path)?;
+        let Some(Ok(notebook)) = file.text.as_deref().map(Notebook::parse) else { return Ok(()) };
+        self.change(&notebook, path).map(drop)
+    }
+
     fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
         self.edit(cx, path)
     }

@@ -365,7 +365,14 @@ impl Tasks {
         Vec::from(mine)
     }
 
-    /// Whether `owner` will still hear of an agent: one runs, or its end was not taken yet.
+    /// Whether `owner` will still hear of a task: one runs, or its end was not taken yet.
+    pub fn owes(&self, owner: Option<&str>) -> bool {
+        let table = self.shared.lock();
+        let runs = |row: &Row| row.task.status == TaskStatus::Running && row.task.owner.as_deref() == owner;
+        table.rows.iter().any(runs) || table.events.iter().any(|event| event.is_of(owner))
+    }
+
+    /// The same, for agents only.
     pub fn owes_agents(&self, owner: Option<&str>) -> bool {
         let table = self.shared.lock();
         let runs = |row: &Row| {

@@ -39,8 +39,18 @@ impl FileChange for WriteCall {
         &self.file_path
     }
 
+    fn check(&self, cx: &CallCx, path: &Path) -> Result<(), Outcome> {
+        match look(cx, path)? {
+            Some(meta) => open(cx, path, &meta).map(drop),
+            None => Ok(()),
+        }
+    }
+
     fn change(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
-        self.write(cx, path)
+        match look(cx, path)? {
+            Some(meta) => self.update(cx, path, &meta),
+            None => self.create(cx, path),
+        }
     }
 }
 
@@ -65,18 +75,6 @@ enum Was<'a> {
 }
 
 impl WriteCall {
-    fn write(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
-        if !(cx.may_read)(path, Met::Named) {
-            return Err(file_work::denied(path));
-        }
-        match file_work::look(path).map_err(|e| file_work::io_failed("write", path, &e))? {
-            At::Nothing => self.create(cx, path),
-            At::File(meta) => self.update(cx, path, &meta),
-            At::Directory => Err(Outcome::invalid(format!("{} is a directory.", path.display()))),
-            At::Special(kind) => Err(file_work::special(path, kind)),
-        }
-    }
-
     fn create(&self, cx: &CallCx, path: &Path) -> Result<Outcome, Outcome> {
         let bytes = self.content.as_bytes();
         text_file::create(path, bytes).map_err(|e| file_work::io_failed("create", path, &e))?;
@@ -85,17 +83,7 @@ impl WriteCall {
     }
 
     fn update(&self, cx: &CallCx, path: &Path, meta: &Metadata) -> Result<Outcome, Outcome> {
-        if meta.len() > HELD_LIMIT {
-            let mib = meta.len() >> 20;
-            return Err(Outcome::invalid(format!("{} holds {mib} MiB. Remove it first.", path.display())));
-        }
-        if let Some(refused) = file_work::perforce_refusal(path, meta, cx) {
-            return Err(refused);
-        }
-        let file = TextFile::load(path).map_err(|e| file_work::io_failed("read", path, &e))?;
-        if !file.bytes.is_empty() {
-            may_overwrite(cx, path, cx.state.reads.standing(path, &file.bytes, &file.meta))?;
-        }
+        let file = open(cx, path, meta)?;
         let text = in_style_of(file.text.as_deref(), &self.content);
         let bytes = match file.text {
             Some(_) => file.save(&text),
@@ -124,6 +112,35 @@ impl WriteCall {
         let text = format!("The file {} has been {verb}.", path.display());
         Outcome::text(file_change::told(cx, text, &self.content), structured(&output))
     }
+}
+
+/// The file that is there; `None` when there is nothing.
+fn look(cx: &CallCx, path: &Path) -> Result<Option<Metadata>, Outcome> {
+    if !(cx.may_read)(path, Met::Named) {
+        return Err(file_work::denied(path));
+    }
+    match file_work::look(path).map_err(|e| file_work::io_failed("write", path, &e))? {
+        At::Nothing => Ok(None),
+        At::File(meta) => Ok(Some(meta)),
+        At::Directory => Err(Outcome::invalid(format!("{} is a directory.", path.display()))),
+        At::Special(kind) => Err(file_work::special(path, kind)),
+    }
+}
+
+/// The file, if it may be overwritten.
+fn open(cx: &CallCx, path: &Path, meta: &Metadata) -> Result<TextFile, Outcome> {
+    if meta.len() > HELD_LIMIT {
+        let mib = meta.len() >> 20;
+        return Err(Outcome::invalid(format!("{} holds {mib} MiB. Remove it first.", path.display())));
+    }
+    if let Some(refused) = file_work::perforce_refusal(path, meta, cx) {
+        return Err(refused);
+    }
+    let file = TextFile::load(path).map_err(|e| file_work::io_failed("read", path, &e))?;
+    if !file.bytes.is_empty() {
+        may_overwrite(cx, path, cx.state.reads.standing(path, &file.bytes, &file.meta))?;
+    }
+    Ok(file)
 }
 
 fn may_overwrite(cx: &CallCx, path: &Path, standing: Standing) -> Result<(), Outcome> {

@@ -227,7 +227,37 @@ pub struct PermissionUpdate {
     pub destination: Option<Source>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+impl PermissionUpdate {
+    /// `rules` are allowed until the session ends.
+    pub fn allow_for_session(rules: Vec<UpdatedRule>) -> Self {
+        Self {
+            kind: "addRules".into(),
+            rules: Some(rules),
+            behavior: Some(Behaviour::Allow),
+            mode: None,
+            directories: None,
+            destination: Some(Source::Session),
+        }
+    }
+}
+
+/// The rules that `allowedPrompts` of ExitPlanMode stands for: what is shown with a plan and granted with a yes to it. Only
+/// commands that name their program; anything else in the list stands for nothing.
+pub fn allowed_prompts(list: Option<&serde_json::Value>) -> Vec<UpdatedRule> {
+    let entries = list.and_then(serde_json::Value::as_array).map_or(&[][..], Vec::as_slice);
+    let text = |entry: &serde_json::Value, name: &str| entry.get(name)?.as_str().map(str::to_owned);
+    let rule = |entry: &serde_json::Value| {
+        let command = text(entry, "prompt")?.trim().to_owned();
+        let program = command.split([' ', ':']).next().unwrap_or_default();
+        let is_named = program.starts_with(|c: char| c.is_ascii_alphanumeric() || "./_~".contains(c));
+        let is_plain = is_named && !program.contains(['*', '?', '[', '$', '`']) && !command.contains('\n');
+        (text(entry, "tool")? == "Bash" && is_plain)
+            .then(|| UpdatedRule { tool_name: "Bash".into(), rule_content: Some(command) })
+    };
+    entries.iter().filter_map(rule).collect()
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdatedRule {
     pub tool_name: String,
@@ -242,5 +272,24 @@ impl UpdatedRule {
             Some(content) => format!("{}({content})", self.tool_name),
             None => self.tool_name.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [F-B11]
+    #[test]
+    fn only_named_commands_are_granted_with_a_plan() {
+        let list = serde_json::json!([
+            {"tool": "Bash", "prompt": "npm test:*"}, {"tool": "Bash", "prompt": " ./build.sh --fast "},
+            {"tool": "Bash", "prompt": "*"}, {"tool": "Bash", "prompt": ":*"}, {"tool": "Bash", "prompt": ""},
+            {"tool": "Bash", "prompt": "$X y"}, {"tool": "Bash", "prompt": "a\nb"}, {"tool": "Edit", "prompt": "x"},
+            {"prompt": "x"}, "npm", 3,
+        ]);
+        let texts: Vec<String> = allowed_prompts(Some(&list)).iter().map(UpdatedRule::text).collect();
+        assert_eq!(texts, ["Bash(npm test:*)", "Bash(./build.sh --fast)"]);
+        assert!(allowed_prompts(Some(&serde_json::json!("npm"))).is_empty() && allowed_prompts(None).is_empty());
     }
 }

@@ -82,10 +82,20 @@ pub struct AssistantEntry {
     pub error: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_error_status: Option<u16>,
+    #[serde(flatten)]
+    pub refusal: Option<RefusalMark>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
     #[serde(flatten)]
     pub tail: Tail,
+}
+
+/// Names the answer that was refused, on the lines that tell of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusalMark {
+    pub refused_message_id: String,
+    pub refusing_model: String,
 }
 
 /// A `system` line. `fields` are the subtype's own, in order.
@@ -180,6 +190,12 @@ pub enum MetaEntry {
         #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<String>,
         session_id: String,
+    },
+    /// What the session has cost so far; the last one counts.
+    CostState {
+        session_id: String,
+        #[serde(flatten)]
+        state: Box<crate::usage::CostState>,
     },
     /// Lines that the person took back: they stay, and are no part of the conversation any more.
     XRetracted {

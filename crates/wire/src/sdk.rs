@@ -87,11 +87,48 @@ pub struct Assistant {
     pub aborted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_message_uuid: Option<String>,
+    /// The command that was carried out here and whose output this is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_command_run: Option<LocalCommandRun>,
+    /// The same as it was typed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_command_source: Option<String>,
     /// What `/context` found, beside its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_usage: Option<Box<RawValue>>,
     #[serde(flatten)]
     pub agent: Option<Arc<AgentStamp>>,
+}
+
+impl Assistant {
+    /// A message without any of the optional parts.
+    pub fn new(message: Box<RawValue>, session_id: String, uuid: String, timestamp: String) -> Self {
+        Self {
+            kind: "assistant",
+            message,
+            parent_tool_use_id: None,
+            session_id,
+            uuid,
+            timestamp,
+            request_id: None,
+            error: None,
+            is_api_error_message: false,
+            api_error_status: None,
+            aborted: false,
+            user_message_uuid: None,
+            local_command_run: None,
+            local_command_source: None,
+            context_usage: None,
+            agent: None,
+        }
+    }
+}
+
+/// A command that was carried out without the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LocalCommandRun {
+    pub command: String,
+    pub args: String,
 }
 
 /// Who speaks, on the messages of a subagent.
@@ -134,22 +171,7 @@ pub struct Past {
 impl Past {
     pub fn assistant(self) -> Message {
         let Self { message, session_id, uuid, timestamp } = self;
-        Message::Assistant(Box::new(Assistant {
-            kind: "assistant",
-            message,
-            parent_tool_use_id: None,
-            session_id,
-            uuid,
-            timestamp,
-            request_id: None,
-            error: None,
-            is_api_error_message: false,
-            api_error_status: None,
-            aborted: false,
-            user_message_uuid: None,
-            context_usage: None,
-            agent: None,
-        }))
+        Message::Assistant(Box::new(Assistant::new(message, session_id, uuid, timestamp)))
     }
 
     pub fn user(self) -> Message {
@@ -209,6 +231,9 @@ pub struct TurnResult {
     pub permission_denials: Vec<PermissionDenial>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Box<RawValue>>,
+    /// What still ran in the background when the run had to end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub background_tasks_stopped: Vec<StoppedTask>,
     /// The call that a hook left for a later run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deferred_tool_use: Option<DeferredToolUse>,
@@ -227,6 +252,13 @@ pub struct TurnResult {
     pub result_index: u64,
     pub fast_mode_state: &'static str,
     pub uuid: String,
+}
+
+/// Background work that did not end in time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StoppedTask {
+    pub task_id: String,
+    pub description: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -286,6 +318,17 @@ pub enum SystemBody {
         error_status: Option<u16>,
         error: &'static str,
     },
+    /// The model refused; another one takes over for this turn.
+    ModelRefusalFallback {
+        trigger: &'static str,
+        direction: &'static str,
+        fallback_model: String,
+        retracted_message_uuids: Vec<String>,
+        #[serde(flatten)]
+        refusal: Box<ModelRefusal>,
+    },
+    /// The model refused, and refused again; no other may take over.
+    ModelRefusalNoFallback(Box<ModelRefusal>),
     PermissionDenied {
         tool_name: String,
         tool_use_id: String,
@@ -353,6 +396,20 @@ pub enum SystemBody {
         lost: Vec<&'static str>,
         transcript_session_ids: Vec<String>,
     },
+}
+
+/// Who refused what, as far as the API says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModelRefusal {
+    pub original_model: String,
+    pub request_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_refusal_category: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_refusal_explanation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused_user_message_uuid: Option<String>,
+    pub content: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

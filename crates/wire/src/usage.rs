@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Usage of one API response. Later reports of the same response replace earlier ones field by field; they are never
 /// added. Counts that a report leaves out keep their value.
@@ -117,8 +119,8 @@ fn set<T>(slot: &mut T, value: Option<T>) {
 }
 
 /// Totals for one model over the life of the process, as `modelUsage` lists them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ModelUsage {
     pub input_tokens: u64,
     pub output_tokens: u64,
@@ -135,9 +137,29 @@ pub struct ModelUsage {
     #[serde(rename = "cacheCreationEphemeral1hInputTokens")]
     pub cache_creation_1h: u64,
     pub canonical_model: String,
-    pub provider: &'static str,
+    pub provider: Cow<'static, str>,
     /// `list`, or `unknown` when the price table has no row for the model.
-    pub cost_basis: &'static str,
+    pub cost_basis: Cow<'static, str>,
+}
+
+/// What a session has cost and done so far: the `cost-state` line of its transcript.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CostState {
+    #[serde(rename = "totalCostUSD")]
+    pub total_cost_usd: f64,
+    #[serde(rename = "totalAPIDuration")]
+    pub total_api_duration: u64,
+    #[serde(rename = "totalAPIDurationWithoutRetries")]
+    pub total_api_duration_without_retries: u64,
+    pub total_tool_duration: u64,
+    pub total_lines_added: u64,
+    pub total_lines_removed: u64,
+    pub total_duration: u64,
+    /// Milliseconds since the epoch.
+    pub start_time: u64,
+    pub model_usage: BTreeMap<String, ModelUsage>,
+    pub has_unknown_model_cost: bool,
 }
 
 impl ModelUsage {

@@ -9,6 +9,7 @@ use crate::command::{COMMAND_QUEUE, Commands};
 use crate::context::{Context, Limits, Models, Parts, Reminders, RequestSettings};
 use crate::control::{Control, ModeChoice};
 use crate::grants::{Bypass, ModeOf};
+use crate::history::Part;
 use crate::hooks::{Agent, Fresh, Hooking, Seed};
 use crate::host::Host;
 use crate::ledger::Ledger;
@@ -334,7 +335,8 @@ fn context(
 
 /// A fork begins with what its session was sent, so that the prefix of its requests is already known to the server.
 fn copied(kit: &Kit, sheet: &Sheet, mind: &Mind, identity: Arc<Identity>) -> Context {
-    let history: Vec<(Turn, String)> = mind.turns.iter().map(|turn| (turn.clone(), String::new())).collect();
+    let as_sent = |turn: &Turn| (turn.clone(), Part::Other, String::new());
+    let history: Vec<(Turn, Part, String)> = mind.turns.iter().map(as_sent).collect();
     let fallbacks = kit.fallbacks.iter().filter(|name| **name != sheet.model).cloned().collect();
     Context::new(Parts {
         catalog: Arc::clone(&kit.catalog),

@@ -50,6 +50,7 @@ pub(super) fn judge(ended: &Ended, max_turns: Option<u32>) -> Verdict {
         },
         Some(
             EndReason::ApiError
+            | EndReason::Refused
             | EndReason::PromptTooLong
             | EndReason::RapidRefill
             | EndReason::MaxOutputTokens

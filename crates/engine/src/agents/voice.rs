@@ -99,6 +99,8 @@ impl Voice {
                     SystemBody::Status { .. }
                     | SystemBody::CompactBoundary { .. }
                     | SystemBody::ApiRetry { .. }
+                    | SystemBody::ModelRefusalFallback { .. }
+                    | SystemBody::ModelRefusalNoFallback(_)
                     | SystemBody::ThinkingTokens { .. }
                     | SystemBody::LocalCommandOutput { .. }
                     | SystemBody::SessionStateChanged { .. } => false,

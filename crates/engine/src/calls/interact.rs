@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tools::Outcome;
 use tools::ask_user_question::ANSWER_FIELDS;
+use wire::control::PermissionUpdate;
 use wire::mode::PermissionMode;
 
 pub(super) const QUESTION: &str = "AskUserQuestion";
@@ -86,7 +87,7 @@ pub(super) fn stands_in(used: &ToolUse, input: &RawValue) -> bool {
 }
 
 /// The call will run: the mode it is about holds from now on.
-pub(super) async fn admitted(used: &ToolUse, io: &mut Io) {
+pub(super) async fn admitted(used: &ToolUse, input: &RawValue, io: &mut Io) {
     match wire::names::canonical(&used.name) {
         ENTER => io.set_mode(PermissionMode::Plan).await,
         EXIT => {
@@ -95,7 +96,16 @@ pub(super) async fn admitted(used: &ToolUse, io: &mut Io) {
             if io.mode == PermissionMode::Plan {
                 io.set_mode(io.plan.mode_before()).await;
             }
+            grant_wishes(input, io).await;
         }
         _ => {}
+    }
+}
+
+/// The commands that were shown with the plan are allowed with it, for the session.
+async fn grant_wishes(input: &RawValue, io: &mut Io) {
+    let rules = wire::control::allowed_prompts(field(input, "allowedPrompts").as_ref());
+    if !rules.is_empty() && !io.watch.loaded.managed_rules_only {
+        io.grant(vec![PermissionUpdate::allow_for_session(rules)]).await;
     }
 }

@@ -9,7 +9,7 @@ use crate::hooks::{Before, Ruling, Word};
 use crate::session::Io;
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
-use permission::{Decision, Facts, Held, Reason, Refusal, Request};
+use permission::{Access, Decision, Facts, Held, Reason, Refusal, Request};
 use serde_json::value::RawValue;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -117,7 +117,42 @@ pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io:
             ready(used, draft, facts, io).await
         }
         (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
-        (Decision::Ask(refusal), _) => ask(used, draft, refusal, facts, io).await,
+        (Decision::Ask(refusal), _) => match checked(used, draft, &facts, io).await {
+            Ok(draft) => ask(used, draft, refusal, facts, io).await,
+            Err(outcome) => Prepared::Settled(outcome),
+        },
+    }
+}
+
+/// A call that cannot succeed is answered before anybody is asked about it, as far as the model may see what that takes.
+async fn checked(used: &ToolUse, mut draft: Draft, facts: &Facts, io: &Io) -> Result<Draft, Outcome> {
+    let workspace = io.workspace();
+    let changed = |access: Access| match access {
+        Access::WritePath(path) => Some(Access::ReadPath(path)),
+        _ => None,
+    };
+    let reads: Vec<Access> = draft.call.access(&workspace).into_iter().filter_map(changed).collect();
+    if reads.is_empty() {
+        return Ok(draft);
+    }
+    let request = Request::new("Read", &reads);
+    let seen = crate::facts::gather(&io.policy, &request, &workspace.cwd);
+    if !matches!(io.policy.decide(&request, &seen), Decision::Allow(_)) {
+        return Ok(draft);
+    }
+    let cx = call_cx(used, facts.clone(), io, draft.cancel.clone());
+    let call = draft.call;
+    let checking = tokio::task::spawn_blocking(move || {
+        let refused = call.check(&cx);
+        (call, refused)
+    });
+    match checking.await {
+        Ok((_, Some(refused))) => Err(refused),
+        Ok((call, None)) => {
+            draft.call = call;
+            Ok(draft)
+        }
+        Err(_) => Err(Outcome::failed("The call could not be checked because of an internal error.")),
     }
 }
 
@@ -401,7 +436,7 @@ fn judge(used: &ToolUse, draft: &Draft, leave: Leave, io: &Io) -> (Decision, Fac
 }
 
 async fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &mut Io) -> Prepared {
-    interact::admitted(used, io).await;
+    interact::admitted(used, &draft.input, io).await;
     Prepared::Ready(
         draft.call,
         CallCx { cage: draft.cage, changed_by_user: draft.changed, ..call_cx(used, facts, io, draft.cancel) },
@@ -409,11 +444,13 @@ async fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &mut Io) -> Prepa
 }
 
 fn note_denial(used: &ToolUse, io: &mut Io) {
-    io.denials.push(PermissionDenial {
-        tool_name: used.name.clone(),
-        tool_use_id: used.id.clone(),
-        tool_input: used.input.clone(),
-    });
+    let denial =
+        PermissionDenial { tool_name: used.name.clone(), tool_use_id: used.id.clone(), tool_input: used.input.clone() };
+    // An agent has no result of its own: the session's names what it was denied.
+    match io.host.agent_id() {
+        Some(_) => io.spawner.agents.note_denial(denial),
+        None => io.denials.push(denial),
+    }
 }
 
 async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {

@@ -1,12 +1,11 @@
 //! `/context`: what fills the window. Estimates of our own, made without a request; header, rows and free space agree.
 
-use super::say;
 use crate::context::Context;
 use crate::session::{Io, Session};
 use model::estimate;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use std::fmt::Write;
-use wire::sdk::Assistant;
 
 /// How the window is used now.
 #[derive(Clone, Debug, Serialize)]
@@ -20,8 +19,8 @@ pub(crate) struct Measured {
     pub categories: Vec<Category>,
     pub mcp_tools: Vec<Part>,
     pub memory_files: Vec<File>,
-    pub agents: Vec<Part>,
-    pub skills: Vec<Part>,
+    pub agents: Vec<AgentPart>,
+    pub skills: Vec<SkillPart>,
     /// Where the conversation is summarised by itself; `None` when it is not.
     #[serde(skip)]
     pub compacts_at: Option<u64>,
@@ -40,6 +39,20 @@ pub(crate) struct Category {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Part {
     pub name: String,
+    pub tokens: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct AgentPart {
+    pub agent_type: String,
+    pub source: &'static str,
+    pub tokens: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SkillPart {
+    pub name: String,
+    pub source: &'static str,
     pub tokens: u64,
 }
 
@@ -66,10 +79,12 @@ pub(crate) fn measure(context: &mut Context, io: &Io) -> Measured {
             tokens: estimate::text(file.text.len()),
         })
         .collect();
-    let skills: Vec<Part> = io
+    let declared = io.lore.skills();
+    let source = |name: &str| declared.find(name).map_or("bundled", |skill| skill.scope.name());
+    let skills: Vec<SkillPart> = io
         .lore
         .told_lines()
-        .map(|(name, line)| Part { name: name.clone(), tokens: estimate::text(line.len()) })
+        .map(|(name, line)| SkillPart { source: source(name), name: name.clone(), tokens: estimate::text(line.len()) })
         .collect();
     let agents = agents(io);
     let told = context.is_context_told();
@@ -77,7 +92,8 @@ pub(crate) fn measure(context: &mut Context, io: &Io) -> Measured {
     let memory: u64 = if told { memory_files.iter().map(|file| file.tokens).sum() } else { 0 };
     let total = context.tokens();
     let (system, tools, mcp) = (context.system_tokens(), used(&system_tools), used(&mcp_tools));
-    let beside = system + tools + mcp + memory + used(&skills);
+    let taught: u64 = skills.iter().map(|skill| skill.tokens).sum();
+    let beside = system + tools + mcp + memory + taught;
     let (window, limit) = context.window();
     let buffer = limit.map_or(0, |limit| window.saturating_sub(limit));
     let free = window.saturating_sub(total).saturating_sub(buffer);
@@ -87,7 +103,7 @@ pub(crate) fn measure(context: &mut Context, io: &Io) -> Measured {
         category("System tools", tools.min(total.saturating_sub(system)), "used"),
         category("MCP tools", mcp, "used"),
         category("Memory files", memory, "used"),
-        category("Skills", used(&skills), "used"),
+        category("Skills", taught, "used"),
         category("Messages", total.saturating_sub(beside), "used"),
         category("Free space", free, "free"),
         category("Autocompact buffer", buffer, "buffer"),
@@ -109,26 +125,33 @@ pub(crate) fn measure(context: &mut Context, io: &Io) -> Measured {
 }
 
 /// The user's and the project's own.
-fn agents(io: &Io) -> Vec<Part> {
-    let part = |agent: &std::sync::Arc<config::agents::Definition>| Part {
+fn agents(io: &Io) -> Vec<AgentPart> {
+    let part = |agent: &std::sync::Arc<config::agents::Definition>| AgentPart {
         tokens: estimate::text(agent.name.len() + agent.description.len()),
-        name: agent.name.clone(),
+        source: agent.scope.name(),
+        agent_type: agent.name.clone(),
     };
     io.spawner.agents.declared_types().iter().map(part).collect()
 }
 
-pub(super) fn text(session: &mut Session, arguments: &str) -> String {
+/// As Markdown, with its structured twin. Neither is ever sent to the model.
+pub(super) fn told(session: &mut Session, arguments: &str) -> (String, Option<Box<RawValue>>) {
     let measured = measure(&mut session.context, &session.io);
+    let twin = wire::raw::to_raw(&measured).ok();
+    (text(&measured, arguments), twin)
+}
+
+fn text(measured: &Measured, arguments: &str) -> String {
     let mut text = format!(
-        "Context usage: {} of {} tokens ({}%), {}\n",
+        "## Context usage\n\n**{}**: {} of {} tokens ({}%)\n\n| Category | Tokens | Share |\n|---|---:|---:|",
+        measured.model,
         thousands(measured.total_tokens),
         thousands(measured.raw_max_tokens),
         measured.percentage,
-        measured.model
     );
     for row in &measured.categories {
         let share = (row.tokens * 1000).checked_div(measured.raw_max_tokens).unwrap_or(0);
-        write!(text, "\n{:<20} {:>9}  {:>3}.{}%", row.name, thousands(row.tokens), share / 10, share % 10).ok();
+        write!(text, "\n| {} | {} | {}.{}% |", row.name, thousands(row.tokens), share / 10, share % 10).ok();
     }
     if let Some(at) = measured.compacts_at {
         write!(text, "\n\nThe conversation is summarised by itself at about {} tokens.", thousands(at)).ok();
@@ -136,7 +159,7 @@ pub(super) fn text(session: &mut Session, arguments: &str) -> String {
     let files = measured.memory_files.iter().map(|file| (file.path.clone(), file.tokens));
     section(&mut text, "Memory files", files);
     section(&mut text, "MCP tools", measured.mcp_tools.iter().map(|p| (p.name.clone(), p.tokens)));
-    section(&mut text, "Agents", measured.agents.iter().map(|p| (p.name.clone(), p.tokens)));
+    section(&mut text, "Agents", measured.agents.iter().map(|p| (p.agent_type.clone(), p.tokens)));
     section(&mut text, "Skills", measured.skills.iter().map(|p| (p.name.clone(), p.tokens)));
     if arguments == "all" {
         section(&mut text, "System tools", measured.system_tools.iter().map(|p| (p.name.clone(), p.tokens)));
@@ -149,9 +172,9 @@ fn section(text: &mut String, title: &str, rows: impl Iterator<Item = (String, u
     if rows.peek().is_none() {
         return;
     }
-    write!(text, "\n\n{title}").ok();
+    write!(text, "\n\n### {title}\n").ok();
     for (name, tokens) in rows {
-        write!(text, "\n  {name}: {}", thousands(tokens)).ok();
+        write!(text, "\n- {name}: {}", thousands(tokens)).ok();
     }
 }
 
@@ -166,28 +189,6 @@ pub(super) fn thousands(number: u64) -> String {
         out.push(digit);
     }
     out
-}
-
-/// The text as a message, with its structured twin. Neither is ever sent to the model.
-pub(super) async fn tell(session: &mut Session, text: &str) {
-    let measured = measure(&mut session.context, &session.io);
-    let frame = Assistant {
-        kind: "assistant",
-        message: crate::result::synthetic_message(text),
-        parent_tool_use_id: None,
-        session_id: session.io.host.session_id.clone(),
-        uuid: sys::id::uuid(),
-        timestamp: sys::clock::now_iso(),
-        request_id: None,
-        error: None,
-        is_api_error_message: false,
-        api_error_status: None,
-        aborted: false,
-        user_message_uuid: None,
-        context_usage: wire::raw::to_raw(&measured).ok(),
-        agent: None,
-    };
-    say(session, frame).await;
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ pub(super) fn usage(session: &mut Session) -> Said {
         text.push_str("\nUsage by model:");
     }
     for (name, usage) in &models {
-        let cost = match usage.cost_basis {
+        let cost = match &*usage.cost_basis {
             "unknown" => "price not known".to_owned(),
             _ => format!("${:.4}", usage.cost_usd),
         };

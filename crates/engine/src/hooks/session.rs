@@ -134,7 +134,7 @@ impl Session {
     pub(crate) fn place(&mut self, texts: Vec<Beside>) -> Result<(), StoreError> {
         for beside in texts {
             let line = beside.attachment().map(|line| self.io.scribe.attachment(line)).transpose()?;
-            self.context.push_text(&beside.reminder(), line);
+            self.context.push_beside(&beside.reminder(), line);
         }
         Ok(())
     }

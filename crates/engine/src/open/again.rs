@@ -56,10 +56,13 @@ pub(crate) struct Elsewhere {
 
 impl Opening {
     pub(super) fn ledger(&self) -> Ledger {
-        match &self.carried {
-            Some(carried) => carried.ledger.clone(),
-            None => Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served()),
+        if let Some(carried) = &self.carried {
+            return carried.ledger.clone();
         }
+        let conversation = &self.conversation;
+        let before = conversation.loaded.as_ref().filter(|_| !conversation.is_fork);
+        Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served())
+            .going_on(before.and_then(|loaded| loaded.cost_state.as_deref()))
     }
 }
 

@@ -2,6 +2,7 @@
 //! empty queue is left out, oldest first.
 
 use crate::command::Event;
+use crate::history::Part;
 use crate::resume::Restored;
 use model::{Role, Turn};
 use serde::Serialize;
@@ -20,7 +21,7 @@ pub(super) fn tell(restored: &Restored, stream: &mpsc::Sender<Event>, session_id
         let frame = System { kind: "system", body, session_id: session_id.to_owned(), uuid: sys::id::uuid() };
         stream.try_send(Event::Message(Message::System(frame))).ok();
     }
-    for (turn, uuid) in &restored.history[from..] {
+    for (turn, _, uuid) in &restored.history[from..] {
         if let Some(message) = message(turn, uuid, session_id) {
             stream.try_send(Event::Message(message)).ok();
         }
@@ -30,12 +31,12 @@ pub(super) fn tell(restored: &Restored, stream: &mpsc::Sender<Event>, session_id
 const EARLIER: &str = "… earlier: ctrl+o";
 
 /// What is told begins with something a person said, if that is not too far back.
-fn first_told(history: &[(Turn, String)]) -> usize {
+fn first_told(history: &[(Turn, Part, String)]) -> usize {
     let from = history.len().saturating_sub(TURNS);
     if from == 0 {
         return 0;
     }
-    let is_prompt = |(turn, _): &(Turn, String)| {
+    let is_prompt = |(turn, ..): &(Turn, Part, String)| {
         turn.role == Role::User
             && turn
                 .blocks

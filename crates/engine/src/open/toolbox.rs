@@ -106,7 +106,9 @@ fn chosen(opening: &Opening) -> Option<&[String]> {
 
 fn lists(opening: &Opening) -> Lists {
     let newest = opening.catalog.lookup(&opening.model).hides_todo_tools;
-    Lists::choose(newest, &opening.env, |name| names(&opening.options.allowed_tools, name))
+    let options = &opening.options;
+    let listed = options.tools.as_deref().unwrap_or_default();
+    Lists::choose(newest, &opening.env, |name| names(&options.allowed_tools, name) || names(listed, name))
 }
 
 fn names(list: &[String], name: &str) -> bool {

@@ -119,21 +119,11 @@ impl Reception {
     async fn tell(&self, received: &Received, io: &Io) {
         let usage = self.assembly.start_usage.as_deref().map_or("{}", RawValue::get);
         let message = self.message(&received.closed.block, None, usage);
+        let (session_id, uuid) = (io.host.session_id.clone(), received.uuid.clone());
         let frame = Assistant {
-            kind: "assistant",
-            message,
-            parent_tool_use_id: None,
-            session_id: io.host.session_id.clone(),
-            uuid: received.uuid.clone(),
-            timestamp: received.timestamp.clone(),
             request_id: self.request_id.clone(),
-            error: None,
-            is_api_error_message: false,
-            api_error_status: None,
             aborted: received.aborted,
-            user_message_uuid: None,
-            context_usage: None,
-            agent: None,
+            ..Assistant::new(message, session_id, uuid, received.timestamp.clone())
         };
         io.host.send(Message::Assistant(Box::new(frame))).await;
     }

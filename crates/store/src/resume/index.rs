@@ -81,6 +81,8 @@ pub(super) struct Index {
     /// Lines that were taken back.
     pub(super) retracted: HashSet<Box<str>>,
     pub(super) sticky: Vec<(&'static str, Box<str>)>,
+    /// The newest line that says what the session has cost.
+    pub(super) cost_state: Option<Box<str>>,
     pub(super) skipped: usize,
     /// The pass reached the start of the file.
     pub(super) complete: bool,
@@ -161,6 +163,9 @@ impl Index {
             Some("x-retracted") => {
                 let uuids = head.uuids.and_then(|raw| serde_json::from_str::<Vec<Box<str>>>(raw.get()).ok());
                 self.retracted.extend(uuids.into_iter().flatten());
+            }
+            Some("cost-state") if self.cost_state.is_none() => {
+                self.cost_state = std::str::from_utf8(line).ok().map(Box::from);
             }
             Some("content-replacement") => self.replacements.extend(replacements(head.replacements)),
             _ => {}

@@ -54,7 +54,7 @@ fn an_agents_question_names_it_and_escape_denies_only_that_call() {
     ask(&mut app, "q1", request);
     ask(&mut app, "q2", bash("rm y"));
     let screen = shown(&app);
-    assert!(screen.contains("asked by agent Explore: find the tests · 1 more question"), "{screen}");
+    assert!(screen.contains("asked by agent Explore: find the tests · 1"), "{screen}");
     let effects = press(&mut app, &[ESCAPE]);
     let answer = &answers(&effects)[0];
     assert_eq!((&answer["request_id"], &answer["response"]["interrupt"]), (&json!("q1"), &json!(false)));
@@ -105,7 +105,10 @@ fn a_file_that_is_overwritten_is_shown_as_what_changes() {
                       "response": {"absPath": "/project/a", "contents": "one\ntwo\n"}}});
     app.update(Input::Event(engine::Event::Control(line.to_string())));
     let screen = shown(&app);
-    assert!(screen.contains("Overwrite a") && screen.contains("- two") && !screen.contains("+ one"), "{screen}");
+    assert!(
+        screen.contains("Do you want to overwrite a") && screen.contains("- two") && !screen.contains("+ one"),
+        "{screen}"
+    );
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn an_edit_is_shown_as_its_diff() {
     let dialog = dialog(json!({"tool_name": "Edit",
         "input": {"file_path": "a.rs", "old_string": "let a = 1;\n", "new_string": "let b = 1;\n"}}));
     let rows = texts(&dialog);
-    assert_eq!(rows[1], "Edit a.rs");
+    assert_eq!(rows[1], "Do you want to edit a.rs?");
     assert!(rows[2].ends_with("- let a = 1;") && rows[3].ends_with("+ let b = 1;"));
 }
 
@@ -80,7 +80,11 @@ fn preview_reason_and_answers_are_set_apart_where_there_is_room() {
     let asked =
         dialog(json!({"tool_name": "Bash", "input": {"command": "make"}, "decision_reason": "no rule allows it"}));
     let rows = sized(&asked, 60, 24);
-    assert_eq!(rows[1..7], ["Run a command", "  make", "", "no rule allows it", "", "❯ 1. Yes"], "{rows:?}");
+    assert_eq!(
+        rows[1..7],
+        ["Do you want to run this command?", "  make", "", "no rule allows it", "", "❯ 1. Yes"],
+        "{rows:?}"
+    );
     let low = sized(&asked, 60, 12);
     assert!(!low.contains(&String::new()) && low.contains(&"no rule allows it".to_owned()), "{low:?}");
 }

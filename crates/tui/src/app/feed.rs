@@ -172,6 +172,8 @@ impl App {
             Aside::Doing { id, text } => self.doing.push((id, crate::text::clean(&text).replace('\n', " "))),
             Aside::Done { id } => self.doing.retain(|(known, _)| *known != id),
             Aside::Display(text) => self.display = Some(text),
+            // Nothing is waited for while the screen is there.
+            Aside::Waiting(_) => {}
             Aside::Sequence(sequence) => self.effects.push(super::Effect::Sequence(sequence)),
         }
     }
@@ -310,6 +312,10 @@ impl App {
         for block in blocks {
             match block.kind.as_str() {
                 "text" if message.is_api_error_message => self.note(&block.text, Token::Error),
+                // `/context` is Markdown, shown as an answer is.
+                "text" if message.local_command_run.is_some() && message.context_usage.is_none() => {
+                    self.local_output(&block.text);
+                }
                 "text" => {
                     self.transcript.add_stamped(Kind::Reply, &block.text, stamp.clone(), None);
                     let shown = self.display.take().unwrap_or(block.text);
@@ -328,6 +334,19 @@ impl App {
                 "tool_use" => self.call(block),
                 _ => {}
             }
+        }
+    }
+
+    /// What a command that ran here said.
+    fn local_output(&mut self, content: &str) {
+        self.transcript.add(Kind::Result, content);
+        let content = crate::text::clean(content);
+        let lines = crate::style::lines_of(content.trim_end(), crate::style::Style::PLAIN);
+        let lines = tools::hung(lines, &self.preferences.theme);
+        if self.is_spoken() {
+            self.say(Label::Tool, lines);
+        } else {
+            self.continue_cell(lines);
         }
     }
 
@@ -558,17 +577,7 @@ impl App {
                 self.agent_ended(&done.task_id);
                 self.note(&done.summary, Token::Inactive);
             }
-            SystemBody::LocalCommandOutput { content } => {
-                self.transcript.add(Kind::Result, &content);
-                let content = crate::text::clean(&content);
-                let lines = crate::style::lines_of(content.trim_end(), crate::style::Style::PLAIN);
-                let lines = tools::hung(lines, &self.preferences.theme);
-                if self.is_spoken() {
-                    self.say(Label::Tool, lines);
-                } else {
-                    self.continue_cell(lines);
-                }
-            }
+            SystemBody::LocalCommandOutput { content } => self.local_output(&content),
             SystemBody::Informational { content, level } => {
                 let token = if level == "warning" || level == "error" { Token::Warning } else { Token::Inactive };
                 self.note(&content, token);

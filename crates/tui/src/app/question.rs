@@ -366,11 +366,11 @@ impl Questions {
             return "enter to keep it · esc to go back".into();
         }
         let mut keys = vec![if tab.question.multiple { "space to mark · enter to go on" } else { "enter to choose" }];
+        keys.push("esc to cancel");
         if self.tabs.len() > 1 {
             keys.push("←→ questions");
         }
         keys.push("n for a note");
-        keys.push("esc to refuse");
         keys.join(" · ")
     }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// How often the glyph changes.
 pub const STEP: Duration = Duration::from_millis(120);
+/// So much of what is being done is shown that the rest of the line fits beside it.
+const ACTIVE_WIDTH: usize = 40;
 /// Silence longer than this is worth a word.
 const STALL: Duration = Duration::from_secs(20);
 const GLYPHS: [&str; 6] = ["·", "✢", "✳", "✶", "✳", "✢"];
@@ -75,7 +77,7 @@ impl Turn {
             Waits::Model | Waits::Thinking | Waits::Writing | Waits::Tool(_) => {}
         }
         if let Some(active) = active {
-            return format!("{active}…");
+            return format!("{}…", crate::text::truncate(active, ACTIVE_WIDTH));
         }
         match &self.waits {
             Waits::Thinking => "Thinking…".into(),
@@ -103,6 +105,11 @@ impl Turn {
         let mut line = Line::styled(format!("{glyph} "), theme.fg(tone));
         line.push(self.verb(now, active), theme.fg(tone));
         let mut facts = vec![elapsed(now.saturating_sub(self.started))];
+        // Programs that watch the screen know by these words that a turn runs: they stand where nothing cuts them off. A
+        // question has words of its own.
+        if !matches!(self.waits, Waits::Permission) {
+            facts.push("esc to interrupt".into());
+        }
         let tokens = self.tokens + self.tokens_now;
         if tokens > 0 {
             facts.push(format!("↓ {} tokens", short_count(tokens)));
@@ -110,9 +117,6 @@ impl Turn {
         let thought = self.thought + self.thinking_since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
         if thought >= Duration::from_secs(1) {
             facts.push(format!("thought for {}", elapsed(thought)));
-        }
-        if !matches!(self.waits, Waits::Interrupting | Waits::Permission) {
-            facts.push("esc to interrupt".into());
         }
         line.push(format!(" ({})", facts.join(" · ")), theme.fg(Token::Inactive));
         line
@@ -159,7 +163,7 @@ mod tests {
         assert!(shown(&turn, 5, Some("Building")).contains("Retrying in 5s · attempt 2/10"));
         turn.waits = Waits::Tool("Bash".into());
         turn.tokens = 1_234;
-        assert!(shown(&turn, 65, None).ends_with("Running Bash… (1m 5s · ↓ 1.2k tokens · esc to interrupt)"));
+        assert!(shown(&turn, 65, None).ends_with("Running Bash… (1m 5s · esc to interrupt · ↓ 1.2k tokens)"));
         assert!(shown(&turn, 65, Some("Building")).contains("Building… ("));
         turn.waits = Waits::Permission;
         assert!(shown(&turn, 65, Some("Building")).contains("Waiting for your answer"));

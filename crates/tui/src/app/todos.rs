@@ -114,7 +114,9 @@ pub fn rows(todos: &[Todo], theme: &Theme) -> Vec<Line> {
 }
 
 fn row(todo: &Todo, theme: &Theme) -> Line {
-    let text = crate::text::clean(&todo.content).replace('\n', " ");
+    let doing = todo.status == Status::InProgress && !todo.active_form.is_empty();
+    let text = if doing { &todo.active_form } else { &todo.content };
+    let text = crate::text::clean(text).replace('\n', " ");
     match todo.status {
         Status::Pending => Line::plain(format!("  ☐ {text}")),
         Status::InProgress => Line::plain("  ").and(format!("☐ {text}"), Style::PLAIN.bold()),
@@ -156,7 +158,8 @@ mod tests {
         assert!(!follow(&mut todos, "TaskUpdate", &json(r#"{"taskId": "9", "status": "completed"}"#), &done));
         assert!(follow(&mut todos, "TaskUpdate", &json(r#"{"taskId": "2", "status": "deleted"}"#), &done));
         let shown: Vec<String> = rows(&todos, &Theme::default()).iter().map(Line::text).collect();
-        assert_eq!(shown, ["  ☐ Build"]);
+        // [F-B10]
+        assert_eq!(shown, ["  ☐ Building"]);
         let listed = outcome("", json(r#"{"tasks": [{"id": "1", "subject": "Build all", "status": "in_progress"}]}"#));
         assert!(!follow(&mut todos, "TaskList", &Value::Null, &listed), "it has a row of its own");
         assert_eq!((todos[0].content.as_str(), active(&todos)), ("Build all", Some("Building")));
@@ -169,7 +172,7 @@ mod tests {
         let todos = list(&["completed", "in_progress", "pending", "pending", "pending", "pending", "pending"]);
         let lines = rows(&todos, &theme);
         let texts: Vec<String> = lines.iter().map(Line::text).collect();
-        assert_eq!(texts, ["  ☒ task 0", "  ☐ task 1", "  ☐ task 2", "  ☐ task 3", "  ☐ task 4", "  … +2 more"]);
+        assert_eq!(texts, ["  ☒ task 0", "  ☐ doing 1", "  ☐ task 2", "  ☐ task 3", "  ☐ task 4", "  … +2 more"]);
         assert!(lines[0].spans[1].style.strike && lines[1].spans[1].style.bold);
         assert_eq!(active(&todos), Some("doing 1"));
         assert!(rows(&list(&["completed"]), &theme).is_empty());

@@ -66,14 +66,17 @@ impl Dialog {
     fn title(&self, place: &Place<'_>) -> String {
         let path = |name: &str| text::clean(place.session.short_path(self.field_text(name)));
         let title = match self.request.tool_name.as_str() {
-            PLAN => "The plan is ready. Go on with it?".to_owned(),
-            "Bash" => "Run a command".to_owned(),
-            "Edit" | "MultiEdit" => format!("Edit {}", path("file_path")),
-            "Write" if self.before.is_some() => format!("Overwrite {}", path("file_path")),
-            "Write" => format!("Write {}", path("file_path")),
-            "NotebookEdit" => format!("Edit {}", path("notebook_path")),
-            "Read" => format!("Read {}", path("file_path")),
-            tool => format!("Use {}", text::clean(&tools::label(tool, &self.request.input, place.session).name)),
+            PLAN => "The plan is ready. Do you want to go on with it?".to_owned(),
+            "Bash" => "Do you want to run this command?".to_owned(),
+            "Edit" | "MultiEdit" => format!("Do you want to edit {}?", path("file_path")),
+            "Write" if self.before.is_some() => format!("Do you want to overwrite {}?", path("file_path")),
+            "Write" => format!("Do you want to create {}?", path("file_path")),
+            "NotebookEdit" => format!("Do you want to edit {}?", path("notebook_path")),
+            "Read" => format!("Do you want to read {}?", path("file_path")),
+            tool => {
+                let name = tools::label(tool, &self.request.input, place.session).name;
+                format!("Do you want to use {}?", text::clean(&name))
+            }
         };
         let mut facts = vec![title];
         if self.is_edited {
@@ -168,12 +171,25 @@ impl Dialog {
         if let Some(path) = self.request.input.get("planFilePath").and_then(Value::as_str) {
             rows.extend(Line::styled(format!("Plan file: {}", text::clean(path)), faint).wrapped(columns, 0));
         }
+        for wish in self.wished_commands() {
+            let text = format!("Allowed with the plan, for this session: {}", text::clean(&wish));
+            rows.extend(Line::styled(text, faint).wrapped(columns, 2));
+        }
         if self.explains {
             rows.extend(
                 self.explanation(place).iter().flat_map(|text| Line::styled(text.clone(), faint).wrapped(columns, 2)),
             );
         }
         rows
+    }
+
+    /// Commands that a yes to a plan lets run without further questions.
+    fn wished_commands(&self) -> Vec<String> {
+        if self.request.tool_name != PLAN {
+            return Vec::new();
+        }
+        let wished = wire::control::allowed_prompts(self.request.input.get("allowedPrompts"));
+        wished.iter().map(wire::control::UpdatedRule::text).collect()
     }
 
     /// Why it is asked. That a plan wants an answer goes without saying.
@@ -208,11 +224,12 @@ impl Dialog {
         lines
     }
 
+    /// Programs that watch the screen look for its "esc to cancel", so it comes early enough not to be cut.
     fn hint(&self) -> String {
-        let mut keys = vec!["enter to choose"];
+        let mut keys = vec!["enter to choose", "esc to cancel"];
         match &self.field {
-            Some(Field::Comment(_)) => return "enter to answer · esc to take the comment away".into(),
-            Some(Field::Rule(..)) => return "enter to take this rule · esc to leave it".into(),
+            Some(Field::Comment(_)) => return "enter to answer · esc to cancel the comment".into(),
+            Some(Field::Rule(..)) => return "enter to take this rule · esc to cancel the change".into(),
             None => keys.push("tab to comment"),
         }
         if self.editable().is_some() {
@@ -225,7 +242,6 @@ impl Dialog {
         if self.request.tool_name != PLAN {
             keys.push("ctrl+e why");
         }
-        keys.push("esc for no");
         keys.join(" · ")
     }
 

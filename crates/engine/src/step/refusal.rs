@@ -1,0 +1,122 @@
+//! An answer with the stop reason `refusal`. It was shown and is recorded, but no part of it is sent again, here or by
+//! whoever resumes the conversation: another model takes over, or the same one is asked once more, or the turn ends.
+
+use super::reception::Reception;
+use crate::context::Context;
+use crate::decide::{Answer, Failure, Last, Stop};
+use crate::scribe::RefusalMark;
+use crate::session::Io;
+use crate::turn::{Turn, TurnError};
+use serde::Deserialize;
+use store::StoreError;
+use wire::entry::MetaEntry;
+use wire::sdk::{ModelRefusal, SystemBody};
+
+pub(super) async fn take(
+    reception: &Reception,
+    context: &mut Context,
+    io: &mut Io,
+    turn: &mut Turn,
+) -> Result<Last, StoreError> {
+    turn.calls.clear();
+    let refusing = reception.model(context.model());
+    let mark = RefusalMark { refused_message_id: reception.assembly.id.clone(), refusing_model: refusing.clone() };
+    let asked_before = turn.refusal.replace(mark.clone()).is_some();
+    let lines = reception.line_uuids();
+    if context.fall_back() {
+        retract(lines.clone(), io)?;
+        let content = format!("{refusing} refused to answer; {} was asked instead.", context.model());
+        let body = SystemBody::ModelRefusalFallback {
+            trigger: "refusal",
+            direction: "retry",
+            fallback_model: context.model().to_owned(),
+            retracted_message_uuids: lines,
+            refusal: Box::new(described(reception, turn, refusing, content)),
+        };
+        io.host.system(body).await;
+        return Ok(Last::Failed(Failure::FallBack));
+    }
+    if !asked_before {
+        retract(lines, io)?;
+        return Ok(Last::Failed(Failure::Adjusted));
+    }
+    give_up(reception, lines, mark, context, io, turn).await
+}
+
+/// The turn ends; its prompt is taken back, so that the conversation can go on without it.
+async fn give_up(
+    reception: &Reception,
+    mut lines: Vec<String>,
+    mark: RefusalMark,
+    context: &mut Context,
+    io: &mut Io,
+    turn: &mut Turn,
+) -> Result<Last, StoreError> {
+    let refusing = mark.refusing_model.clone();
+    let content = format!(
+        "API Error: {refusing} refused to answer this request, also when it was asked again. Say it in other words, or \
+         choose another model."
+    );
+    let refusal = described(reception, turn, refusing, content);
+    record(&refusal, mark, io)?;
+    let text = match &refusal.api_refusal_explanation {
+        Some(why) => format!("{} (The API said: {why})", refusal.content),
+        None => refusal.content.clone(),
+    };
+    io.host.system(SystemBody::ModelRefusalNoFallback(Box::new(refusal))).await;
+    turn.error = Some(TurnError { text, category: "invalid_request", status: None });
+    lines.extend(context.retract_prompt());
+    retract(lines, io)?;
+    Ok(Last::Answered(Answer { stop: Stop::Refusal, calls: 0, cut: false }))
+}
+
+/// Whoever resumes the conversation leaves these lines out.
+fn retract(uuids: Vec<String>, io: &mut Io) -> Result<(), StoreError> {
+    if uuids.is_empty() {
+        return Ok(());
+    }
+    let session_id = io.host.session_id.clone();
+    io.scribe.meta(MetaEntry::XRetracted { uuids, session_id })
+}
+
+fn record(refusal: &ModelRefusal, mark: RefusalMark, io: &mut Io) -> Result<(), StoreError> {
+    let mut fields = serde_json::Map::new();
+    fields.insert("content".into(), refusal.content.clone().into());
+    fields.insert("level".into(), "warning".into());
+    fields.insert("isMeta".into(), false.into());
+    fields.insert("originalModel".into(), refusal.original_model.clone().into());
+    fields.insert("refusedMessageId".into(), mark.refused_message_id.into());
+    fields.insert("refusingModel".into(), mark.refusing_model.into());
+    let optional = [
+        ("requestId", &refusal.request_id),
+        ("apiRefusalCategory", &refusal.api_refusal_category),
+        ("apiRefusalExplanation", &refusal.api_refusal_explanation),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            fields.insert(name.into(), value.clone().into());
+        }
+    }
+    io.scribe.system("model_refusal_no_fallback", fields)
+}
+
+/// What the API says about its reasons.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Details {
+    category: Option<String>,
+    explanation: Option<String>,
+}
+
+fn described(reception: &Reception, turn: &Turn, original_model: String, content: String) -> ModelRefusal {
+    let details = reception.assembly.stop_details.as_deref();
+    let details: Details = details.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    ModelRefusal {
+        original_model,
+        request_id: reception.request_id.clone(),
+        api_refusal_category: details.category,
+        api_refusal_explanation: details.explanation,
+        refused_user_message_uuid: turn.prompt_uuid.clone(),
+        content,
+    }
+}
