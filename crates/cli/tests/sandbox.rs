@@ -486,7 +486,7 @@ const WIDE: [&str; 3] = [
 ];
 
 fn nothing_of_the_kernel_opens(who: &str, done: &Finished) {
-    let tried = done.stdout.lines().find_map(|line| line.strip_prefix("TRIED ")).map(|count| count.parse::<usize>());
+    let tried = done.stdout.lines().find_map(|line| line.strip_prefix("TRIED ")).map(str::parse::<usize>);
     assert!(tried.is_some_and(|count| count.unwrap() > 500), "{who}: {}{}", done.stdout, done.stderr);
     let open: Vec<&str> = done.stdout.lines().filter(|line| line.starts_with("OPEN")).take(20).collect();
     assert!(open.is_empty(), "{who}: {open:#?}");

@@ -271,6 +271,22 @@ fn a_local_file_that_nobody_accepted_only_refuses() {
     assert_eq!((texts(&loaded, Behaviour::Deny), texts(&loaded, Behaviour::Ask)), (vec!["Read(x)"], vec!["Edit"]));
 }
 
+// [F-A1] A linked local file must not turn a grant for one folder into one for all projects.
+#[test]
+fn a_link_into_the_configuration_home_is_not_written_through() {
+    use crate::edit::{Edit, EditError, Target};
+    let sandbox = Sandbox::new();
+    let (cwd, env) = (sandbox.root.join("repo"), sandbox.env());
+    let users = sandbox.write("home/.claude/settings.json", "{}");
+    fs::create_dir_all(cwd.join(".claude")).unwrap();
+    std::os::unix::fs::symlink(&users, cwd.join(".claude/settings.local.json")).unwrap();
+    let add = Edit::Add(vec!["Bash".into()]);
+    let change = |cwd: &Path| Target { source: Source::Local, cwd, env: &env }.change(&["permissions", "allow"], &add);
+    assert!(matches!(change(&cwd), Err(EditError::LeadsHome { .. })));
+    assert_eq!(fs::read_to_string(&users).unwrap(), "{}");
+    assert!(change(&sandbox.root.join("home")).unwrap().changed, "the home directory has a local file of its own");
+}
+
 // [F-A1] Every writer of ours records what it wrote, whatever the shape of the value.
 #[test]
 fn what_gimlet_writes_is_the_users() {
