@@ -164,7 +164,9 @@ fn discover(env: &Env) -> Found {
             (found.method, found.source) = (Some("api_key"), "the stored key");
             found.expires_at = vault::stored_key(env).and_then(|key| key.expires_at);
         }
+        Ok(Credential::OlderKey { source, .. }) => (found.method, found.source) = (Some("api_key"), source),
         Err(NoCredential::Missing) => {}
+        Err(NoCredential::Unusable(why)) => found.note = Some(why),
         Err(why @ (NoCredential::Expired | NoCredential::KeyExpired | NoCredential::LoginRequired(_))) => {
             found.note = Some(why.to_string());
         }

@@ -184,9 +184,12 @@ fn credentials(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
         Ok(Credential::AuthToken(_)) => good("credentials", "ANTHROPIC_AUTH_TOKEN"),
         Ok(Credential::OauthToken(_)) => good("credentials", "CLAUDE_CODE_OAUTH_TOKEN"),
         Ok(Credential::Login { .. }) => good("credentials", "the stored login"),
-        Ok(other @ (Credential::ApiKey(_) | Credential::Helper { .. } | Credential::StoredKey(_))) => {
-            good("credentials", other.api_key_source())
-        }
+        Ok(
+            other @ (Credential::ApiKey(_)
+            | Credential::Helper { .. }
+            | Credential::StoredKey(_)
+            | Credential::OlderKey { .. }),
+        ) => good("credentials", other.api_key_source()),
         Err(error) => {
             bad("credentials", error.to_string(), "run `gimlet auth login`, or set ANTHROPIC_API_KEY for the session")
         }

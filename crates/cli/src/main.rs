@@ -204,10 +204,15 @@ fn run_plan(plan: Plan) -> u8 {
     code
 }
 
-/// Writes to stdout; a reader that has gone is not our failure.
+/// Writes to stdout; a reader that has gone is not our failure, a full disk is.
 fn print(text: &str) -> u8 {
-    std::io::stdout().write_all(text.as_bytes()).ok();
-    0
+    let mut stdout = std::io::stdout();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            fail(&format!("Error: the output could not be written to stdout: {error}"))
+        }
+        Ok(()) | Err(_) => 0,
+    }
 }
 
 fn fail(message: &str) -> u8 {

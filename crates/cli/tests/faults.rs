@@ -344,7 +344,8 @@ fn final_faults_are_told_at_once() {
         (400, "api_error", "invalid_request"),
         (403, "api_error", "authentication_failed"),
         (404, "api_error", "model_not_found"),
-        (413, "prompt_too_long", "invalid_request"),
+        // As the reference calls it; see observed-behaviour.md part 9.
+        (413, "image_error", "invalid_request"),
     ];
     for (status, reason, category) in cases {
         let seen = Case::new([with_status(status)]).failure(1);
@@ -405,7 +406,7 @@ fn a_failed_turn_does_not_end_the_session() {
 }
 
 #[test]
-fn a_refused_key_is_asked_for_again_once() {
+fn a_refused_key_is_asked_for_again() {
     let count = |case: &Case| std::fs::read_to_string(case.sandbox.root().join("asked")).unwrap().lines().count();
     let with_helper = |replies: Vec<Reply>| {
         let mut case = Case::new(replies);
@@ -423,11 +424,13 @@ fn a_refused_key_is_asked_for_again_once() {
     assert_eq!(count(&case), 2);
     assert_eq!(case.server.request(0).header("x-api-key"), Some("key-1"));
     assert_eq!(case.server.request(1).header("x-api-key"), Some("key-2"));
-    let case = with_helper(vec![with_status(401), with_status(401)]);
-    let seen = case.failure(2);
-    assert_eq!(count(&case), 2);
+    // A new key at once, then within the budget of retries.
+    let case =
+        with_helper(vec![with_status(401), with_status(401), with_status(401)]).set("CLAUDE_CODE_MAX_RETRIES", "1");
+    let seen = case.failure(3);
+    assert_eq!(count(&case), 3);
     assert_eq!((&seen["status"], &seen["error"]), (&json!(401), &json!("authentication_failed")));
-    let seen = Case::new([with_status(401)]).failure(1);
+    let seen = Case::new([with_status(401)]).set("CLAUDE_CODE_MAX_RETRIES", "0").failure(1);
     assert_eq!(seen["error"], "authentication_failed");
 }
 

@@ -86,19 +86,44 @@ fn a_full_disk_is_told_and_a_plain_answer_still_comes() {
     assert_eq!(run.code(), 0);
 }
 
-// [TST-145] [TST-154] Nothing with effects runs unrecorded.
+// [TST-145] [TST-154] Nothing with effects runs unrecorded in a session that was being saved.
 #[test]
-fn on_a_full_disk_no_command_runs() {
-    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch ran"})), Reply::text("never")]);
+fn when_the_disk_fills_up_no_command_runs() {
+    let server = ModelServer::script([
+        Reply::text("First."),
+        Reply::tool("Bash", json!({"command": "touch ran"})),
+        Reply::text("never"),
+    ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let Some(disk) = SmallDisk::mount(&sandbox) else { return };
+    let flags = ["--input-format", "stream-json", "--allowedTools", "Bash"];
+    let mut run = sandbox.gimlet(&args(&[], &flags)).stdin_open().spawn();
+    run.send_user("one");
+    assert_eq!(run.wait_for("result")["result"], "First.");
     disk.fill();
-    let run = sandbox.gimlet(&args(&["-p", "hi", "--allowedTools", "Bash"], &[])).run().expect_code(1);
+    run.send_user("two");
+    let result = run.wait_for("result");
+    run.close_stdin();
+    let run = run.finish().expect_code(1);
     assert_lost(&run, "ENOSPC");
-    let result = run.result();
     assert_eq!((&result["subtype"], &result["is_error"]), (&json!("error_during_execution"), &json!(true)));
     assert!(result["errors"][0].as_str().unwrap().contains("could not be saved"), "{result}");
     assert!(!sandbox.project().join("ran").exists());
+}
+
+// [F-C4] A disk that was full from the start: there is no record to be torn, so the work goes on and it is said.
+#[test]
+fn on_a_disk_that_was_full_from_the_start_the_work_goes_on() {
+    let server = ModelServer::script([Reply::tool("Bash", json!({"command": "touch ran"})), Reply::text("Done.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let Some(disk) = SmallDisk::mount(&sandbox) else { return };
+    disk.fill();
+    let run = sandbox.gimlet(&args(&["-p", "hi", "--allowedTools", "Bash"], &[])).run().expect_code(0);
+    assert_lost(&run, "ENOSPC");
+    let result = run.result();
+    assert_eq!(result["result"], "Done.");
+    assert!(result["warnings"][0].as_str().unwrap().contains("undo and checkpoints are off"), "{result}");
+    assert!(sandbox.project().join("ran").exists());
 }
 
 // [TST-145] With room again, everything that waited is written, in order.
@@ -177,7 +202,8 @@ fn a_write_that_is_cut_short_is_told_and_repaired() {
     assert_eq!(run.result()["subtype"], "error_during_execution");
     assert!(!sandbox.project().join("ran").exists());
     server.push(Reply::text("Resumed."));
-    let run = sandbox.gimlet(&args(&["-p", "again", "--resume", &id], &[])).run().expect_clean();
+    let run = sandbox.gimlet(&args(&["-p", "again", "--resume", &id], &[])).run().expect_code(0);
+    assert!(run.stderr.starts_with("Warning: line ") && run.stderr.lines().count() == 1, "{}", run.stderr);
     assert!(!run.result()["is_error"].as_bool().unwrap());
     let text = std::fs::read_to_string(path).unwrap();
     let broken = text.lines().filter(|l| serde_json::from_str::<Value>(l).is_err()).count();

@@ -1,6 +1,7 @@
 //! Which credential a session uses. First match wins, in the documented order; nothing here touches the network or runs
 //! a helper. Values never appear in debug output.
 
+use crate::leftovers;
 use crate::project::Loaded;
 use crate::state::GlobalState;
 use serde::Deserialize;
@@ -43,6 +44,8 @@ pub enum Credential {
     Login { access_token: Secret, expires_at: Option<u64> },
     /// A stored console key: `x-api-key`.
     StoredKey(Secret),
+    /// A key that another program left behind, and where: `x-api-key`.
+    OlderKey { key: Secret, source: &'static str },
 }
 
 impl Credential {
@@ -52,6 +55,7 @@ impl Credential {
             Self::ApiKey(_) => "ANTHROPIC_API_KEY",
             Self::Helper { .. } => "apiKeyHelper",
             Self::StoredKey(_) => "/login managed key",
+            Self::OlderKey { source, .. } => source,
             Self::AuthToken(_) | Self::OauthToken(_) | Self::Login { .. } => "none",
         }
     }
@@ -73,6 +77,9 @@ pub enum NoCredential {
          login`, or name an apiKeyHelper in your settings. To see gimlet at work without a key, run `gimlet demo`."
     )]
     Missing,
+    /// Names what was found and not used.
+    #[error("{missing} {0}", missing = NoCredential::Missing)]
+    Unusable(String),
     #[error("Login expired · Please run /login")]
     Expired,
     #[error("The stored API key has expired. Run `gimlet auth login` to store a new one.")]
@@ -89,6 +96,7 @@ pub fn resolve(env: &Env, loaded: &Loaded, options: CredentialOptions) -> Result
     if let Some(key) = required_login(loaded)
         && (env.get("ANTHROPIC_AUTH_TOKEN").is_some()
             || env.non_empty("ANTHROPIC_API_KEY").is_some()
+            || env.non_empty(leftovers::VARIABLE).is_some()
             || loaded.helper.is_some())
     {
         return Err(NoCredential::LoginRequired(key));
@@ -105,7 +113,7 @@ pub fn resolve(env: &Env, loaded: &Loaded, options: CredentialOptions) -> Result
         return Ok(Credential::Helper { command: helper.command.clone(), source: helper.source });
     }
     if options.bare {
-        return Err(NoCredential::Missing);
+        return leftovers::variable(env).ok_or(NoCredential::Missing);
     }
     if let Some(token) = env.non_empty("CLAUDE_CODE_OAUTH_TOKEN") {
         return Ok(Credential::OauthToken(Secret::new(token)));
@@ -128,7 +136,7 @@ pub fn base_url(env: &Env) -> Option<&str> {
 
 fn stored(env: &Env, now_ms: u64) -> Result<Credential, NoCredential> {
     let login = stored_login(env);
-    let expired = login.as_ref().is_some_and(|login| login.expires_at.is_some_and(|at| at <= now_ms));
+    let expired = login.as_ref().is_some_and(|login| login.is_expired(now_ms));
     if let Some(login) = login.filter(|_| !expired) {
         return Ok(Credential::Login { access_token: Secret::new(login.access_token), expires_at: login.expires_at });
     }
@@ -140,11 +148,13 @@ fn stored(env: &Env, now_ms: u64) -> Result<Credential, NoCredential> {
     if let Some(key) = GlobalState::read(env).primary_api_key() {
         return Ok(Credential::StoredKey(Secret::new(key)));
     }
-    Err(match (expired, key_expired) {
-        (true, _) => NoCredential::Expired,
-        (false, true) => NoCredential::KeyExpired,
-        (false, false) => NoCredential::Missing,
-    })
+    let older = leftovers::find(env, now_ms);
+    match (older.credential, expired, key_expired) {
+        (Some(credential), ..) => Ok(credential),
+        (None, true, _) => Err(NoCredential::Expired),
+        (None, false, true) => Err(NoCredential::KeyExpired),
+        (None, false, false) => Err(older.unused.map_or(NoCredential::Missing, NoCredential::Unusable)),
+    }
 }
 
 #[derive(Deserialize)]
@@ -155,19 +165,64 @@ struct CredentialsFile {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct StoredLogin {
-    access_token: String,
+pub(crate) struct StoredLogin {
+    pub(crate) access_token: String,
+    /// Milliseconds since the epoch.
+    #[serde(default, deserialize_with = "expiry")]
+    pub(crate) expires_at: Option<u64>,
     #[serde(default)]
-    expires_at: Option<u64>,
-    #[serde(default)]
-    scopes: Vec<String>,
+    scopes: Option<Scopes>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scopes {
+    List(Vec<String>),
+    /// Separated by spaces, as in the answers of token servers.
+    Text(String),
+}
+
+impl StoredLogin {
+    /// Whether its token may ask a model. One that does not say what it is for may.
+    pub(crate) fn is_usable(&self) -> bool {
+        let may = match &self.scopes {
+            None => true,
+            Some(Scopes::List(scopes)) => scopes.iter().any(|scope| scope == INFERENCE),
+            Some(Scopes::Text(scopes)) => scopes.split_whitespace().any(|scope| scope == INFERENCE),
+        };
+        may && !self.access_token.is_empty()
+    }
+
+    pub(crate) fn is_expired(&self, now_ms: u64) -> bool {
+        self.expires_at.is_some_and(|at| at <= now_ms)
+    }
+}
+
+const INFERENCE: &str = "user:inference";
+
+/// Milliseconds or an ISO date; anything else says nothing.
+fn expiry<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let value = Option::<serde_json::Value>::deserialize(from)?;
+    Ok(value.as_ref().and_then(expiry_of))
+}
+
+/// The end of a credential's life as programs write it: milliseconds, or an ISO date with or without a time.
+pub(crate) fn expiry_of(value: &serde_json::Value) -> Option<u64> {
+    if let Some(ms) = value.as_u64() {
+        return Some(ms);
+    }
+    if let Some(ms) = value.as_f64().filter(|ms| *ms >= 0.0) {
+        return Some(ms as u64);
+    }
+    let text = value.as_str()?.trim();
+    let ms = text.parse::<u64>().ok();
+    ms.or_else(|| sys::clock::parse_iso(text)).or_else(|| sys::clock::parse_iso(&format!("{text}T00:00:00Z")))
 }
 
 fn stored_login(env: &Env) -> Option<StoredLogin> {
     let text = crate::vault::contents(env)?;
     let login = serde_json::from_str::<CredentialsFile>(&text).ok()?.claude_ai_oauth?;
-    let usable = !login.access_token.is_empty() && login.scopes.iter().any(|scope| scope == "user:inference");
-    usable.then_some(login)
+    login.is_usable().then_some(login)
 }
 
 #[cfg(test)]

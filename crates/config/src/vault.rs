@@ -48,7 +48,10 @@ pub fn stored_key(env: &Env) -> Option<StoredKey> {
     let all: Map<String, Value> = serde_json::from_str(&text).ok()?;
     let entry = all.get(MEMBER)?;
     let key = entry.get("key")?.as_str().filter(|key| !key.is_empty())?;
-    Some(StoredKey { key: crate::Secret::new(key), expires_at: entry.get("expiresAt").and_then(Value::as_u64) })
+    Some(StoredKey {
+        key: crate::Secret::new(key),
+        expires_at: entry.get("expiresAt").and_then(crate::credentials::expiry_of),
+    })
 }
 
 /// Every stored credential with a name to show: ours, a login's, those of servers, and the key of a console login.
@@ -62,6 +65,7 @@ pub fn secrets(env: &Env) -> Vec<(String, crate::Secret)> {
     if let Some(key) = state::GlobalState::read(env).primary_api_key() {
         found.push(("stored API key".to_owned(), crate::Secret::new(key)));
     }
+    found.extend(crate::leftovers::secrets(env));
     found
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct ToolUse {
     pub assistant_uuid: String,
     /// The input was not JSON; this is what came instead.
     pub malformed: Option<String>,
+    /// How many answers in a row before this one had only calls with unreadable input.
+    pub unreadable_before: u32,
     /// How many calls its message made, and which of them this is.
     pub batch: (usize, usize),
 }
@@ -110,6 +112,7 @@ pub(crate) async fn context_for(io: &Io, id: &str, cancel: CancellationToken) ->
         input: RawValue::NULL.to_owned(),
         assistant_uuid: String::new(),
         malformed: None,
+        unreadable_before: 0,
         batch: (1, 0),
     };
     let cage = prepare::enclose(io).await?;

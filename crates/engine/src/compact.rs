@@ -137,7 +137,20 @@ async fn summarise(
                 }
                 drop = more;
             }
-            Verdict::Retry { delay, .. } => wait(delay, token).await?,
+            Verdict::Retry { delay, attempt } => {
+                if error.kind == model::ErrorKind::Authentication {
+                    io.link.forget_key();
+                }
+                let body = SystemBody::ApiRetry {
+                    attempt,
+                    max_retries: policy.max_retries,
+                    retry_delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                    error_status: error.status,
+                    error: error.category(),
+                };
+                io.host.system(body).await;
+                wait(delay, token).await?;
+            }
             Verdict::Reissue => {}
             Verdict::LowerMaxTokens(limit) => context.limit_output(limit),
             Verdict::Disable(capability) => context.disable(capability),

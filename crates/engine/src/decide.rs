@@ -7,6 +7,9 @@ use std::time::Duration;
 /// How many times a cut-off answer is continued before the turn fails.
 pub(crate) const MAX_CONTINUATIONS: u32 = 3;
 
+/// How many responses in a row may have unreadable calls before the turn fails. Weak models need many tries.
+pub(crate) const MAX_MALFORMED: u32 = 12;
+
 /// What the last phase came to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Last {
@@ -76,6 +79,8 @@ pub(crate) struct TurnFacts {
     pub structured: Structured,
     /// Responses in a row whose only calls had unreadable input.
     pub malformed_in_a_row: u32,
+    /// The last overflow was one of bytes (413), not of tokens.
+    pub oversized: bool,
     /// The next request would come too near to the end of the window.
     pub crowded: bool,
     pub relief: Relief,
@@ -127,6 +132,8 @@ pub(crate) enum EndReason {
     /// The model refused twice, and no other may stand in for it.
     Refused,
     PromptTooLong,
+    /// The body is larger than the server takes; mostly images.
+    RequestTooLarge,
     RapidRefill,
     MaxOutputTokens,
     MalformedCalls,
@@ -152,7 +159,7 @@ pub(crate) fn decide(facts: &TurnFacts) -> Next {
         Last::Prompt | Last::Waited => call_model(facts),
         // Still crowded or not: what more a summary could do is known after the next request.
         Last::Compacted | Last::NotCompacted(Trigger::Crowded) => Next::CallModel,
-        Last::NotCompacted(Trigger::Overflow | Trigger::Manual { .. }) => Next::End(EndReason::PromptTooLong),
+        Last::NotCompacted(Trigger::Overflow | Trigger::Manual { .. }) => Next::End(too_long(facts)),
         Last::Answered(answer) => after_answer(answer, facts),
         Last::Failed(Failure::Unrecorded) => Next::End(EndReason::Unrecorded),
         Last::Failed(_) if facts.interrupted => Next::End(EndReason::AbortedStreaming),
@@ -208,7 +215,11 @@ fn finish_or_demand(facts: &TurnFacts) -> Next {
 }
 
 fn overflow(facts: &TurnFacts) -> Next {
-    relieve(facts, Trigger::Overflow, Next::End(EndReason::PromptTooLong))
+    relieve(facts, Trigger::Overflow, Next::End(too_long(facts)))
+}
+
+fn too_long(facts: &TurnFacts) -> EndReason {
+    if facts.oversized { EndReason::RequestTooLarge } else { EndReason::PromptTooLong }
 }
 
 fn after_failure(failure: &Failure, facts: &TurnFacts) -> Next {
@@ -235,7 +246,7 @@ fn after_calls(facts: &TurnFacts) -> Next {
     if let Structured::Missing { retries_left: 0, .. } = facts.structured {
         return Next::End(EndReason::StructuredRetries);
     }
-    if facts.malformed_in_a_row >= MAX_CONTINUATIONS {
+    if facts.malformed_in_a_row >= MAX_MALFORMED {
         return Next::End(EndReason::MalformedCalls);
     }
     limited(facts, call_model(facts))
@@ -260,6 +271,7 @@ impl EndReason {
             Self::ApiError | Self::Refused | Self::MaxOutputTokens => "api_error",
             Self::Unrecorded => "turn_setup_failed",
             Self::PromptTooLong => "prompt_too_long",
+            Self::RequestTooLarge => "image_error",
             Self::RapidRefill => "rapid_refill_breaker",
             Self::MalformedCalls => "malformed_tool_use_exhausted",
             Self::AbortedStreaming => "aborted_streaming",
@@ -278,6 +290,7 @@ impl EndReason {
             | Self::ApiError
             | Self::Refused
             | Self::PromptTooLong
+            | Self::RequestTooLarge
             | Self::RapidRefill
             | Self::MaxOutputTokens
             | Self::HookStopped
@@ -309,6 +322,7 @@ mod tests {
             continuations: 0,
             structured: Structured::NotAsked,
             malformed_in_a_row: 0,
+            oversized: false,
             crowded: false,
             relief: Relief::Compact,
         }

@@ -97,6 +97,7 @@ fn use_of(mark: Mark, assistant_uuid: String) -> ToolUse {
         input: mark.tool_input,
         assistant_uuid,
         malformed: None,
+        unreadable_before: 0,
         batch: (1, 0),
     }
 }

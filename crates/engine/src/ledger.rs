@@ -1,6 +1,7 @@
 //! Usage and cost, counted once per API response. Turn totals restart with every turn; model totals run on, and are those
 //! of the whole session, its agents included.
 
+use crate::call_ids::CallIds;
 use model::catalog::{self, Catalog, Served};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -36,6 +37,8 @@ pub(crate) struct Ledger {
     earlier_api_ms: u64,
     started: Instant,
     started_at_ms: u64,
+    /// Shared as well.
+    pub call_ids: CallIds,
 }
 
 impl Ledger {
@@ -56,6 +59,7 @@ impl Ledger {
             earlier_api_ms: 0,
             started: Instant::now(),
             started_at_ms: sys::clock::now_ms(),
+            call_ids: CallIds::default(),
         }
     }
 
@@ -94,7 +98,8 @@ impl Ledger {
     pub(crate) fn for_agent(&self) -> Self {
         let empty = Self::new(Arc::clone(&self.catalog), self.env.clone(), self.served);
         let (accounts, lines) = (Arc::clone(&self.accounts), Arc::clone(&self.lines));
-        Self { accounts, lines, carried: Arc::clone(&self.carried), ..empty }
+        let call_ids = self.call_ids.for_agent();
+        Self { accounts, lines, carried: Arc::clone(&self.carried), call_ids, ..empty }
     }
 
     /// Another conversation begins: totals start at zero, for its agents too.

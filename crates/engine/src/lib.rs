@@ -3,6 +3,7 @@
 mod agents;
 mod ask;
 pub mod cage;
+mod call_ids;
 mod calls;
 mod command;
 mod commands;

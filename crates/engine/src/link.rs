@@ -77,9 +77,8 @@ impl Link {
 
     /// The key of a helper is asked for again after a while; it may be short-lived.
     fn is_stale(&self) -> bool {
-        let renewable = matches!(self.credential, Ok(Credential::Helper { .. }));
         let life = self.env.number("CLAUDE_CODE_API_KEY_HELPER_TTL_MS").map_or(HELPER_LIFE, Duration::from_millis);
-        renewable && self.made_at.elapsed() >= life
+        self.has_helper() && self.made_at.elapsed() >= life
     }
 
     /// What to say when a replayed conversation ended before its cassette did.
@@ -90,13 +89,23 @@ impl Link {
         }
     }
 
-    /// After a refusal: only a helper can make another key. `false` when asking again is useless.
+    /// After a refusal: only a helper can make another key. `false` when there is none.
     pub(crate) fn forget_key(&mut self) -> bool {
-        let renewable = matches!(self.credential, Ok(Credential::Helper { .. }));
+        let renewable = self.has_helper();
         if renewable {
             self.client = None;
         }
         renewable
+    }
+
+    /// Keys come from the user's `apiKeyHelper`.
+    pub(crate) fn has_helper(&self) -> bool {
+        matches!(self.credential, Ok(Credential::Helper { .. }))
+    }
+
+    /// Where requests go, as it may be shown.
+    pub(crate) fn base_url(&self) -> &str {
+        config::credentials::base_url(&self.env).unwrap_or(model::client::FIRST_PARTY)
     }
 
     async fn auth(&self) -> Result<Auth, LinkError> {
@@ -109,13 +118,14 @@ impl Link {
         let learn = |name, key| self.state.masking.learn(name, key);
         Ok(match credential {
             Credential::ApiKey(key) => Auth::ApiKey(Secret::new(key.reveal())),
-            Credential::StoredKey(key) => {
+            Credential::StoredKey(key) | Credential::OlderKey { key, .. } => {
                 learn("stored API key", key.reveal());
                 Auth::ApiKey(Secret::new(key.reveal()))
             }
-            Credential::AuthToken(token)
-            | Credential::OauthToken(token)
-            | Credential::Login { access_token: token, .. } => Auth::Bearer(Secret::new(token.reveal())),
+            Credential::AuthToken(token) => Auth::Bearer(Secret::new(token.reveal())),
+            Credential::OauthToken(token) | Credential::Login { access_token: token, .. } => {
+                Auth::Oauth(Secret::new(token.reveal()))
+            }
             Credential::Helper { command, .. } => {
                 let key = config::run_helper(command, &self.env, &self.cwd)
                     .await

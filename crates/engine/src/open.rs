@@ -270,6 +270,7 @@ impl Opening {
         let broken = self.loaded.diagnostics.iter().map(|d| format!("Warning: {d}"));
         let mut all: Vec<String> = self.loaded.notices.iter().cloned().chain(broken).collect();
         all.extend(self.agent_notice.clone());
+        all.extend(self.conversation.loaded.as_ref().and_then(store::Loaded::left_out));
         all.extend(self.conversation.shared(&self.layout));
         all.extend(self.declared.notices.iter().cloned());
         all.extend(self.declared.diagnostics.iter().map(|d| format!("Warning: {d}")));

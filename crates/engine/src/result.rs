@@ -96,8 +96,13 @@ fn default_error(reason: EndReason) -> TurnError {
             "max_output_tokens",
         ),
         EndReason::PromptTooLong => (PROMPT_TOO_LONG, "invalid_request"),
+        EndReason::RequestTooLarge => (REQUEST_TOO_LARGE, "invalid_request"),
         EndReason::RapidRefill => (RAPID_REFILL, "invalid_request"),
-        _ => ("API Error: the connection broke several times in the middle of the answer.", "unknown"),
+        _ => (
+            "API Error: the answer broke off several times in a row: the connection broke in the middle of it, or a call \
+             that it announced never came. Try again, or check the network and the gateway.",
+            "unknown",
+        ),
     };
     TurnError { text: text.into(), category, status: None }
 }
@@ -106,6 +111,11 @@ fn default_error(reason: EndReason) -> TurnError {
 pub(crate) const PROMPT_TOO_LONG: &str = "Prompt is too long: the conversation no longer fits the model's context window. Start a new session, resume an \
      earlier point with --resume-session-at, or choose a model with a larger window (for example --model 'sonnet[1m]'). \
      Nothing was lost: the session can still be resumed.";
+
+/// The request has more bytes than the server takes.
+pub(crate) const REQUEST_TOO_LARGE: &str = "Request too large: the conversation has more bytes than the server accepts, mostly because of images or documents in \
+     it. Go back before the large one with --resume-session-at, use /compact, or send smaller images and fewer pages at a \
+     time. Nothing was lost: the session can still be resumed.";
 
 /// Summarising does not help: what is added right after fills the window again.
 const RAPID_REFILL: &str = "The conversation filled the context window again right after it was summarised, three times in a row, so the turn \
@@ -234,6 +244,7 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason, stopped: Vec<Stop
         structured_output,
         background_tasks_stopped: stopped,
         deferred_tool_use: turn.deferred,
+        warnings: io.scribe.unsaved().into_iter().collect(),
         // A command of ours ends for no reason of the model's.
         terminal_reason: (turn.local_command.is_none() || reason != EndReason::Completed).then(|| reason.terminal()),
         startup_failure_reason: None,
@@ -295,6 +306,7 @@ fn explain(turn: &Turn, reason: EndReason) -> String {
         | EndReason::ApiError
         | EndReason::Refused
         | EndReason::PromptTooLong
+        | EndReason::RequestTooLarge
         | EndReason::RapidRefill
         | EndReason::MaxOutputTokens
         | EndReason::Unrecorded => turn.error.as_ref().map(|e| e.text.clone()).unwrap_or_default(),

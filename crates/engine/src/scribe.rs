@@ -20,6 +20,8 @@ pub(crate) struct Scribe {
     announced: bool,
     /// The failure the user was last told of.
     told: Option<Failure>,
+    /// The file held this conversation before this process wrote to it.
+    was_saved: bool,
     /// Hears of what is written.
     mirror: Option<store::Tap>,
 }
@@ -83,6 +85,10 @@ pub(crate) struct ApiErrorLine {
     pub refusal: Option<RefusalMark>,
 }
 
+/// What to do about a configuration folder that cannot be written.
+pub(crate) const SAVE_ELSEWHERE: &str = "To go on without saving, use --no-session-persistence; to save elsewhere, set CLAUDE_CONFIG_DIR to a folder that can \
+     be written.";
+
 fn notice_origin() -> Box<RawValue> {
     RawValue::from_string(r#"{"kind":"task-notification"}"#.into()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
@@ -114,6 +120,7 @@ impl Scribe {
             persist,
             tail,
             agent_id: None,
+            was_saved: leaf.is_some(),
             leaf,
             prompt_id: None,
             announced: false,
@@ -133,6 +140,7 @@ impl Scribe {
     /// The same conversation in a file at another place, which holds `metadata` near its end.
     pub(crate) fn go_on_from(&mut self, before: &Self, metadata: &[String]) {
         self.leaf.clone_from(&before.leaf);
+        self.was_saved = before.was_saved || before.transcript.has_saved();
         self.prompt_id.clone_from(&before.prompt_id);
         self.announced = before.announced;
         self.tail.slug.clone_from(&before.tail.slug);
@@ -182,6 +190,7 @@ impl Scribe {
             Persist::Yes => store::fork::fork(source, session_id, self.transcript.path())?,
             Persist::No => return Ok(()),
         }
+        self.was_saved = true;
         if let Some(tap) = self.mirror.clone() {
             // A tap may wait for the host, and this is the runtime.
             let path = self.transcript.path().to_path_buf();
@@ -378,10 +387,42 @@ impl Scribe {
 
     /// What the user should hear about a failing disk: once, and again only after it had recovered.
     pub(crate) fn warning(&mut self) -> Option<String> {
-        let failure = self.transcript.health().borrow().clone().filter(|f| f.warn);
-        let fresh = failure.as_ref().filter(|f| self.told.as_ref() != Some(*f)).map(ToString::to_string);
+        let unsaved = self.unsaved();
+        let failure = self.transcript.health().borrow().clone().filter(|f| f.warn || unsaved.is_some());
+        let is_fresh = failure.is_some() && self.told != failure;
+        // The session of an agent tells it for both.
+        let is_silent = unsaved.is_some() && self.agent_id.is_some();
+        let text = unsaved.or_else(|| failure.as_ref().map(ToString::to_string));
         self.told = failure;
-        fresh
+        text.filter(|_| is_fresh && !is_silent)
+    }
+
+    /// Why nothing of this conversation could be saved so far, with what that means; `None` when something is saved, or
+    /// nothing has failed.
+    pub(crate) fn unsaved(&self) -> Option<String> {
+        if self.persist == Persist::No || self.was_saved || self.transcript.has_saved() {
+            return None;
+        }
+        let failure = self.transcript.health().borrow().clone()?;
+        Some(format!(
+            "Transcript writes are failing ({} — {}) · this session is not saved: it cannot be resumed, and undo and \
+             checkpoints are off. {SAVE_ELSEWHERE} Not writable: {}",
+            failure.cause,
+            failure.code,
+            self.transcript.path().display()
+        ))
+    }
+
+    /// Everything appended so far is in the file; or nothing ever was, and the session goes on without one. An error when
+    /// a conversation that was being saved no longer is: nothing may run unrecorded then.
+    pub(crate) async fn barrier(&self) -> Result<(), StoreError> {
+        match self.flush().await {
+            Err(_) if self.unsaved().is_some() => {
+                self.transcript.allow_loss();
+                Ok(())
+            }
+            outcome => outcome,
+        }
     }
 
     /// Everything appended so far is in the file, or the reason why not.

@@ -1,6 +1,7 @@
 //! One provider request and its response. Blocks are told to the host as they close; their transcript lines wait for
 //! the final usage. A response that broke off is kept as far as it is safe to keep, or asked for again; never both.
 
+mod failure;
 mod reception;
 mod refusal;
 
@@ -56,7 +57,8 @@ pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> 
         io.host.system(SystemBody::requesting()).await;
     }
     let sent_at = Instant::now();
-    let mut reception = Reception::new(context.effort(), turn.token.clone());
+    io.ledger.call_ids.know(context.history().turns());
+    let mut reception = Reception::new(context.effort(), turn.token.clone(), io.ledger.call_ids.claim());
     let received = receive(&client, &request, &mut reception, io, turn).await?;
     let took_ms = millis(sent_at.elapsed());
     io.ledger.api_ms += took_ms;
@@ -103,6 +105,10 @@ async fn receive(
         };
         match event {
             Ok(Some(event)) => {
+                if let Some(fault) = reception.assembly.fault(&event) {
+                    return Ok(Received::Broken(fault));
+                }
+                let event = reception.call_ids.admit(event);
                 turn.ttft_ms =
                     turn.ttft_ms.or_else(|| reception::has_content(&event).then(|| millis(turn.started.elapsed())));
                 reception.take(&event, io).await?;
@@ -129,6 +135,7 @@ async fn keep(
     turn: &mut Turn,
 ) -> Result<Last, StoreError> {
     turn.attempts.reset();
+    reception.call_ids.keep();
     reception.settle(io).await?;
     let model = reception.model(context.model());
     io.ledger.main(&catalog::counted_as(context.model(), &model), &reception.assembly.usage);
@@ -178,10 +185,17 @@ async fn broken(
     turn: &mut Turn,
 ) -> Result<Last, StoreError> {
     tracing::debug!(%error, kind = ?error.kind, "the request failed");
-    Ok(Last::Failed(match turn.attempts.policy.next(error, reception.assembly.progress()) {
+    let mut verdict = turn.attempts.policy.next(error, reception.assembly.progress());
+    if verdict == Verdict::Reauthenticate && !io.link.has_helper() {
+        verdict = turn.attempts.policy.keep_key(error);
+    }
+    Ok(Last::Failed(match verdict {
         Verdict::Complete => return keep(reception, Cut::No, context, io, turn).await,
         Verdict::KeepCompleted => return keep(reception, Cut::Yes, context, io, turn).await,
         Verdict::Retry { delay, attempt } => {
+            if error.kind == ErrorKind::Authentication {
+                io.link.forget_key();
+            }
             tell_retry(error, delay, attempt, io, turn).await?;
             Failure::Transient { delay }
         }
@@ -194,41 +208,40 @@ async fn broken(
             context.disable(capability);
             Failure::Adjusted
         }
-        Verdict::Reauthenticate if io.link.forget_key() => Failure::Adjusted,
-        Verdict::Compact => {
-            turn.error = Some(TurnError {
-                text: format!("{} (The API said: {})", crate::result::PROMPT_TOO_LONG, error.message),
-                category: "invalid_request",
-                status: error.status,
-            });
-            Failure::Overflow
+        Verdict::Reauthenticate => {
+            io.link.forget_key();
+            Failure::Adjusted
         }
-        Verdict::GiveUp | Verdict::Reauthenticate => give_up(error, context, turn),
+        Verdict::Compact => overflow(error, turn),
+        Verdict::GiveUp => give_up(error, context, io, turn),
     }))
 }
 
-fn give_up(error: &ModelError, context: &mut Context, turn: &mut Turn) -> Failure {
+fn overflow(error: &ModelError, turn: &mut Turn) -> Failure {
+    turn.facts.oversized = error.status == Some(413);
+    let why = if turn.facts.oversized { crate::result::REQUEST_TOO_LARGE } else { crate::result::PROMPT_TOO_LONG };
+    turn.error = Some(TurnError {
+        text: format!("{why} (The API said: {})", error.message),
+        category: "invalid_request",
+        status: error.status,
+    });
+    Failure::Overflow
+}
+
+fn give_up(error: &ModelError, context: &mut Context, io: &Io, turn: &mut Turn) -> Failure {
     if error.is_unavailable() && context.fall_back() {
         tracing::debug!(model = context.model(), "falling back to another model for this turn");
         turn.attempts.reset();
         return Failure::FallBack;
     }
-    let text = match (&error.kind, error.status) {
-        (ErrorKind::Cassette, _) => error.message.clone(),
-        (ErrorKind::Authentication, Some(status)) => format!(
-            "API Error: {status} {}. The key was not accepted. Please run /login, or check ANTHROPIC_API_KEY and \
-             ANTHROPIC_BASE_URL.",
-            error.message
-        ),
-        (_, Some(status)) => format!("API Error: {status} {}", error.message),
-        (_, None) => format!("API Error: {}", error.message),
-    };
+    let text = failure::text(error, context, &io.link);
     turn.error = Some(TurnError { text, category: error.category(), status: error.status });
     Failure::Fatal
 }
 
 /// Nothing is sent: the answer would be a refusal.
 fn too_large(turn: &mut Turn, error: TooLarge) -> Last {
+    turn.facts.oversized = false;
     let text = format!("{} ({error}.)", crate::result::PROMPT_TOO_LONG);
     turn.error = Some(TurnError { text, category: "invalid_request", status: None });
     Last::Failed(Failure::Overflow)

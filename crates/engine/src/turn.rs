@@ -11,7 +11,7 @@ use crate::hooks::{Moment, StopSays, StopState};
 use crate::lore;
 use crate::prompts;
 use crate::result;
-use crate::scribe::{PromptSource, RefusalMark};
+use crate::scribe::{PromptSource, RefusalMark, SAVE_ELSEWHERE};
 use crate::session::{Opened, Session};
 use crate::step;
 use std::time::Instant;
@@ -97,6 +97,7 @@ impl Turn {
                 continuations: 0,
                 structured,
                 malformed_in_a_row: 0,
+                oversized: false,
                 crowded: false,
                 relief: session.context.relief(),
             },
@@ -122,7 +123,10 @@ impl Turn {
     /// The transcript is gone: whatever was planned, the turn ends.
     pub(crate) fn unrecorded(&mut self, error: &StoreError) {
         self.error = Some(TurnError {
-            text: format!("The session could not be saved, so the turn was stopped: {error}"),
+            text: format!(
+                "The session could not be saved any more, so the turn was stopped: {error}. What is in its file can be \
+                 resumed when there is room again. {SAVE_ELSEWHERE}"
+            ),
             category: "unknown",
             status: None,
         });
@@ -269,7 +273,10 @@ async fn compact(session: &mut Session, turn: &mut Turn, trigger: Trigger) {
 }
 
 pub(crate) async fn run_calls(session: &mut Session, turn: &mut Turn) {
-    let uses = std::mem::take(&mut turn.calls);
+    let mut uses = std::mem::take(&mut turn.calls);
+    for used in &mut uses {
+        used.unreadable_before = turn.facts.malformed_in_a_row;
+    }
     let token = turn.token.clone();
     let touching = lore::touching(&uses);
     session.io.mcp.servers().owner.set_bell(session.io.bell());
@@ -280,7 +287,7 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut Turn) {
     }
     let phase = async {
         // The lines that ask for an effect are in the file before the effect starts.
-        io.scribe.flush().await?;
+        io.scribe.barrier().await?;
         calls::run(uses, io, &token).await
     };
     match control.during(phase).await {
@@ -391,6 +398,7 @@ async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Re
         EndReason::ApiError
         | EndReason::Refused
         | EndReason::PromptTooLong
+        | EndReason::RequestTooLarge
         | EndReason::RapidRefill
         | EndReason::MaxOutputTokens => {
             refuse_open(session, turn, "Not run: the turn ended on an API error.").await?;

@@ -53,6 +53,7 @@ impl Workbench {
             input,
             assistant_uuid: String::new(),
             malformed: None,
+            unreadable_before: 0,
             batch: (1, 0),
         };
         let mut structured = None;

@@ -15,11 +15,13 @@ use std::sync::Arc;
 use std::task::Poll;
 use tokio::sync::mpsc;
 use wire::block::BlockHead;
-use wire::sdk::{Assistant, Message, TurnResult};
+use wire::sdk::{Assistant, Message, SystemBody, TurnResult};
 
 /// Lines that are ready together go out together. With one more line of a usual size it is still what a ready pipe takes
 /// at once.
 const BATCH: usize = 3072;
+/// Shorter waits are not worth a line.
+const TOLD_WAIT_MS: u64 = 1_000;
 /// A chunk passes the connection and the session before it is an event here.
 const LOOKS: u32 = 3;
 
@@ -171,12 +173,23 @@ impl Printer {
                 self.ended.results += 1;
                 self.ended.last_is_error = result.is_error;
             }
-            Message::User(_)
-            | Message::StreamEvent(_)
-            | Message::System(_)
-            | Message::ToolProgress(_)
-            | Message::Reset(_) => {}
+            Message::System(system) => self.tell_wait(&system.body),
+            Message::User(_) | Message::StreamEvent(_) | Message::ToolProgress(_) | Message::Reset(_) => {}
         }
+    }
+
+    /// A person who waits for an answer hears why there is none yet; hosts have the retry on their stream.
+    fn tell_wait(&self, body: &SystemBody) {
+        let SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, error_status, error } = body else { return };
+        let seconds = retry_delay_ms.div_ceil(1_000);
+        if self.output == Output::StreamJson || *retry_delay_ms < TOLD_WAIT_MS || !std::io::stderr().is_terminal() {
+            return;
+        }
+        let what = error_status.map_or_else(|| "no answer".to_owned(), |status| format!("status {status}"));
+        let kind = if *error == "unknown" { String::new() } else { format!(", {}", error.replace('_', " ")) };
+        complain(&format!(
+            "Waiting {seconds} s for the API ({what}{kind}), then retry {attempt} of {max_retries}. Ctrl+C stops."
+        ));
     }
 
     /// What text and JSON print at the end.
@@ -196,8 +209,12 @@ impl Printer {
         if batch.is_empty() || self.ended.reader_gone || self.turns.is_muted() {
             return;
         }
-        if self.stdout.write(batch.into_bytes(), || events.is_closed()).await.is_err() {
+        if let Err(error) = self.stdout.write(batch.into_bytes(), || events.is_closed()).await {
             self.ended.reader_gone = true;
+            // A reader that left is no fault; a file that takes no more is.
+            if error.kind() != std::io::ErrorKind::BrokenPipe {
+                complain(&format!("Error: the output could not be written to stdout: {error}"));
+            }
             // Nobody reads any more: stop the turn. The queue may be full of prompts, so wait elsewhere.
             let commands = self.commands.clone();
             tokio::spawn(async move { commands.send(Command::Shutdown).await.ok() });

@@ -59,6 +59,7 @@ fn failure(session_id: &str, message: &str, reason: Option<&'static str>) -> Tur
         permission_denials: Vec::new(),
         structured_output: None,
         deferred_tool_use: None,
+        warnings: Vec::new(),
         terminal_reason: None,
         startup_failure_reason: reason,
         user_message_uuid: None,

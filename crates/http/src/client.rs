@@ -2,11 +2,12 @@
 //! certificate work at all, and one for TLS, built off the main thread. Each is built once, when first needed.
 
 use crate::HttpError;
+use crate::dial::Dialling;
 use crate::guard::Guarded;
 use crate::proxy::Proxies;
 use crate::tls;
 use reqwest::{Client, Url};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 use sys::Env;
 use tokio::sync::OnceCell;
@@ -15,11 +16,43 @@ use tokio::sync::OnceCell;
 pub(crate) struct Clients {
     env: Env,
     proxies: OnceLock<Result<Arc<Proxies>, String>>,
-    plain: OnceLock<Client>,
-    secure: OnceCell<Client>,
+    plain: OnceLock<Pooled>,
+    secure: OnceCell<Pooled>,
     /// As `secure`, for connections that are to be upgraded.
-    upgrading: OnceCell<Client>,
+    upgrading: OnceCell<Pooled>,
     guard: Option<Guarded>,
+}
+
+/// A client with its pool of connections, and what the next one is built from.
+#[derive(Debug)]
+struct Pooled {
+    parts: Parts,
+    client: RwLock<Client>,
+}
+
+#[derive(Clone, Debug)]
+struct Parts {
+    tls: rustls::ClientConfig,
+    proxies: Arc<Proxies>,
+    guard: Option<Guarded>,
+}
+
+impl Pooled {
+    fn new(parts: Parts) -> Result<Self, HttpError> {
+        let client = build(&parts)?;
+        Ok(Self { parts, client: RwLock::new(client) })
+    }
+
+    fn client(&self) -> Client {
+        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Later requests make connections of their own; those under way go on.
+    fn renew(&self) -> Result<(), HttpError> {
+        let fresh = build(&self.parts)?;
+        *self.client.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        Ok(())
+    }
 }
 
 impl Clients {
@@ -43,32 +76,48 @@ impl Clients {
         self.proxies().map(drop)
     }
 
-    pub(crate) async fn client_for(&self, url: &Url) -> Result<&Client, HttpError> {
+    pub(crate) async fn client_for(&self, url: &Url) -> Result<Client, HttpError> {
+        self.pooled(url).await.map(Pooled::client)
+    }
+
+    /// Lets go of every idle connection that requests to `url` would use.
+    pub(crate) async fn renew(&self, url: &Url) -> Result<(), HttpError> {
+        self.pooled(url).await?.renew()
+    }
+
+    /// The proxy on the way to `url`, without its credentials.
+    pub(crate) fn proxy_of(&self, url: &Url) -> Option<String> {
+        self.proxies().ok()?.proxy_for(url).map(crate::place)
+    }
+
+    async fn pooled(&self, url: &Url) -> Result<&Pooled, HttpError> {
         let proxies = self.proxies()?;
         let needs_tls = |url: &Url| url.scheme() == "https";
         if needs_tls(url) || proxies.proxy_for(url).is_some_and(needs_tls) {
-            return self
-                .secure
-                .get_or_try_init(|| {
-                    secure(self.env.clone(), Arc::clone(proxies), self.guard.clone(), &[b"h2", b"http/1.1"])
-                })
-                .await;
+            return self.secure.get_or_try_init(|| self.with_tls(proxies, &[b"h2", b"http/1.1"])).await;
         }
-        if let Some(client) = self.plain.get() {
-            return Ok(client);
+        if let Some(pooled) = self.plain.get() {
+            return Ok(pooled);
         }
-        let client = build(tls::none()?, Arc::clone(proxies), self.guard.clone())?;
-        Ok(self.plain.get_or_init(|| client))
+        let (proxies, guard) = (Arc::clone(proxies), self.guard.clone());
+        let pooled = Pooled::new(Parts { tls: tls::none()?, proxies, guard })?;
+        Ok(self.plain.get_or_init(|| pooled))
     }
 
     /// Only HTTP/1.1 can be upgraded; plain HTTP is nothing else.
-    pub(crate) async fn upgrading(&self, url: &Url) -> Result<&Client, HttpError> {
+    pub(crate) async fn upgrading(&self, url: &Url) -> Result<Client, HttpError> {
         if url.scheme() != "https" {
             return self.client_for(url).await;
         }
         let proxies = self.proxies()?;
-        let make = || secure(self.env.clone(), Arc::clone(proxies), self.guard.clone(), &[b"http/1.1"]);
-        self.upgrading.get_or_try_init(make).await
+        self.upgrading.get_or_try_init(|| self.with_tls(proxies, &[b"http/1.1"])).await.map(Pooled::client)
+    }
+
+    async fn with_tls(&self, proxies: &Arc<Proxies>, protocols: &'static [&'static [u8]]) -> Result<Pooled, HttpError> {
+        let (env, proxies, guard) = (self.env.clone(), Arc::clone(proxies), self.guard.clone());
+        let make = move || Pooled::new(Parts { tls: tls::from_env(&env, protocols)?, proxies, guard });
+        let built = tokio::task::spawn_blocking(make).await;
+        built.unwrap_or_else(|error| Err(HttpError::Invalid(format!("TLS cannot be set up: {error}"))))
     }
 
     fn proxies(&self) -> Result<&Arc<Proxies>, HttpError> {
@@ -82,26 +131,18 @@ impl Clients {
     }
 }
 
-async fn secure(
-    env: Env,
-    proxies: Arc<Proxies>,
-    guard: Option<Guarded>,
-    protocols: &'static [&'static [u8]],
-) -> Result<Client, HttpError> {
-    let built = tokio::task::spawn_blocking(move || build(tls::from_env(&env, protocols)?, proxies, guard)).await;
-    built.unwrap_or_else(|error| Err(HttpError::Invalid(format!("TLS cannot be set up: {error}"))))
-}
-
-fn build(tls: rustls::ClientConfig, proxies: Arc<Proxies>, guard: Option<Guarded>) -> Result<Client, HttpError> {
-    let builder = match guard {
-        Some(guard) => Client::builder().dns_resolver(guard),
+fn build(parts: &Parts) -> Result<Client, HttpError> {
+    let builder = match &parts.guard {
+        Some(guard) => Client::builder().dns_resolver(guard.clone()),
         None => Client::builder(),
     };
+    let proxies = Arc::clone(&parts.proxies);
     builder
-        .tls_backend_preconfigured(tls)
+        .tls_backend_preconfigured(parts.tls.clone())
         // Switches off the library's own look at the environment before ours is added.
         .no_proxy()
         .proxy(reqwest::Proxy::custom(move |url| proxies.proxy_for(url).cloned()))
+        .connector_layer(Dialling)
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .connect_timeout(Duration::from_secs(30))

@@ -1,9 +1,10 @@
 //! One lazily built HTTP client: proxies, root certificates, streaming bodies, timeouts. It knows nothing of providers
-//! and retries nothing; the library underneath never shows in this surface. Proxies and certificates are taken from the
+//! and repeats nothing but a request that met a connection its server had given up; the library underneath never shows in this surface. Proxies and certificates are taken from the
 //! given [`Env`] alone, never from the process environment.
 
 mod body;
 mod client;
+mod dial;
 mod error;
 pub mod filter;
 mod proxy;
@@ -73,6 +74,25 @@ impl Http {
         self.exchange(request, Purpose::Answer).await
     }
 
+    /// As `send`. A request that dies before its answer on a connection that had served others is sent once more, on a
+    /// new one: the server had closed it. Only for requests that may reach the server twice.
+    pub async fn send_repeatable(&self, request: Request) -> Result<Response, HttpError> {
+        let again = request.clone();
+        match dial::watched(self.exchange(request, Purpose::Answer)).await {
+            (Err(HttpError::Broken(why)), false) => {
+                tracing::debug!(why, "a kept connection was closed; the request goes out on a new one");
+                self.clients.renew(&parse(&again.url)?).await?;
+                self.exchange(again, Purpose::Answer).await
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// The proxy that requests to `url` go through, without its credentials.
+    pub fn proxy_of(&self, url: &str) -> Option<String> {
+        self.clients.proxy_of(&parse(url).ok()?)
+    }
+
     async fn exchange(&self, request: Request, purpose: Purpose) -> Result<Response, HttpError> {
         let url = parse(&request.url)?;
         let origin = origin(&url);
@@ -111,6 +131,38 @@ fn parse(url: &str) -> Result<reqwest::Url, HttpError> {
         "http" | "https" if parsed.has_host() => Ok(parsed),
         other => Err(HttpError::Invalid(format!("{other} URLs are not supported, only http and https"))),
     }
+}
+
+/// Where a `location` header leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redirect {
+    pub url: String,
+    /// Without credentials and query: may be shown.
+    pub shown: String,
+    /// Scheme, host and port are the same: a credential may go there.
+    pub same_origin: bool,
+}
+
+/// Reads `location` as an answer to a request for `url`.
+pub fn redirect(url: &str, location: &str) -> Option<Redirect> {
+    let from = parse(url).ok()?;
+    let to = from.join(location).ok()?;
+    Some(Redirect { shown: place(&to), same_origin: to.origin() == from.origin(), url: to.into() })
+}
+
+/// Why `url` cannot be the address of a server.
+pub fn check_url(url: &str) -> Result<(), HttpError> {
+    parse(url).map(drop)
+}
+
+/// A URL without credentials, query and fragment.
+pub(crate) fn place(url: &reqwest::Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    // Fails only for URLs that cannot have them.
+    shown.set_username("").and_then(|()| shown.set_password(None)).ok();
+    shown.as_str().trim_end_matches('/').to_owned()
 }
 
 /// What an error may say about the target.

@@ -1,6 +1,7 @@
 //! Folds the events of one response into content blocks. A block becomes one compact fragment when it closes, with the
 //! keys its start had, in that order; nothing is re-serialised that could stay as it came.
 
+use crate::error::{ErrorKind, ModelError};
 use crate::event::{Delta, EventKind, MessageDelta, StreamEvent};
 use crate::object::{self, Object};
 use crate::retry::Progress;
@@ -119,6 +120,31 @@ impl Assembly {
             }
             EventKind::Ping | EventKind::Unknown => None,
         }
+    }
+
+    /// What is wrong with `event` at this point of the response, if anything: taking it would lose a part of the answer.
+    pub fn fault(&self, event: &StreamEvent) -> Option<ModelError> {
+        let malformed = |message: String| Some(ModelError::new(ErrorKind::Malformed, message));
+        match &event.kind {
+            EventKind::Delta { delta: Delta::Unknown, .. } => None,
+            EventKind::Delta { index, .. } if !self.knows(*index) => {
+                malformed(format!("the stream continued block {index} of the answer, which never began"))
+            }
+            EventKind::MessageDelta(delta) if delta.stop_reason.as_deref() == Some("tool_use") && !self.may_call() => {
+                malformed("the answer ends with a call of a tool, and holds none".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    fn knows(&self, index: u32) -> bool {
+        self.open.iter().any(|o| o.index == index) || self.done.iter().any(|d| d.index == index)
+    }
+
+    /// Some block is a call, or of a kind that may be one.
+    fn may_call(&self) -> bool {
+        let mut kinds = self.open.iter().map(|o| o.kind).chain(self.done.iter().map(|d| d.kind));
+        kinds.any(|kind| !matches!(kind, BlockKind::Text | BlockKind::Thinking | BlockKind::RedactedThinking))
     }
 
     fn close(&mut self, open: Open) -> Closed {

@@ -1,5 +1,6 @@
-//! Talks to a Messages endpoint. Guarantees: one request per call and no retries (the policy lives in `retry`); a
-//! silent stream ends in an error; no error text holds a credential; dropping a stream closes its connection.
+//! Talks to a Messages endpoint. Guarantees: one answered request per call and no retries (the policy lives in `retry`);
+//! redirects are followed where the credential belongs and nowhere else; a silent stream ends in an error; no error text
+//! holds a credential; dropping a stream closes its connection.
 
 mod endpoint;
 mod reply;
@@ -71,6 +72,8 @@ struct Outgoing<'a> {
     timeout: Duration,
 }
 
+/// Redirects in a row that are followed.
+const REDIRECTS: usize = 5;
 const SMALL_ANSWER: usize = 8 * 1024 * 1024;
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(3);
 const COUNT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -180,15 +183,49 @@ impl Client {
             }
             Transport::Network => None,
         };
-        let request = http::Request {
-            method: outgoing.method,
-            url: format!("{}{}", self.endpoint.base_url, outgoing.path),
-            headers: self.endpoint.headers(outgoing.headers, auth)?,
-            body: outgoing.body,
-            timeout: outgoing.timeout,
-        };
-        let response = self.http.send(request).await?;
-        Ok(Reply::network(response, tap, self.endpoint.clone()))
+        self.endpoint.check()?;
+        let headers = self.endpoint.headers(outgoing.headers, auth)?;
+        let mut url = format!("{}{}", self.endpoint.base_url, outgoing.path);
+        for _ in 0..REDIRECTS {
+            let response = self
+                .http
+                .send_repeatable(http::Request {
+                    method: outgoing.method,
+                    url: url.clone(),
+                    headers: headers.clone(),
+                    body: outgoing.body.clone(),
+                    timeout: outgoing.timeout,
+                })
+                .await?;
+            let leads = if outgoing.call == CallKind::Models { None } else { redirect(&url, &response)? };
+            let Some(next) = leads else {
+                let proxy = self.http.proxy_of(&url);
+                return Ok(Reply::network(response, tap, self.endpoint.clone(), proxy));
+            };
+            url = next;
+        }
+        Err(ModelError::new(
+            ErrorKind::InvalidRequest,
+            format!("{url} redirects without an end; check ANTHROPIC_BASE_URL and the proxy on the way"),
+        ))
+    }
+}
+
+/// Where a redirect leads that may be followed; `None` when `response` is none. One that leaves the origin of `url` is an
+/// error that names the place: the credential belongs to the first one only.
+fn redirect(url: &str, response: &http::Response) -> Result<Option<String>, ModelError> {
+    let status = response.status();
+    let location = response.header("location").filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308));
+    let Some(location) = location else { return Ok(None) };
+    let failed = |message| ModelError { status: Some(status), ..ModelError::new(ErrorKind::InvalidRequest, message) };
+    match http::redirect(url, location) {
+        Some(next) if next.same_origin => Ok(Some(next.url)),
+        Some(next) => Err(failed(format!(
+            "the server redirects to {}, which is another server, so the request and its key were not sent there. If \
+             that is the right address, set ANTHROPIC_BASE_URL to it; otherwise a proxy or sign-in page answered",
+            next.shown
+        ))),
+        None => Err(failed("the server redirects to an address that cannot be read".to_owned())),
     }
 }
 

@@ -55,6 +55,8 @@ pub enum ErrorKind {
     Stalled(Duration),
     /// The endpoint sent something that is not the protocol.
     Malformed,
+    /// Something other than the API answered with success: a sign-in page, a proxy, nothing at all.
+    Foreign,
     /// The request cannot be sent as it is: bad URL, bad header, body too large to be made smaller.
     Unsendable,
     /// A replayed conversation took another way than the recorded one, or the cassette cannot be used.
@@ -156,6 +158,7 @@ impl ModelError {
             | ErrorKind::Dropped
             | ErrorKind::Stalled(_)
             | ErrorKind::Malformed
+            | ErrorKind::Foreign
             | ErrorKind::Cassette => "unknown",
         }
     }
@@ -171,7 +174,8 @@ impl ModelError {
             | ErrorKind::Connect
             | ErrorKind::Dropped
             | ErrorKind::Stalled(_)
-            | ErrorKind::Malformed => true,
+            | ErrorKind::Malformed
+            | ErrorKind::Foreign => true,
             ErrorKind::InvalidRequest => matches!(self.status, Some(408 | 409)),
             ErrorKind::Authentication
             | ErrorKind::Forbidden

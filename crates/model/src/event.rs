@@ -2,6 +2,7 @@
 //! Unknown events and unknown deltas are kept and passed on, never an error.
 
 use crate::error::{ErrorKind, ModelError};
+use crate::object::{self, Object};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -118,7 +119,41 @@ struct Stopped<'a> {
     stop_details: Option<&'a RawValue>,
 }
 
+/// The beginning of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartedCall {
+    /// Empty when the server sent none.
+    pub id: Box<str>,
+}
+
 impl StreamEvent {
+    /// The call that this event begins, if it does.
+    pub fn started_call(&self) -> Option<StartedCall> {
+        #[derive(Deserialize)]
+        struct Start<'a> {
+            #[serde(rename = "type", borrow)]
+            kind: Cow<'a, str>,
+            #[serde(borrow, default)]
+            id: Option<Cow<'a, str>>,
+        }
+        let EventKind::BlockStart { block, .. } = &self.kind else { return None };
+        let start: Start<'_> = serde_json::from_str(block.get()).ok()?;
+        (start.kind == "tool_use").then(|| StartedCall { id: start.id.unwrap_or_default().into() })
+    }
+
+    /// The same beginning of a call under another id.
+    #[must_use]
+    pub fn with_call_id(self, id: &str) -> Self {
+        let EventKind::BlockStart { index, block } = &self.kind else { return self };
+        let (Some(mut start), Some(mut whole)) = (Object::parse(block.get()), Object::parse(self.raw.get())) else {
+            return self;
+        };
+        start.set("id", object::string(id));
+        let block = start.to_raw();
+        whole.set("content_block", block.clone());
+        Self { raw: whole.to_raw().into(), kind: EventKind::BlockStart { index: *index, block } }
+    }
+
     /// `name` is the SSE event name, which may be absent or wrong: the JSON's `type` decides.
     pub fn parse(name: &str, data: &str) -> Result<Self, ModelError> {
         let raw = wire::raw::compact(data).map_err(|e| malformed(&e, data))?;

@@ -52,9 +52,13 @@ pub struct RetryPolicy {
     unit: f64,
     random: fn() -> f64,
     attempts: u32,
+    /// All waits of this request so far.
+    waited: Duration,
     reissues: u32,
     stalls: u32,
     reauthenticated: bool,
+    /// Nothing can make another key, so a refused one is tried only a few times more.
+    fixed_key: bool,
     disabled: Vec<Capability>,
     lowered: bool,
 }
@@ -62,6 +66,12 @@ pub struct RetryPolicy {
 const DEFAULT_RETRIES: u32 = 10;
 const MOST_RETRIES: u32 = 15;
 const PATIENT_RETRIES: u32 = 300;
+/// A gateway may take a moment to know a key; a wrong one stays wrong.
+const FIXED_KEY_RETRIES: u32 = 2;
+/// A sign-in page or a proxy that answers in place of the API rarely goes away by itself.
+const FOREIGN_RETRIES: u32 = 2;
+/// The longest time that one request may spend waiting, all its retries together. A `patient` policy has no such limit.
+pub const LONGEST_WAIT: Duration = Duration::from_mins(5);
 const THINKING_REISSUES: u32 = 2;
 const STALL_REISSUES: u32 = 1;
 /// Seconds before the first retry.
@@ -84,9 +94,11 @@ impl Default for RetryPolicy {
             unit: UNIT,
             random: fastrand::f64,
             attempts: 0,
+            waited: Duration::ZERO,
             reissues: 0,
             stalls: 0,
             reauthenticated: false,
+            fixed_key: false,
             disabled: Vec::new(),
             lowered: false,
         }
@@ -148,9 +160,10 @@ impl RetryPolicy {
                 self.disabled.push(*capability);
                 Verdict::Disable(*capability)
             }),
+            ErrorKind::Authentication if error.should_retry == Some(false) => Some(Verdict::GiveUp),
             ErrorKind::Authentication => {
                 let again = std::mem::replace(&mut self.reauthenticated, true);
-                Some(if again { Verdict::GiveUp } else { Verdict::Reauthenticate })
+                Some(if again { self.back_off(error) } else { Verdict::Reauthenticate })
             }
             ErrorKind::Quota { .. } => (error.should_retry != Some(true)).then_some(Verdict::GiveUp),
             ErrorKind::Forbidden
@@ -165,9 +178,16 @@ impl RetryPolicy {
             | ErrorKind::Dropped
             | ErrorKind::Stalled(_)
             | ErrorKind::Malformed
+            | ErrorKind::Foreign
             | ErrorKind::Unsendable
             | ErrorKind::Cassette => None,
         }
+    }
+
+    /// After `Verdict::Reauthenticate`, when nothing can make another key: the same one is tried again a few times.
+    pub fn keep_key(&mut self, error: &ModelError) -> Verdict {
+        self.fixed_key = true;
+        self.back_off(error)
     }
 
     fn reissue_thinking(&mut self) -> Verdict {
@@ -180,14 +200,29 @@ impl RetryPolicy {
 
     fn back_off(&mut self, error: &ModelError) -> Verdict {
         let forever = self.patient && matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Overloaded);
-        if self.attempts >= self.max_retries && !forever {
+        let limit = match error.kind {
+            ErrorKind::Foreign => self.max_retries.min(FOREIGN_RETRIES),
+            ErrorKind::Authentication if self.fixed_key => self.max_retries.min(FIXED_KEY_RETRIES),
+            _ => self.max_retries,
+        };
+        if self.attempts >= limit && !forever {
             return Verdict::GiveUp;
         }
-        let base = self.base_delay();
+        let Some(delay) = self.delay(error.retry_after.unwrap_or_default()) else { return Verdict::GiveUp };
+        self.waited = self.waited.saturating_add(delay);
         self.attempts += 1;
-        let jittered = (base * (0.75 + 0.5 * (self.random)().clamp(0.0, 1.0))).min(PATIENT_CEILING);
-        let delay = Duration::from_secs_f64(jittered).max(error.retry_after.unwrap_or_default());
         Verdict::Retry { delay, attempt: self.attempts }
+    }
+
+    /// How long to wait, at least `asked`; `None` when that is longer than this request may still wait.
+    fn delay(&self, asked: Duration) -> Option<Duration> {
+        let jittered = (self.base_delay() * (0.75 + 0.5 * (self.random)().clamp(0.0, 1.0))).min(PATIENT_CEILING);
+        let own = Duration::from_secs_f64(jittered);
+        if self.patient {
+            return Some(own.max(asked));
+        }
+        let left = LONGEST_WAIT.saturating_sub(self.waited);
+        (asked <= left && !left.is_zero()).then(|| own.min(left).max(asked))
     }
 
     fn base_delay(&self) -> f64 {

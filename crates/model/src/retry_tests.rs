@@ -38,6 +38,48 @@ fn retry_after_is_a_minimum() {
     assert_eq!(delay(&policy.next(&error, Progress::Nothing)), Duration::from_secs(2));
 }
 
+// [F-C2] All waits of a request together have an end.
+#[test]
+fn a_request_waits_five_minutes_in_all() {
+    let asking = |seconds| ModelError { retry_after: Some(Duration::from_secs(seconds)), ..status(429) };
+    assert_eq!(policy().next(&asking(94_608_000), Progress::Nothing), Verdict::GiveUp);
+    assert_eq!(policy().next(&asking(301), Progress::Nothing), Verdict::GiveUp);
+    assert_eq!(delay(&policy().next(&asking(300), Progress::Nothing)), Duration::from_mins(5));
+    let mut spent = policy();
+    for _ in 0..4 {
+        assert_eq!(delay(&spent.next(&asking(70), Progress::Nothing)), Duration::from_secs(70));
+    }
+    assert_eq!(spent.next(&asking(70), Progress::Nothing), Verdict::GiveUp, "280 s are spent");
+    assert!(delay(&spent.next(&asking(20), Progress::Nothing)) <= Duration::from_secs(20));
+    assert_eq!(spent.next(&status(529), Progress::Nothing), Verdict::GiveUp, "nothing is left");
+    let mut all = Duration::ZERO;
+    let mut own = RetryPolicy { max_retries: 15, ..RetryPolicy::default() }.with_random(|| 1.0);
+    while let Verdict::Retry { delay, .. } = own.next(&status(529), Progress::Nothing) {
+        all += delay;
+    }
+    assert!(all <= LONGEST_WAIT, "{all:?}");
+    let mut patient = RetryPolicy { patient: true, ..policy() };
+    assert_eq!(delay(&patient.next(&asking(94_608_000), Progress::Nothing)), Duration::from_secs(94_608_000));
+}
+
+// [F-C7] What will not go away by itself is asked for a few times only.
+#[test]
+fn some_faults_have_few_retries() {
+    let retries = |mut policy: RetryPolicy, error: &ModelError| {
+        let again = |_: &u32| matches!(policy.next(error, Progress::Nothing), Verdict::Retry { .. });
+        (0..20).take_while(again).count()
+    };
+    assert_eq!(retries(policy(), &ModelError::new(ErrorKind::Foreign, "")), 2);
+    assert_eq!(retries(RetryPolicy { max_retries: 1, ..policy() }, &ModelError::new(ErrorKind::Foreign, "")), 1);
+    let mut fixed = policy();
+    assert_eq!(fixed.next(&status(401), Progress::Nothing), Verdict::Reauthenticate);
+    assert!(matches!(fixed.keep_key(&status(401)), Verdict::Retry { attempt: 1, .. }));
+    assert_eq!(retries(fixed, &status(401)), 1);
+    let mut helped = policy();
+    assert_eq!(helped.next(&status(401), Progress::Nothing), Verdict::Reauthenticate);
+    assert_eq!(retries(helped, &status(401)), 10);
+}
+
 // [TST-107]
 #[test]
 fn should_retry_has_the_last_word() {
@@ -105,7 +147,8 @@ fn remedies_are_tried_once() {
     let effort = ModelError::new(ErrorKind::Capability(Capability::Effort), "");
     assert_eq!(policy.next(&effort, Progress::Nothing), Verdict::Disable(Capability::Effort));
     assert_eq!(policy.next(&status(401), Progress::Nothing), Verdict::Reauthenticate);
-    assert_eq!(policy.next(&status(401), Progress::Nothing), Verdict::GiveUp);
+    // New keys are tried within the budget, not once.
+    assert!(matches!(policy.next(&status(401), Progress::Nothing), Verdict::Retry { attempt: 1, .. }));
     let room = |input| ModelError::new(ErrorKind::OutputRoom { input, max_tokens: 64_000, limit: 200_000 }, "");
     assert_eq!(policy.next(&room(150_000), Progress::Nothing), Verdict::LowerMaxTokens(49_000));
     assert_eq!(policy.next(&room(150_000), Progress::Nothing), Verdict::Compact);

@@ -130,7 +130,7 @@ async fn error_facts_come_from_headers() {
             body,
         ),
         Answer::status(502, &[], "<html>bad gateway</html>"),
-        Answer::status(302, &[("location", "/elsewhere")], ""),
+        Answer::status(302, &[("location", "http://127.0.0.1:9/elsewhere?secret")], ""),
     ])
     .await;
     let client = keyed(&server);
@@ -145,7 +145,8 @@ async fn error_facts_come_from_headers() {
     assert!(errors[1].is_retryable());
     assert_eq!(errors[2].kind, ErrorKind::Quota { resets_at: Some("1767225600".into()) });
     assert_eq!((errors[3].kind.clone(), errors[3].message.as_str()), (ErrorKind::Server, "<html>bad gateway</html>"));
-    assert_eq!(errors[4].kind, ErrorKind::InvalidRequest, "a redirect is not followed");
+    assert_eq!(errors[4].kind, ErrorKind::InvalidRequest, "a redirect to another server is not followed");
+    assert!(errors[4].message.contains("redirects to http://127.0.0.1:9/elsewhere,"), "{}", errors[4]);
     assert_eq!(server.requests().len(), 5);
 }
 

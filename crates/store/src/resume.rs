@@ -113,6 +113,8 @@ pub struct Loaded {
     /// The newest `cost-state` line.
     pub cost_state: Option<Box<str>>,
     pub skipped_lines: usize,
+    /// Where some of them begin, newest first.
+    skipped_at: Vec<u64>,
     /// The conversation was cut by `LoadOptions::at`.
     pub truncated: bool,
     /// Length of the file when it was read.
@@ -120,10 +122,45 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Names the lines that could not be read and are not part of the conversation. Reads the file when there are any.
+    pub fn left_out(&self) -> Option<String> {
+        if self.skipped_lines == 0 {
+            return None;
+        }
+        let mut numbers: Vec<String> =
+            self.skipped_at.iter().filter_map(|at| line_number(&self.path, *at).ok()).map(|n| n.to_string()).collect();
+        numbers.reverse();
+        let more = self.skipped_lines - numbers.len();
+        let lines = match (numbers.len(), more) {
+            (0, more) => format!("{more} lines"),
+            (1, 0) => format!("line {}", numbers.join("")),
+            (_, 0) => format!("lines {}", numbers.join(", ")),
+            (_, more) => format!("lines {} and {more} more", numbers.join(", ")),
+        };
+        Some(format!(
+            "Warning: {lines} of {} could not be read and {} left out of the conversation; the file was not changed.",
+            self.path.display(),
+            if self.skipped_lines == 1 { "is" } else { "are" }
+        ))
+    }
+
     /// The whole line of an entry, read again from the file.
     pub fn raw_line(&self, entry: &LoadedEntry) -> Result<String, StoreError> {
         let read = || text(&File::open(&self.path)?, entry.span);
         read().map(String::from).map_err(|e| StoreError::read(&self.path, e))
+    }
+}
+
+/// The number of the line that begins at `offset`, from 1.
+fn line_number(path: &Path, offset: u64) -> io::Result<u64> {
+    let mut before = io::Read::take(File::open(path)?, offset);
+    let mut buffer = vec![0; 64 << 10];
+    let mut number = 1;
+    loop {
+        match io::Read::read(&mut before, &mut buffer)? {
+            0 => return Ok(number),
+            read => number += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64,
+        }
     }
 }
 
@@ -299,6 +336,7 @@ fn assemble<R: ReadAt>(source: &R, index: Index, found: &Found) -> io::Result<Lo
         sticky: index.sticky.into_iter().rev().map(|(_, line)| line).collect(),
         cost_state: index.cost_state,
         skipped_lines: index.skipped,
+        skipped_at: index.skipped_at,
         ..Loaded::default()
     };
     for &at in &found.order {

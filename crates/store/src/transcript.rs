@@ -76,6 +76,8 @@ struct State {
     remembered: Vec<String>,
     /// Someone waits: try again at once.
     poked: bool,
+    /// Lines for which there is no room are lost rather than refused.
+    may_lose: bool,
     closing: bool,
     running: bool,
     /// The writer's own state while no thread runs.
@@ -167,7 +169,10 @@ impl Transcript {
     fn enqueue(&self, lines: Vec<String>, when: When) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let size: usize = lines.iter().map(|l| l.len() + 1).sum();
-        let mut state = shared.room_for(size)?;
+        let mut state = match shared.room_for(size) {
+            Err(StoreError::Full { .. }) if shared.lock().may_lose => return Ok(()),
+            room => room?,
+        };
         state.begun |= when == When::Now || lines.iter().any(|l| !sticky::is_metadata(l));
         let begun = state.begun;
         let target = if begun { &mut state.queue } else { &mut state.held };
@@ -218,6 +223,18 @@ impl Transcript {
         let guard = shared.moved.wait_timeout_while(shared.lock(), limit, waits);
         drop(guard.unwrap_or_else(PoisonError::into_inner));
         shared.outcome(target)
+    }
+
+    /// Whether anything of what was appended has reached the file.
+    pub fn has_saved(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.progress.borrow().written_total > 0)
+    }
+
+    /// From now on lines that find no room are lost: the session goes on although nothing of it can be saved.
+    pub fn allow_loss(&self) {
+        if let Some(shared) = &self.shared {
+            shared.lock().may_lose = true;
+        }
     }
 
     /// The present failure, if any; changes are announced.

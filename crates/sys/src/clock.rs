@@ -31,6 +31,12 @@ pub fn parse_iso(text: &str) -> Option<u64> {
     u64::try_from(time.as_millisecond()).ok()
 }
 
+/// Milliseconds since the epoch of a date in the form of HTTP headers, `Wed, 21 Oct 2015 07:28:00 GMT`.
+pub fn parse_http_date(text: &str) -> Option<u64> {
+    let time = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+    u64::try_from(time.as_millisecond()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +47,6 @@ mod tests {
         assert_eq!(iso(1_767_225_600_007), "2026-01-01T00:00:00.007Z");
         assert!(now_iso().ends_with('Z') && now_iso().len() == 24);
         assert_eq!(today().len(), 10);
+        assert_eq!(parse_http_date("Wed, 21 Oct 2015 07:28:00 GMT"), Some(1_445_412_480_000));
     }
 }

@@ -237,6 +237,9 @@ pub struct TurnResult {
     /// The call that a hook left for a later run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deferred_tool_use: Option<DeferredToolUse>,
+    /// What a person should know beside the answer: the session is not saved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal_reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -52,6 +52,7 @@ pub(super) fn judge(ended: &Ended, max_turns: Option<u32>) -> Verdict {
             EndReason::ApiError
             | EndReason::Refused
             | EndReason::PromptTooLong
+            | EndReason::RequestTooLarge
             | EndReason::RapidRefill
             | EndReason::MaxOutputTokens
             | EndReason::MalformedCalls

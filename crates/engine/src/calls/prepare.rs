@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
 use permission::{Access, Decision, Facts, Held, Reason, Refusal, Request};
 use serde_json::value::RawValue;
+use std::fmt::Write;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tools::cage::Cage;
@@ -32,14 +33,44 @@ pub(super) enum Prepared {
 /// Pure: finds the tool and reads its input.
 pub(super) fn parse(used: &ToolUse, io: &Io) -> Result<Box<dyn Call>, Outcome> {
     if let Some(text) = &used.malformed {
-        let shown: String = text.chars().take(200).collect();
-        return Err(Outcome::invalid(format!(
-            "The input of {} was not valid JSON and nothing was run. It began: {shown}\nSend the call again with a \
-             complete JSON object.",
-            used.name
-        )));
+        return Err(Outcome::invalid(unreadable(used, text, io)));
     }
     read(used, &used.input, io)
+}
+
+/// What a model is told whose call could not be read: more with every failure in a row.
+fn unreadable(used: &ToolUse, text: &str, io: &Io) -> String {
+    let shown: String = text.chars().take(200).collect();
+    let mut told = format!(
+        "The input of {} was not valid JSON and nothing was run. It began: {shown}\nSend the call again with a complete \
+         JSON object.",
+        used.name
+    );
+    let failures = used.unreadable_before + 1;
+    if failures >= 2 {
+        let fault = match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text) {
+            Err(error) => format!(" The fault: {error}."),
+            Ok(_) => String::new(),
+        };
+        write!(
+            told,
+            "\nThis was failure {failures} in a row.{fault} The input must be one JSON object from {{ to }}: double quotes \
+             around every key and text, and inside a text every quote, backslash and line break escaped as \\\" \\\\ \\n."
+        )
+        .ok();
+    }
+    if failures >= 3
+        && let Some(tool) = io.registry.find(&used.name)
+    {
+        write!(told, "\nIts schema is: {}", tool.spec().schema).ok();
+    }
+    if failures >= 5 {
+        told.push_str(
+            "\nMake the input much smaller: one call per answer, no text before it, and long contents in several steps (a \
+             short file first, then small edits).",
+        );
+    }
+    told
 }
 
 fn read(used: &ToolUse, input: &RawValue, io: &Io) -> Result<Box<dyn Call>, Outcome> {

@@ -63,6 +63,11 @@ pub(super) async fn before(used: &ToolUse, call: &dyn Call, cx: &CallCx, io: &Io
             let goes_on = accesses.iter().any(|access| matches!(access, Access::Run(text) if has_background(text)));
             kept.map(|kept| Guard { kept, goes_on })
         }
+        // The user was told once that there is no undo here.
+        Err(error) if io.scribe.unsaved().is_some() => {
+            tracing::debug!(%error, what, "nothing was saved");
+            None
+        }
         Err(error) => {
             io.host.notice(format!("Warning: nothing was saved before `{what}`: {error}")).await;
             None

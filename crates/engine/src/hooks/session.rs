@@ -151,7 +151,7 @@ impl Session {
         if !self.io.hooks.listens(event) {
             return Ok(StopSays::End);
         }
-        self.io.scribe.flush().await?;
+        self.io.scribe.barrier().await?;
         self.publish_for_hooks();
         let Self { control, io, .. } = self;
         let Some(merged) = control.during(io.fire_stop(state)).await else { return Ok(StopSays::End) };

@@ -34,7 +34,13 @@ impl Opening {
                     Ok(Credential::AuthToken(_)) => Some("ANTHROPIC_AUTH_TOKEN".into()),
                     Ok(Credential::OauthToken(_)) => Some("CLAUDE_CODE_OAUTH_TOKEN".into()),
                     Ok(Credential::Login { .. }) => Some("stored login".into()),
-                    Ok(Credential::ApiKey(_) | Credential::StoredKey(_) | Credential::Helper { .. }) | Err(_) => None,
+                    Ok(
+                        Credential::ApiKey(_)
+                        | Credential::StoredKey(_)
+                        | Credential::OlderKey { .. }
+                        | Credential::Helper { .. },
+                    )
+                    | Err(_) => None,
                 },
                 api_key_source: (key_source != "none").then(|| key_source.to_owned()),
                 api_provider: match self.served() {

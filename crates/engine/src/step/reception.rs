@@ -1,5 +1,6 @@
 //! A response while it arrives: what was told, what is written, what still waits.
 
+use crate::call_ids::Claim;
 use crate::calls::ToolUse;
 use crate::command::{Aside, Event};
 use crate::scribe::AssistantLine;
@@ -21,6 +22,7 @@ const HOLD: Duration = Duration::from_secs(5);
 pub(super) struct Reception {
     pub assembly: Assembly,
     pub request_id: Option<String>,
+    pub call_ids: Claim,
     effort: Option<&'static str>,
     blocks: Vec<Received>,
     /// How many of `blocks` are in the transcript.
@@ -40,10 +42,11 @@ struct Received {
 }
 
 impl Reception {
-    pub(super) fn new(effort: Option<&'static str>, token: CancellationToken) -> Self {
+    pub(super) fn new(effort: Option<&'static str>, token: CancellationToken, call_ids: Claim) -> Self {
         Self {
             assembly: Assembly::default(),
             request_id: None,
+            call_ids,
             effort,
             blocks: Vec::new(),
             written: 0,
@@ -237,6 +240,7 @@ fn call(received: &Received) -> Option<ToolUse> {
         input: input.to_owned(),
         assistant_uuid: received.uuid.clone(),
         malformed: received.closed.malformed.clone(),
+        unreadable_before: 0,
         batch: (1, 0),
     })
 }

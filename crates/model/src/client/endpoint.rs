@@ -32,6 +32,8 @@ pub enum Auth {
     ApiKey(Secret),
     /// `Authorization: Bearer`
     Bearer(Secret),
+    /// The token of a login: `Authorization: Bearer` and the beta that it needs.
+    Oauth(Secret),
     /// A helper's value: both headers.
     Both(Secret),
     None,
@@ -40,7 +42,7 @@ pub enum Auth {
 impl Auth {
     pub fn secret(&self) -> Option<&Secret> {
         match self {
-            Self::ApiKey(secret) | Self::Bearer(secret) | Self::Both(secret) => Some(secret),
+            Self::ApiKey(secret) | Self::Bearer(secret) | Self::Oauth(secret) | Self::Both(secret) => Some(secret),
             Self::None => None,
         }
     }
@@ -50,7 +52,7 @@ impl Auth {
         let bearer = |s: &Secret| ("authorization".to_owned(), format!("Bearer {}", s.expose()));
         match self {
             Self::ApiKey(secret) => vec![key(secret)],
-            Self::Bearer(secret) => vec![bearer(secret)],
+            Self::Bearer(secret) | Self::Oauth(secret) => vec![bearer(secret)],
             Self::Both(secret) => vec![key(secret), bearer(secret)],
             Self::None => Vec::new(),
         }
@@ -77,6 +79,11 @@ impl fmt::Debug for Endpoint {
     }
 }
 
+const BETA_HEADER: &str = "anthropic-beta";
+/// Requests with the token of a login name it.
+const OAUTH_BETA: &str = "oauth-2025-04-20";
+/// Real keys are much longer.
+const SHORTEST_SECRET: usize = 8;
 pub const FIRST_PARTY: &str = "https://api.anthropic.com";
 
 impl Endpoint {
@@ -85,6 +92,29 @@ impl Endpoint {
         let base_url = env.non_empty("ANTHROPIC_BASE_URL").unwrap_or(FIRST_PARTY).trim().trim_end_matches('/');
         let custom = env.get("ANTHROPIC_CUSTOM_HEADERS").unwrap_or_default();
         Self { base_url: base_url.to_owned(), auth, custom_headers: custom_headers(custom) }
+    }
+
+    /// Whether the base URL is the address of a server at all.
+    pub fn check(&self) -> Result<(), ModelError> {
+        let url = &self.base_url;
+        // A query may hold a secret.
+        let shown = url.split(['?', '#']).next().unwrap_or(url);
+        let why = match http::check_url(url) {
+            Ok(()) if url.contains(['?', '#']) => "it has a query or a fragment".to_owned(),
+            Ok(()) => return Ok(()),
+            Err(http::HttpError::Invalid(why)) => why,
+            Err(other) => other.to_string(),
+        };
+        let local = ["localhost", "127.", "[::1]", "0.0.0.0"].iter().any(|name| url.starts_with(name));
+        let advice = if url.contains("://") || url.starts_with("http") {
+            "Use an address such as https://gateway.example.com.".to_owned()
+        } else {
+            format!("Did you mean {}://{shown}?", if local { "http" } else { "https" })
+        };
+        Err(ModelError::new(
+            ErrorKind::Unsendable,
+            format!("ANTHROPIC_BASE_URL is not the address of a server: {shown} ({why}). {advice}"),
+        ))
     }
 
     pub fn is_first_party(&self) -> bool {
@@ -101,6 +131,9 @@ impl Endpoint {
     ) -> Result<Vec<(String, String)>, ModelError> {
         let mut all = base;
         all.extend(auth.headers());
+        if matches!(auth, Auth::Oauth(_)) {
+            add_beta(&mut all, OAUTH_BETA);
+        }
         for (name, value) in &self.custom_headers {
             all.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
             all.push((name.clone(), value.clone()));
@@ -124,21 +157,32 @@ impl Endpoint {
         }
     }
 
-    /// Values that must never be shown.
+    /// Values that must never be shown. One of a few letters is no secret, and hiding it would hide those letters in
+    /// every text.
     pub fn secrets(&self) -> Vec<Secret> {
-        let custom = self.custom_headers.iter().filter(|(_, v)| v.len() >= 8).map(|(_, v)| Secret::new(v));
-        self.auth.secret().cloned().into_iter().chain(custom).collect()
+        let custom = self.custom_headers.iter().map(|(_, v)| Secret::new(v));
+        let all = self.auth.secret().cloned().into_iter().chain(custom);
+        all.filter(|secret| secret.expose().len() >= SHORTEST_SECRET).collect()
     }
 
     /// Takes our secrets out of a message that may quote them.
     pub(super) fn scrub(&self, mut error: ModelError) -> ModelError {
         for secret in self.secrets() {
-            if !secret.expose().is_empty() && error.message.contains(secret.expose()) {
+            if error.message.contains(secret.expose()) {
                 error.message = error.message.replace(secret.expose(), "[redacted]");
             }
         }
         error.message = without_userinfo(&error.message);
         error
+    }
+}
+
+/// Names one more beta in the header, which there may not be yet.
+fn add_beta(headers: &mut Vec<(String, String)>, beta: &str) {
+    match headers.iter_mut().find(|(name, _)| name == BETA_HEADER) {
+        Some((_, named)) if named.split(',').any(|name| name.trim() == beta) => {}
+        Some((_, named)) => *named = format!("{named},{beta}"),
+        None => headers.push((BETA_HEADER.to_owned(), beta.to_owned())),
     }
 }
 

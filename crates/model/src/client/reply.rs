@@ -13,6 +13,8 @@ pub(super) struct Reply {
     headers: Vec<(String, String)>,
     source: Source,
     tap: Option<Tap>,
+    /// The proxy it came through.
+    proxy: Option<String>,
     /// For taking secrets out of errors.
     endpoint: Endpoint,
 }
@@ -24,16 +26,22 @@ enum Source {
 }
 
 impl Reply {
-    pub(super) fn network(response: http::Response, tap: Option<Tap>, endpoint: Endpoint) -> Self {
+    pub(super) fn network(
+        response: http::Response,
+        tap: Option<Tap>,
+        endpoint: Endpoint,
+        proxy: Option<String>,
+    ) -> Self {
         let headers: Vec<_> = response.headers().map(|(k, v)| (k.to_ascii_lowercase(), v.to_owned())).collect();
         let status = response.status();
         let tap = tap.map(|tap| tap.answered(status, &headers));
-        Self { status, headers, source: Source::Network(response), tap, endpoint }
+        Self { status, headers, source: Source::Network(response), tap, proxy, endpoint }
     }
 
     pub(super) fn recorded(answer: Recorded, endpoint: Endpoint) -> Self {
         let Recorded { status, headers, chunks, cut } = answer;
-        Self { status, headers, source: Source::Memory { chunks: chunks.into(), cut }, tap: None, endpoint }
+        let source = Source::Memory { chunks: chunks.into(), cut };
+        Self { status, headers, source, tap: None, proxy: None, endpoint }
     }
 
     pub(super) fn status(&self) -> u16 {
@@ -103,6 +111,30 @@ impl Reply {
         self.scrub(error)
     }
 
+    /// Something other than the API answered, with success; `head` is how it began.
+    pub(super) fn foreign(&self, head: &[u8]) -> ModelError {
+        let kind = self.header("content-type").unwrap_or("no content type");
+        let words = String::from_utf8_lossy(head).split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown: String = words.chars().take(120).collect();
+        let what = if shown.is_empty() {
+            format!("status {} and nothing in it ({kind})", self.status)
+        } else {
+            format!("status {} and {kind} (it begins: {shown})", self.status)
+        };
+        let way = match &self.proxy {
+            Some(proxy) => format!("The request went through the proxy {proxy}. That proxy, or a sign-in page,"),
+            None => "A proxy, a sign-in page or another server".to_owned(),
+        };
+        ModelError::new(
+            ErrorKind::Foreign,
+            format!(
+                "{} answered with {what} instead of a model's answer. {way} probably answered in place of the API: check \
+                 ANTHROPIC_BASE_URL, HTTPS_PROXY and the network",
+                self.endpoint.base_url
+            ),
+        )
+    }
+
     fn facts(&self) -> ResponseFacts {
         ResponseFacts {
             status: self.status,
@@ -117,8 +149,39 @@ impl Reply {
     }
 
     fn retry_after(&self) -> Option<Duration> {
-        let number = |name: &str| self.header(name)?.trim().parse::<f64>().ok();
-        let seconds = number("retry-after-ms").map(|ms| ms / 1_000.0).or_else(|| number("retry-after"))?;
-        Duration::try_from_secs_f64(seconds).ok()
+        let ms = self.header("retry-after-ms").and_then(|text| seconds(text, 0.001));
+        ms.or_else(|| {
+            let text = self.header("retry-after")?;
+            seconds(text, 1.0).or_else(|| until(text, sys::clock::now_ms()))
+        })
+    }
+}
+
+/// A number of seconds; one too large for a duration is the longest there is, never none.
+fn seconds(text: &str, unit: f64) -> Option<Duration> {
+    let number = text.trim().parse::<f64>().ok().filter(|number| *number >= 0.0)?;
+    Some(Duration::try_from_secs_f64(number * unit).unwrap_or(Duration::MAX))
+}
+
+/// The time left until an HTTP date.
+fn until(date: &str, now_ms: u64) -> Option<Duration> {
+    let at = sys::clock::parse_http_date(date.trim())?;
+    Some(Duration::from_millis(at.saturating_sub(now_ms)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_a_number_or_a_date() {
+        assert_eq!(seconds("1.5", 1.0), Some(Duration::from_millis(1_500)));
+        assert_eq!(seconds("250", 0.001), Some(Duration::from_millis(250)));
+        assert_eq!(seconds("1e300", 1.0), Some(Duration::MAX));
+        assert_eq!((seconds("-1", 1.0), seconds("NaN", 1.0), seconds("soon", 1.0)), (None, None, None));
+        let date = "Wed, 21 Oct 2015 07:28:00 GMT";
+        assert_eq!(until(date, 1_445_412_480_000 - 60_000), Some(Duration::from_mins(1)));
+        assert_eq!(until(date, 1_445_412_480_000 + 60_000), Some(Duration::ZERO));
+        assert_eq!(until("tomorrow", 0), None);
     }
 }

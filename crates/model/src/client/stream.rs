@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// Time given to the end of the body after `message_stop`, so that the connection can serve the next request.
 const DRAIN: Duration = Duration::from_millis(50);
 
+/// How much is kept of a body that may be no stream.
+const HEAD: usize = 400;
+
 /// A response being received. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Stream {
@@ -21,6 +24,10 @@ pub struct Stream {
     frames: VecDeque<Frame>,
     batch: Vec<Frame>,
     state: State,
+    /// How the body began, until it turned out to be events.
+    head: Vec<u8>,
+    /// An event came: this is the API.
+    has_events: bool,
     /// Time spent waiting since the last event that was not a ping.
     silence: Duration,
 }
@@ -37,7 +44,8 @@ enum State {
 
 impl Stream {
     pub(super) async fn open(reply: Reply, timeouts: Timeouts) -> Result<Self, ModelError> {
-        let whole = reply.header("content-type").is_some_and(|t| t.starts_with("application/json"));
+        let is = |kind: &str| reply.header("content-type").is_some_and(|t| t.trim_start().starts_with(kind));
+        let (whole, page) = (is("application/json"), is("text/html"));
         let mut stream = Self {
             reply,
             timeouts,
@@ -45,12 +53,23 @@ impl Stream {
             frames: VecDeque::new(),
             batch: Vec::new(),
             state: State::Receiving,
+            head: Vec::new(),
+            has_events: false,
             silence: Duration::ZERO,
         };
+        if page {
+            let head = stream.reply.chunk().await.ok().flatten().unwrap_or_default();
+            return Err(stream.reply.foreign(&head[..head.len().min(HEAD)]));
+        }
         if whole {
             // A gateway that does not stream: the message came in one piece.
             let body = stream.reply.body(crate::sse::MAX_EVENT).await?;
-            stream.frames = whole::frames(&body)?.into();
+            stream.frames = whole::frames(&body)
+                .map_err(|error| match error.kind {
+                    ErrorKind::Malformed => stream.reply.foreign(&body[..body.len().min(HEAD)]),
+                    _ => error,
+                })?
+                .into();
         }
         Ok(stream)
     }
@@ -96,6 +115,7 @@ impl Stream {
             return Ok(None);
         }
         let event = StreamEvent::parse(&frame.event, &frame.data)?;
+        self.has_events = true;
         match &event.kind {
             EventKind::Ping => return Ok(Some(event)),
             EventKind::MessageStop => self.state = State::Draining,
@@ -125,6 +145,9 @@ impl Stream {
         self.silence += began.elapsed();
         let too_large = |e: crate::sse::TooLarge| ModelError::new(ErrorKind::Malformed, e.to_string());
         if let Some(bytes) = chunk? {
+            if !self.has_events && self.head.len() < HEAD {
+                self.head.extend_from_slice(&bytes[..bytes.len().min(HEAD - self.head.len())]);
+            }
             self.parser.push(&bytes, &mut self.batch).map_err(too_large)?;
             self.frames.extend(self.batch.drain(..));
             return Ok(Step::More);
@@ -138,6 +161,9 @@ impl Stream {
     }
 
     fn at_end(&mut self) -> Result<Step, ModelError> {
+        if self.state == State::Receiving && !self.has_events {
+            return Err(self.reply.foreign(&self.head));
+        }
         if self.state == State::Receiving {
             return Err(ModelError::dropped("the connection closed before the answer was complete"));
         }

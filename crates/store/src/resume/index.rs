@@ -84,6 +84,8 @@ pub(super) struct Index {
     /// The newest line that says what the session has cost.
     pub(super) cost_state: Option<Box<str>>,
     pub(super) skipped: usize,
+    /// Where the last of them begin, newest first.
+    pub(super) skipped_at: Vec<u64>,
     /// The pass reached the start of the file.
     pub(super) complete: bool,
     pub(super) sidechain: bool,
@@ -99,15 +101,27 @@ pub(super) enum Added {
     Other,
 }
 
+/// How many lines that were left out are named.
+const NAMED: usize = 5;
+
 impl Index {
+    fn skip(&mut self, span: Span) {
+        self.skipped += 1;
+        if self.skipped_at.len() < NAMED {
+            self.skipped_at.push(span.offset);
+        }
+    }
+
     /// Takes the line before all lines seen so far.
     pub(super) fn add(&mut self, span: Span, line: &[u8]) -> Added {
         if line.iter().all(u8::is_ascii_whitespace) {
-            self.skipped += usize::from(span.len > line.len());
+            if span.len > line.len() {
+                self.skip(span);
+            }
             return Added::Other;
         }
         let Some(head) = Head::read(line) else {
-            self.skipped += 1;
+            self.skip(span);
             return Added::Other;
         };
         if head.is_node() {

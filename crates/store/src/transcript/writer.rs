@@ -240,6 +240,7 @@ fn describe(error: &io::Error, patience_over: bool) -> Failure {
         io::ErrorKind::ReadOnlyFilesystem => Some(("read-only file system", "EROFS")),
         io::ErrorKind::InvalidFilename => Some(("file name too long", "ENAMETOOLONG")),
         io::ErrorKind::FileTooLarge => Some(("file too large", "EFBIG")),
+        io::ErrorKind::NotADirectory => Some(("not a directory", "ENOTDIR")),
         io::ErrorKind::PermissionDenied => Some(("permission denied", "EACCES")),
         _ => None,
     };

@@ -503,6 +503,7 @@ impl App {
             self.reply_part(part);
         }
         self.session.cost_usd = result.total_cost_usd;
+        self.session.is_unsaved = !result.warnings.is_empty();
         if let Some(usage) = self.session.model.as_ref().and_then(|model| result.model_usage.get(model)) {
             self.session.context_window = usage.context_window;
         }

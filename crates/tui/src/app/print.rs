@@ -38,6 +38,9 @@ impl App {
             if self.is_spoken() && self.session.cost_usd > 0.0 {
                 self.say(Label::Cost, vec![Line::plain(format!("${:.2}", self.session.cost_usd))]);
             }
+            if self.session.is_unsaved {
+                return;
+            }
             self.say(Label::None, vec![Line::styled(format!("Continue with: gimlet --resume {id}"), faint)]);
         }
     }

@@ -69,6 +69,8 @@ pub struct Session {
     pub is_placed: bool,
     pub commands: Vec<SlashCommand>,
     pub cost_usd: f64,
+    /// Nothing of it is on disk, so there is nothing to come back to.
+    pub is_unsaved: bool,
     /// Tokens of the last request, all kinds.
     pub context_used: u64,
     pub context_window: u64,

@@ -1,0 +1,113 @@
+//! Credentials that other programs leave behind: an older variable, and files in the home folder. They are looked at last,
+//! when nothing else was found. What stands in a file counts only when it begins as a key of Anthropic does: a key of
+//! another service is named and never sent.
+
+use crate::credentials::{Credential, Secret, StoredLogin};
+use crate::layer::read_text;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use sys::Env;
+
+/// The variable of older programs.
+pub(crate) const VARIABLE: &str = "CLAUDE_API_KEY";
+const PREFIX: &str = "sk-ant-";
+/// How the access token of a login begins; it is sent otherwise than a key.
+const TOKEN_PREFIX: &str = "sk-ant-oat";
+/// The places to look, in this order, as they are shown.
+const KEY_FILES: [&str; 2] = ["~/.claude.json.api", "~/.claude.json"];
+const LOGIN_FILE: &str = "~/.claude-oauth-credentials.json";
+/// The members that may hold a key, in this order.
+const MEMBERS: [&str; 4] = ["primaryApiKey", "apiKey", "anthropicApiKey", "customApiKey"];
+
+/// What was left behind.
+#[derive(Debug, Default)]
+pub(crate) struct Leftovers {
+    pub(crate) credential: Option<Credential>,
+    /// Says what was found and is not used.
+    pub(crate) unused: Option<String>,
+}
+
+/// The variable alone: what it holds is sent as it is.
+pub(crate) fn variable(env: &Env) -> Option<Credential> {
+    let key = env.non_empty(VARIABLE)?;
+    Some(Credential::OlderKey { key: Secret::new(key), source: VARIABLE })
+}
+
+/// The first credential that can be used.
+pub(crate) fn find(env: &Env, now_ms: u64) -> Leftovers {
+    if let Some(credential) = variable(env) {
+        return Leftovers { credential: Some(credential), unused: None };
+    }
+    let mut unused = Vec::new();
+    for source in KEY_FILES {
+        for (member, value) in keys(env, source) {
+            if value.starts_with(PREFIX) {
+                return Leftovers { credential: Some(credential(&value, source)), unused: None };
+            }
+            unused.push(format!("{member} in {source}"));
+        }
+    }
+    if let Some(login) = login(env) {
+        let is_ours = login.access_token.starts_with(PREFIX);
+        if is_ours && login.is_usable() && !login.is_expired(now_ms) {
+            let (access_token, expires_at) = (Secret::new(login.access_token), login.expires_at);
+            return Leftovers { credential: Some(Credential::Login { access_token, expires_at }), unused: None };
+        }
+        if !is_ours {
+            unused.push(format!("accessToken in {LOGIN_FILE}"));
+        }
+    }
+    let named = unused.join(", ");
+    let text = format!("Found and not used, because it does not begin with {PREFIX}: {named}.");
+    Leftovers { credential: None, unused: (!unused.is_empty()).then_some(text) }
+}
+
+/// Every value in these places, with a name to show: none of them may be printed, whatever it is for.
+pub(crate) fn secrets(env: &Env) -> Vec<(String, Secret)> {
+    let mut found: Vec<(String, Secret)> = Vec::new();
+    for source in KEY_FILES {
+        found.extend(
+            keys(env, source).into_iter().map(|(member, value)| (format!("stored {member}"), Secret::new(value))),
+        );
+    }
+    found.extend(login(env).map(|login| ("stored accessToken".to_owned(), Secret::new(login.access_token))));
+    found
+}
+
+fn credential(value: &str, source: &'static str) -> Credential {
+    if value.starts_with(TOKEN_PREFIX) {
+        return Credential::Login { access_token: Secret::new(value), expires_at: None };
+    }
+    Credential::OlderKey { key: Secret::new(value), source }
+}
+
+/// The members of the file that hold something, or the whole file when it is no JSON but one word.
+fn keys(env: &Env, source: &str) -> Vec<(&'static str, String)> {
+    let Some(text) = place(env, source).and_then(|path| text_of(&path)) else { return Vec::new() };
+    let Ok(all) = serde_json::from_str::<Map<String, Value>>(&text) else {
+        let word = text.trim();
+        let is_key = word.starts_with(PREFIX) && word.bytes().all(|byte| byte.is_ascii_graphic());
+        return if is_key { vec![("key", word.to_owned())] } else { Vec::new() };
+    };
+    MEMBERS
+        .into_iter()
+        .filter_map(|member| Some((member, all.get(member)?.as_str()?.trim().to_owned())))
+        .filter(|(_, value)| !value.is_empty())
+        .collect()
+}
+
+/// The login of an older program: as in today's file, or without the member around it.
+fn login(env: &Env) -> Option<StoredLogin> {
+    let text = text_of(&place(env, LOGIN_FILE)?)?;
+    let mut all: Map<String, Value> = serde_json::from_str(&text).ok()?;
+    let inner = all.remove("claudeAiOauth").unwrap_or(Value::Object(all));
+    serde_json::from_value(inner).ok()
+}
+
+fn place(env: &Env, shown: &str) -> Option<PathBuf> {
+    Some(env.home()?.join(shown.strip_prefix("~/")?))
+}
+
+fn text_of(path: &Path) -> Option<String> {
+    read_text(path).ok()
+}

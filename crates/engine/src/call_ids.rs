@@ -1,0 +1,124 @@
+//! Every call of a session has an id of its own, those of its agents included. Some gateways name the first call of every
+//! answer the same (`call_0`); results, permission answers and hooks would then be taken for those of an earlier call. A
+//! repeated or missing id is replaced when the call arrives, before anybody sees it.
+
+use model::{EventKind, Head, StreamEvent, Turn};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+type Used = Arc<Mutex<HashSet<Box<str>>>>;
+
+/// The ids in use. Agents share those of their session.
+#[derive(Clone, Default)]
+pub(crate) struct CallIds {
+    used: Used,
+    /// The ids of the history are among them.
+    has_history: bool,
+}
+
+impl CallIds {
+    /// The same ids, for a conversation with a history of its own.
+    pub(crate) fn for_agent(&self) -> Self {
+        Self { used: Arc::clone(&self.used), has_history: false }
+    }
+
+    /// Counts the calls of a resumed conversation as used; once.
+    pub(crate) fn know(&mut self, history: &[Turn]) {
+        if std::mem::replace(&mut self.has_history, true) {
+            return;
+        }
+        let mut used = lock(&self.used);
+        for block in history.iter().flat_map(|turn| &turn.blocks) {
+            if let Head::ToolUse { id } = block.head() {
+                used.insert(id.clone());
+            }
+        }
+    }
+
+    /// For one response.
+    pub(crate) fn claim(&self) -> Claim {
+        Claim { used: Arc::clone(&self.used), held: Vec::new() }
+    }
+}
+
+/// The ids of a response that is being received. They are free again when it is thrown away.
+pub(crate) struct Claim {
+    used: Used,
+    held: Vec<Box<str>>,
+}
+
+impl Claim {
+    /// The event as everybody is to see it.
+    pub(crate) fn admit(&mut self, event: StreamEvent) -> StreamEvent {
+        let EventKind::BlockStart { .. } = event.kind else { return event };
+        let Some(call) = event.started_call() else { return event };
+        let mut used = lock(&self.used);
+        if !call.id.is_empty() && used.insert(call.id.clone()) {
+            self.held.push(call.id);
+            return event;
+        }
+        let fresh: Box<str> = format!("toolu_{}", sys::id::uuid().replace('-', "")).into();
+        tracing::debug!(id = %call.id, %fresh, "a call repeats the id of another");
+        let renamed = event.with_call_id(&fresh);
+        used.insert(fresh.clone());
+        self.held.push(fresh);
+        renamed
+    }
+
+    /// The response is part of the conversation.
+    pub(crate) fn keep(&mut self) {
+        self.held.clear();
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut used = lock(&self.used);
+        for id in &self.held {
+            used.remove(id);
+        }
+    }
+}
+
+fn lock(used: &Used) -> MutexGuard<'_, HashSet<Box<str>>> {
+    used.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(id: &str) -> StreamEvent {
+        let data = format!(
+            r#"{{"type":"content_block_start","index":0,"content_block":{{"type":"tool_use","id":"{id}","name":"Bash","input":{{}}}}}}"#
+        );
+        StreamEvent::parse("", &data).unwrap()
+    }
+
+    fn id_of(event: &StreamEvent) -> Box<str> {
+        event.started_call().unwrap().id
+    }
+
+    // [F-C5]
+    #[test]
+    fn a_repeated_id_is_replaced_in_the_event() {
+        let ids = CallIds::default();
+        let mut first = ids.claim();
+        assert_eq!(&*id_of(&first.admit(start("call_0"))), "call_0");
+        let second = first.admit(start("call_0"));
+        assert_ne!(&*id_of(&second), "call_0");
+        assert!(second.raw.get().contains(&*id_of(&second)) && !second.raw.get().contains("call_0"));
+        assert!(second.raw.get().contains(r#""name":"Bash""#));
+        first.keep();
+        drop(first);
+        assert_ne!(&*id_of(&ids.for_agent().claim().admit(start("call_0"))), "call_0", "agents share them");
+        assert!(id_of(&ids.claim().admit(start(""))).starts_with("toolu_"));
+    }
+
+    #[test]
+    fn ids_of_an_answer_that_was_thrown_away_are_free() {
+        let ids = CallIds::default();
+        drop(ids.claim().admit(start("a")));
+        assert_eq!(&*id_of(&ids.claim().admit(start("a"))), "a");
+    }
+}

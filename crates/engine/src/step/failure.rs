@@ -1,0 +1,107 @@
+//! What the user is told when a request has failed for good: what happened, where, and what to do next.
+
+use crate::context::Context;
+use crate::link::Link;
+use model::retry::LONGEST_WAIT;
+use model::{ErrorKind, ModelError};
+use std::time::Duration;
+
+/// The text of the turn's result.
+pub(super) fn text(error: &ModelError, context: &Context, link: &Link) -> String {
+    let said = match (&error.kind, error.status) {
+        (ErrorKind::Cassette, _) => return error.message.clone(),
+        (_, Some(status)) => format!("API Error: {status} {}", error.message),
+        (_, None) => format!("API Error: {}", error.message),
+    };
+    match advice(error, context, link) {
+        Some(advice) => format!("{}. {advice}", said.trim_end_matches('.')),
+        None => said,
+    }
+}
+
+fn advice(error: &ModelError, context: &Context, link: &Link) -> Option<String> {
+    match &error.kind {
+        ErrorKind::Authentication if link.has_helper() => Some(
+            "The keys that your apiKeyHelper printed were not accepted. Run the helper by hand and check what it prints, \
+             and that ANTHROPIC_BASE_URL names the server that these keys are for."
+                .to_owned(),
+        ),
+        ErrorKind::Authentication => Some(
+            "The key was not accepted. Please run /login, or check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL.".to_owned(),
+        ),
+        ErrorKind::ModelNotFound => Some(format!(
+            "The model {} may not exist at {}, or your key has no access to it. Choose another with --model, /model or \
+             ANTHROPIC_MODEL; if every model fails so, check ANTHROPIC_BASE_URL.",
+            context.model(),
+            shown_url(link.base_url())
+        )),
+        ErrorKind::Quota { resets_at: Some(at) } => Some(format!("The limit resets {}.", reset_time(at))),
+        _ => error.retry_after.filter(|after| *after > LONGEST_WAIT / 5).map(too_long_to_wait),
+    }
+}
+
+/// The server named a time that is beyond what a request waits.
+fn too_long_to_wait(after: Duration) -> String {
+    let ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+    let at = clock_time(sys::clock::now_ms().saturating_add(ms));
+    format!(
+        "The server asks to wait until {at} (for {}). A request waits {} at most, so the turn ended; try again then, or set \
+         CLAUDE_CODE_RETRY_WATCHDOG=1 to have it waited out.",
+        length(after),
+        length(LONGEST_WAIT)
+    )
+}
+
+/// Seconds since the epoch, or whatever the server wrote.
+fn reset_time(text: &str) -> String {
+    match text.trim().parse::<u64>() {
+        Ok(seconds) => format!("at {}", clock_time(seconds.saturating_mul(1_000))),
+        Err(_) => format!("at {text}"),
+    }
+}
+
+/// `2026-01-01 00:00 UTC`
+fn clock_time(ms: u64) -> String {
+    /// The end of the year 9999: what is beyond cannot be written.
+    const LAST: u64 = 253_402_300_799_000;
+    let iso = sys::clock::iso(ms.min(LAST));
+    format!("{} {} UTC", iso.get(..10).unwrap_or_default(), iso.get(11..16).unwrap_or_default())
+}
+
+/// In the largest unit that says enough.
+fn length(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (count, unit) = match seconds {
+        0..120 => (seconds, "second"),
+        120..7_200 => (seconds / 60, "minute"),
+        7_200..172_800 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Without user name, password and query.
+fn shown_url(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or(url);
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let authority = rest.find('/').unwrap_or(rest.len());
+    let host = rest[..authority].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}://{}", &rest[host..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_lengths_are_readable() {
+        assert_eq!(length(Duration::from_secs(1)), "1 second");
+        assert_eq!(length(LONGEST_WAIT), "5 minutes");
+        assert_eq!(length(Duration::from_hours(5)), "5 hours");
+        assert_eq!(length(Duration::from_hours(24 * 1_095)), "1095 days");
+        assert_eq!(reset_time("1767225600"), "at 2026-01-01 00:00 UTC");
+        assert_eq!(reset_time("2026-12-01"), "at 2026-12-01");
+        assert_eq!(clock_time(u64::MAX), "9999-12-31 23:59 UTC");
+        assert_eq!(shown_url("https://me:secret@gate.example/v1?k=1"), "https://gate.example/v1");
+    }
+}

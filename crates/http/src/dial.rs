@@ -1,0 +1,48 @@
+//! Whether a request was given a new connection or one that had served others. A server may close an idle connection at
+//! any time, also while the next request is on its way to it; only a request on a used connection can fail for that.
+
+use std::cell::Cell;
+use std::task::{Context, Poll};
+use tower_layer::Layer;
+use tower_service::Service;
+
+tokio::task_local! {
+    static DIALLED: Cell<bool>;
+}
+
+/// Runs `exchange`; says beside its outcome whether a connection was made for it.
+pub(crate) async fn watched<T>(exchange: impl Future<Output = T>) -> (T, bool) {
+    DIALLED.scope(Cell::new(false), async { (exchange.await, DIALLED.with(Cell::get)) }).await
+}
+
+/// Notes every new connection for the request that it is made for. The client library connects inside the future of the
+/// request, never in a task of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dialling;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Dialler<S>(S);
+
+impl<S> Layer<S> for Dialling {
+    type Service = Dialler<S>;
+
+    fn layer(&self, inner: S) -> Dialler<S> {
+        Dialler(inner)
+    }
+}
+
+impl<R, S: Service<R>> Service<R> for Dialler<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, target: R) -> S::Future {
+        // Outside of `watched` nobody asks.
+        DIALLED.try_with(|dialled| dialled.set(true)).ok();
+        self.0.call(target)
+    }
+}
