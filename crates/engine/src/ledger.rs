@@ -39,6 +39,8 @@ pub(crate) struct Ledger {
     /// Shared as well.
     pub call_ids: CallIds,
     started_at_ms: u64,
+    /// Shared as well.
+    pub call_ids: CallIds,
 }
 
 impl Ledger {
@@ -60,6 +62,7 @@ impl Ledger {
             started: Instant::now(),
             call_ids: CallIds::default(),
             started_at_ms: sys::clock::now_ms(),
+            call_ids: CallIds::default(),
         }
     }
 
