@@ -52,6 +52,9 @@ pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
     if commands().any(|command| command.contains("source ") || command.contains(". ")) {
         facts = facts.with_files(Path::is_file);
     }
+    if commands().any(|command| command.contains("cargo") || command.contains("rust")) && names_toolchain(cwd) {
+        facts = facts.naming_toolchain();
+    }
     if !commands().any(|command| command.contains("git")) {
         return facts;
     }
@@ -59,6 +62,14 @@ pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
         facts = facts.with_remotes(sys::git::remotes(cwd));
     }
     facts
+}
+
+/// Whether any toolchain file on the way up may name a directory that rustup would run programs from.
+fn names_toolchain(cwd: &Path) -> bool {
+    const LIMIT: usize = 64 << 10;
+    let files = cwd.ancestors().flat_map(|dir| ["rust-toolchain", "rust-toolchain.toml"].map(|name| dir.join(name)));
+    let mut found = files.filter(|file| file.symlink_metadata().is_ok());
+    found.any(|file| sys::fs::read_limited(&file, LIMIT).map_or(true, |read| read.more || read.bytes.contains(&b'/')))
 }
 
 fn has_other_names(path: &Path) -> bool {
