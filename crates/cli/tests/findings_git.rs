@@ -397,3 +397,16 @@ fn our_own_git_runs_nothing_of_the_repository() {
     let (_, refused) = field.run(&project, &["git reset --hard"], &["--allowedTools", "Bash(rm:*)"]);
     assert!(refused == 1 && !field.has_run());
 }
+
+// [F-A2]
+#[test]
+fn a_toolchain_that_the_folder_names_is_asked_about() {
+    let field = Field::new();
+    let project = field.sandbox.project();
+    field.shell(&project, "printf '[toolchain]\\nchannel = \"stable\"\\n' > rust-toolchain.toml; mkdir sub");
+    let (texts, refused) = field.run(&project, &["rustc --version", "cd sub && rustc --version"], &[]);
+    assert_eq!(refused, 1, "{texts:#?}");
+    field.shell(&project, "printf '[toolchain]\\npath = \"./evil\"\\n' > rust-toolchain.toml");
+    let (texts, refused) = field.run(&project, &["rustc --version", "cargo --version"], &[]);
+    assert_eq!(refused, 2, "{texts:#?}");
+}

@@ -55,6 +55,9 @@ pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
     if commands().any(|command| command.contains("source ") || command.contains(". ")) {
         facts = facts.with_files(Path::is_file);
     }
+    if commands().any(|command| command.contains("cargo") || command.contains("rust")) && names_toolchain(cwd) {
+        facts = facts.naming_toolchain();
+    }
     if !commands().any(|command| command.contains("git")) {
         return facts;
     }

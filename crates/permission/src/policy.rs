@@ -118,6 +118,8 @@ pub struct Facts {
     present: BTreeSet<PathBuf>,
     /// What was found about the repositories of `Policy::git_places`; `None` when nobody looked.
     repositories: Option<BTreeMap<PathBuf, RepositoryFacts>>,
+    /// Where the shell stands, a file of the folder names the Rust toolchain to run.
+    names_toolchain: bool,
     /// The git remotes as they are now.
     remotes: BTreeMap<String, String>,
     /// What the command would read (see `Policy::read_plan`); `None` when nobody looked.
@@ -148,6 +150,12 @@ impl Facts {
 
     fn is_present(&self, path: &Path) -> bool {
         self.present.contains(path)
+    }
+
+    /// Where the shell stands, a file of the folder names the Rust toolchain to run.
+    #[must_use]
+    pub fn naming_toolchain(self) -> Self {
+        Self { names_toolchain: true, ..self }
     }
 
     /// What was found in each of `Policy::git_places`.

@@ -183,7 +183,8 @@ impl Policy {
         let reads = walk.step(unit).filter(|parts| self.may_look(parts, facts));
         let obstacle = reads.as_ref().and_then(|parts| self.obstacle(parts, facts));
         let inert = unit.assignments.iter().all(|assignment| wrapper::is_inert(assignment));
-        let reads = reads.filter(|_| obstacle.is_none());
+        let runs_toolchain = repository::may_run_toolchain(unit, walk.has_moved(), facts);
+        let reads = reads.filter(|_| obstacle.is_none() && !runs_toolchain);
         let (grant, git) = match (grants, reads) {
             _ if !redirects || !inert => (None, Vec::new()),
             (_, Some(parts)) => (Some(Reason::ReadOnlyCommand), parts.repositories),
@@ -375,6 +376,10 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(cwd: &Path, home: Option<&'a Path>) -> Self {
         Self { cwd: Some(cwd.to_path_buf()), home, moved: None, names: None }
+    }
+
+    pub(super) fn has_moved(&self) -> bool {
+        self.moved.is_some()
     }
 
     /// What the unit looks at when it only reads; moves along when it is a `cd`.

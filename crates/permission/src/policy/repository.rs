@@ -152,6 +152,14 @@ pub(super) fn cannot_be_told_apart(judged: &[Judged], at: usize, unit: &Unit) ->
     !judged[at].git.is_empty() && !plain && is_mixed(judged)
 }
 
+/// Programs that rustup puts in the place of the real ones: they run the toolchain that a file of the folder names.
+const RUSTUP: &[&str] = &["cargo", "rustc", "rustup", "rustfmt", "rustdoc"];
+
+pub(super) fn may_run_toolchain(unit: &Unit, has_moved: bool, facts: &Facts) -> bool {
+    let through_rustup = |name: &str| RUSTUP.contains(&wrapper::base_name(name));
+    unit.words.iter().any(|word| through_rustup(&word.text)) && (facts.names_toolchain || has_moved)
+}
+
 /// The arguments of git as it gets them.
 pub(super) fn arguments(unit: &Unit) -> Vec<String> {
     wrapper::unwrap(&unit.words).iter().skip(1).map(|word| word.text.clone()).collect()
