@@ -7,8 +7,8 @@ use crate::owner::Owner;
 use rmcp::ErrorData;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    ClientConfig, CustomNotification, ElicitRequestParams, ElicitResult, ElicitationAction, LoggingLevel,
-    LoggingMessageNotificationParam, ProtocolVersion,
+    ClientConfig, CustomNotification, ElicitRequestParams, ElicitResult, LoggingLevel, LoggingMessageNotificationParam,
+    ProtocolVersion,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Value, json};
@@ -28,51 +28,31 @@ pub(crate) struct Face {
     pub(crate) owner: Arc<dyn Owner>,
     pub(crate) changes: mpsc::Sender<Change>,
     pub(crate) version: String,
+    pub(crate) era: Era,
 }
 
-impl Face {
-    fn changed(&self, what: Change) {
-        // A full queue already holds a reason to look again.
-        self.changes.try_send(what).ok();
-    }
+/// Answers what a server asks, whichever way it asks.
+pub(crate) struct Answerer<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) owner: &'a Arc<dyn Owner>,
 }
 
-/// The revision asked for; servers may answer with an older one.
-pub(crate) const PROTOCOL: ProtocolVersion = ProtocolVersion::V_2025_11_25;
-
-impl ClientHandler for Face {
-    fn get_info(&self) -> ClientConfig {
-        let info = json!({
-            "protocolVersion": PROTOCOL.as_str(),
-            "capabilities": {"roots": {"listChanged": true}, "elicitation": {"form": {}, "url": {}}},
-            "clientInfo": {"name": "gimlet", "title": "gimlet", "version": self.version},
-        });
-        serde_json::from_value(info).unwrap_or_default()
+impl Answerer<'_> {
+    /// The result of `roots/list`.
+    pub(crate) fn roots(&self) -> Value {
+        let root = |path: &std::path::PathBuf| {
+            let uri = url::Url::from_directory_path(path).ok()?;
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            Some(json!({"uri": uri.as_str().trim_end_matches('/'), "name": name.unwrap_or_default()}))
+        };
+        json!({"roots": self.owner.roots().iter().filter_map(root).collect::<Vec<Value>>()})
     }
 
-    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<rmcp::model::ListRootsResult, ErrorData> {
-        let roots: Vec<Value> = self
-            .owner
-            .roots()
-            .iter()
-            .filter_map(|path| {
-                let uri = url::Url::from_directory_path(path).ok()?;
-                let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-                Some(json!({"uri": uri.as_str().trim_end_matches('/'), "name": name.unwrap_or_default()}))
-            })
-            .collect();
-        serde_json::from_value(json!({"roots": roots})).map_err(|error| internal(&error))
-    }
-
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        let asked = serde_json::to_value(&request).map_err(|error| internal(&error))?;
+    /// The result of `elicitation/create` with these parameters.
+    pub(crate) async fn elicit(&self, asked: &Value, cancelled: impl Future<Output = ()>) -> Value {
         let text = |key: &str| asked.get(key).and_then(Value::as_str).map(str::to_owned);
         let question = Elicitation {
-            server: self.server.clone(),
+            server: self.server.to_owned(),
             message: text("message").unwrap_or_default(),
             schema: asked.get("requestedSchema").cloned(),
             url: text("url"),
@@ -81,22 +61,78 @@ impl ClientHandler for Face {
         let answer = if is_proper(&question) {
             tokio::select! {
                 answer = self.owner.elicit(question) => answer,
-                () = context.ct.cancelled() => Elicited { action: Action::Cancel, content: None },
+                () = cancelled => Elicited { action: Action::Cancel, content: None },
             }
         } else {
             tracing::warn!(server = self.server, "an elicitation with an address that is not https is declined");
             Elicited::DECLINED
         };
-        let (action, content) = match answer.action {
-            Action::Accept => {
-                (ElicitationAction::Accept, elicit::with_defaults(answer.content, asked.get("requestedSchema")))
+        match answer.action {
+            Action::Accept => match elicit::with_defaults(answer.content, asked.get("requestedSchema")) {
+                Some(content) => json!({"action": "accept", "content": content}),
+                None => json!({"action": "accept"}),
+            },
+            Action::Decline => json!({"action": "decline"}),
+            Action::Cancel => json!({"action": "cancel"}),
+        }
+    }
+}
+
+impl Face {
+    fn answerer(&self) -> Answerer<'_> {
+        Answerer { server: &self.server, owner: &self.owner }
+    }
+
+    fn changed(&self, what: Change) {
+        // A full queue already holds a reason to look again.
+        self.changes.try_send(what).ok();
+    }
+}
+
+/// The revision the handshake asks for; servers may answer with an older one.
+pub(crate) const PROTOCOL: ProtocolVersion = ProtocolVersion::V_2025_11_25;
+/// The revision without a handshake.
+pub(crate) const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
+/// Servers of the revision without a handshake may answer a call with a task.
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// How a connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// `initialize`
+    Handshake,
+    /// `server/discover`; every request says who asks.
+    Stateless,
+}
+
+impl ClientHandler for Face {
+    fn get_info(&self) -> ClientConfig {
+        let capabilities = match self.era {
+            Era::Handshake => json!({"roots": {"listChanged": true}, "elicitation": {"form": {}, "url": {}}}),
+            Era::Stateless => {
+                json!({"roots": {}, "elicitation": {"form": {}, "url": {}}, "extensions": {TASKS: {}}})
             }
-            Action::Decline => (ElicitationAction::Decline, None),
-            Action::Cancel => (ElicitationAction::Cancel, None),
         };
-        let mut result = ElicitResult::new(action);
-        result.content = content;
-        Ok(result)
+        let info = json!({
+            "protocolVersion": PROTOCOL.as_str(),
+            "capabilities": capabilities,
+            "clientInfo": {"name": "gimlet", "title": "gimlet", "version": self.version},
+        });
+        serde_json::from_value(info).unwrap_or_default()
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        serde_json::from_value(self.answerer().roots()).map_err(|error| internal(&error))
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let asked = serde_json::to_value(&request).map_err(|error| internal(&error))?;
+        let answer = self.answerer().elicit(&asked, context.ct.cancelled()).await;
+        serde_json::from_value(answer).map_err(|error| internal(&error))
     }
 
     async fn on_logging_message(&self, said: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {

@@ -2,14 +2,15 @@
 //! says that they changed. A failure is the server's status.
 
 use crate::catalogue::{self, Catalogue};
-use crate::client::{Change, Face};
+use crate::client::{self, Change, Era, Face};
 use crate::host::Shared;
 use crate::server::{Link, Server, ServerInfo, Status};
 use crate::settings::Pauses;
+use crate::subscription;
 use crate::transport::remote::{Remote, Unreached};
 use crate::transport::stdio::LastWords;
 use crate::transport::{self, Undelivered};
-use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceExt};
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
 use rmcp::transport::Transport as RmcpTransport;
 use rmcp::transport::streamable_http_client::{HttpStatusError, StreamableHttpError};
 use serde_json::value::RawValue;
@@ -25,6 +26,8 @@ const FIRST_TRIES: u32 = 1 + 3;
 const LATER_TRIES: u32 = 5;
 /// Changes waiting to be looked at.
 const CHANGES: usize = 16;
+/// A server that does not answer `server/discover` within this time is greeted with a handshake.
+const DISCOVERY: Duration = Duration::from_secs(5);
 /// A connection that lasted this long starts with a fresh count of retries.
 const STEADY: Duration = Duration::from_mins(1);
 
@@ -41,6 +44,8 @@ struct Connected {
     running: RunningService<RoleClient, Face>,
     link: Arc<Link>,
     changes: mpsc::Receiver<Change>,
+    /// Where changes go that have to be subscribed to.
+    news: Option<mpsc::Sender<Change>>,
     inbound: Option<mpsc::Sender<Box<RawValue>>>,
     catalogue: Catalogue,
 }
@@ -179,58 +184,148 @@ async fn open(server: &Server, shared: &Shared, words: &Words) -> Result<Connect
         Transport::Stdio(command) => {
             let (stdio, last_words) = transport::stdio::open(command, &shared.settings).map_err(Failure::Permanent)?;
             *words.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&last_words));
-            let opened = greet(stdio, server, shared, Some(Arc::clone(&last_words))).await;
-            opened.map_err(|failure| match failure {
+            let opened = greet(stdio, (server, Era::Handshake), shared, Some(Arc::clone(&last_words))).await;
+            let opened = match opened {
+                Err(Unmet::Other(refused)) if shared.settings.negotiates => {
+                    tracing::debug!(server = server.name, ?refused, "the server may know no handshake");
+                    let (stdio, last_words) =
+                        transport::stdio::open(command, &shared.settings).map_err(Failure::Permanent)?;
+                    let greeted = greet(stdio, (server, Era::Stateless), shared, Some(last_words)).await;
+                    greeted.map_err(|_| Unmet::Known(refused))
+                }
+                opened => opened,
+            };
+            opened.map_err(|unmet| match unmet.failure() {
                 Failure::Transient(why) | Failure::Permanent(why) => {
                     Failure::Permanent(format!("{why}{}", last_words.describe()))
                 }
                 Failure::NeedsAuth => Failure::NeedsAuth,
             })
         }
-        Transport::Http(address) => greet(transport::streamable::open(remote(address)), server, shared, None).await,
+        Transport::Http(address) => open_http(server, shared, &remote(address)).await,
         Transport::Sse(address) => {
             let sse = transport::sse::open(remote(address)).await.map_err(|error| classify(&error))?;
-            greet(sse, server, shared, None).await
+            greet(sse, (server, Era::Handshake), shared, None).await.map_err(Unmet::failure)
         }
         Transport::Ws(address) => {
             let socket = transport::ws::open(remote(address)).await.map_err(|error| classify(&error))?;
-            greet(socket, server, shared, None).await
+            greet(socket, (server, Era::Handshake), shared, None).await.map_err(Unmet::failure)
         }
         Transport::Sdk { .. } => {
             let manifest = shared.take_manifest(&server.name);
             let (bridge, inbound) = transport::bridge::open(&server.name, Arc::clone(&shared.owner), manifest);
-            let mut connected = greet(bridge, server, shared, None).await?;
+            let greeted = greet(bridge, (server, Era::Handshake), shared, None).await;
+            let mut connected = greeted.map_err(Unmet::failure)?;
             connected.inbound = Some(inbound);
             Ok(connected)
         }
     }
 }
 
-/// The handshake, then the first lists.
+/// Asks a server of the newest revision what it is. One that does not know the question is greeted as before, on a connection
+/// of its own; it is not asked again.
+async fn open_http(server: &Server, shared: &Shared, remote: &Remote) -> Result<Connected, Failure> {
+    let open = || transport::streamable::open(remote.clone());
+    let known = *server.era.lock().unwrap_or_else(PoisonError::into_inner);
+    if shared.settings.negotiates && known != Some(Era::Handshake) {
+        match greet(open(), (server, Era::Stateless), shared, None).await {
+            Ok(connected) => return Ok(connected),
+            Err(Unmet::Known(failure)) => return Err(failure),
+            Err(Unmet::Other(failure)) => {
+                tracing::debug!(server = server.name, ?failure, "the server is greeted with a handshake");
+            }
+        }
+    }
+    greet(open(), (server, Era::Handshake), shared, None).await.map_err(Unmet::failure)
+}
+
+/// Why a connection could not begin.
+enum Unmet {
+    /// Another way to begin would not help.
+    Known(Failure),
+    /// The server may speak the other revision.
+    Other(Failure),
+}
+
+impl Unmet {
+    fn of(error: &ClientInitializeError, era: Era) -> Self {
+        let failure = explain(error);
+        let other = match error {
+            ClientInitializeError::JsonRpcError(_)
+            | ClientInitializeError::UncorrelatedErrorResponse { .. }
+            | ClientInitializeError::ExpectedInitResult(_)
+            | ClientInitializeError::ExpectedInitResponse(_)
+            | ClientInitializeError::ConflictInitResponseId(..)
+            | ClientInitializeError::NoCompatibleProtocolVersion { .. } => true,
+            ClientInitializeError::TransportError { error, .. } => {
+                era == Era::Stateless && !is_unreached(&*error.error)
+            }
+            _ => false,
+        };
+        if other && failure != Failure::NeedsAuth { Self::Other(failure) } else { Self::Known(failure) }
+    }
+
+    fn failure(self) -> Failure {
+        match self {
+            Self::Known(failure) | Self::Other(failure) => failure,
+        }
+    }
+}
+
+/// Nobody answered at all.
+fn is_unreached(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(current) = cause {
+        if let Some(failed) = current.downcast_ref::<StreamableHttpError<Unreached>>() {
+            return matches!(failed, StreamableHttpError::Client(_));
+        }
+        cause = current.source();
+    }
+    false
+}
+
+/// How the connection begins, then the first lists.
 async fn greet(
     transport: impl RmcpTransport<RoleClient> + 'static,
-    server: &Server,
+    (server, era): (&Server, Era),
     shared: &Shared,
     last_words: Option<Arc<LastWords>>,
-) -> Result<Connected, Failure> {
+) -> Result<Connected, Unmet> {
     let (sender, changes) = mpsc::channel(CHANGES);
     let face = Face {
         server: server.name.clone(),
         owner: Arc::clone(&shared.owner),
-        changes: sender,
+        changes: sender.clone(),
         version: shared.settings.version.clone(),
+        era,
     };
-    let running = face.serve(transport).await.map_err(|error| explain(&error))?;
+    let lifecycle = match era {
+        Era::Handshake => ClientLifecycleMode::Initialize,
+        Era::Stateless => ClientLifecycleMode::Discover { preferred_versions: vec![client::STATELESS] },
+    };
+    let begun = face.serve_with_lifecycle(transport, lifecycle);
+    let begun = match era {
+        Era::Handshake => begun.await,
+        Era::Stateless => match tokio::time::timeout(DISCOVERY, begun).await {
+            Ok(begun) => begun,
+            Err(_) => return Err(Unmet::Other(Failure::Permanent("server/discover is not answered".into()))),
+        },
+    };
+    let running = begun.map_err(|error| Unmet::of(&error, era))?;
+    *server.era.lock().unwrap_or_else(PoisonError::into_inner) = Some(era);
     let link = Arc::new(Link {
         server: server.name.clone(),
         peer: running.peer().clone(),
+        owner: Arc::clone(&shared.owner),
+        era,
         is_local: server.config.remote().is_none(),
         list_limit: shared.settings.connect,
         limits: shared.settings.calls.for_server(server.config.timeout_ms),
         last_words,
     });
     let catalogue = survey(&link).await;
-    Ok(Connected { running, link, changes, inbound: None, catalogue })
+    let news = (era == Era::Stateless).then_some(sender);
+    Ok(Connected { running, link, changes, news, inbound: None, catalogue })
 }
 
 /// What the server has. A list that cannot be read leaves the server connected.
@@ -268,13 +363,16 @@ async fn attend(
     stop: &CancellationToken,
     generation: u64,
 ) -> Ended {
-    let Connected { running, link, mut changes, inbound, catalogue } = connected;
+    let Connected { running, link, mut changes, news, inbound, catalogue } = connected;
     shared.set(server, generation, |slot| {
         slot.status = Status::Connected;
         slot.catalogue = catalogue;
         slot.link = Some(Arc::clone(&link));
         slot.inbound = inbound;
     });
+    let subscribed = subscription::follow(&link, news);
+    tokio::pin!(subscribed);
+    let mut is_subscribed = true;
     let end = running.cancellation_token();
     let mut running = std::pin::pin!(running.waiting());
     loop {
@@ -286,6 +384,7 @@ async fn attend(
             }
             // The handler lives as long as the service does.
             Some(change) = changes.recv() => refresh(change, &link, server, shared, generation).await,
+            () = &mut subscribed, if is_subscribed => is_subscribed = false,
             _ = &mut running => return Ended::Closed,
         }
     }

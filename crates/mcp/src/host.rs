@@ -3,14 +3,16 @@
 //! The table is guarded by a lock that is never held across an await; every change bumps a version that can be awaited.
 
 use crate::catalogue::{self, Resource};
+use crate::client::Era;
 use crate::connect::{self, Cause};
 use crate::error::CallError;
 use crate::owner::Owner;
 use crate::result::{self, CallResult, Part};
+use crate::rounds::Carried;
 use crate::server::{Server, Slot, Status, View};
 use crate::settings::Settings;
 use http::Http;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, CustomRequest, GetPromptRequest, GetPromptRequestParams};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -23,6 +25,9 @@ use wire::mcp::{Scope, ServerConfig};
 
 /// At the session's end, for all servers together.
 const GOODBYE: Duration = Duration::from_millis(1500);
+
+/// JSON-RPC.
+const UNKNOWN_METHOD: i64 = -32_601;
 
 /// A server somebody declared.
 #[derive(Clone, Debug)]
@@ -38,6 +43,16 @@ pub enum Standing {
     Enabled,
     /// Listed only.
     Disabled,
+}
+
+impl Standing {
+    /// The status of a server that nothing was tried with yet.
+    pub(crate) fn first_status(self) -> Status {
+        match self {
+            Self::Enabled => Status::Pending,
+            Self::Disabled => Status::Disabled,
+        }
+    }
 }
 
 /// What a host captured of its own server's handshake.
@@ -119,11 +134,7 @@ impl Host {
 
     /// Adds a server and begins to connect it. One of the same name is replaced.
     pub fn add(&self, declared: Declared, standing: Standing) {
-        let status = match standing {
-            Standing::Enabled => Status::Pending,
-            Standing::Disabled => Status::Disabled,
-        };
-        let server = Arc::new(Server::new(declared, status));
+        let server = Arc::new(Server::new(declared, standing.first_status()));
         let replaced = self.servers().insert(server.name.clone(), Arc::clone(&server));
         if let Some(old) = replaced {
             old.slot().stop.cancel();
@@ -268,9 +279,12 @@ impl Host {
     ) -> Result<Value, CallError> {
         let server = self.find(server)?;
         let link = server.link()?;
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let request = CallToolRequest::new(params);
-        let answer = link.call(request.into(), cancel).await;
+        let mut answer = link.complete(|carried| call_request(tool, arguments.clone(), carried), cancel).await;
+        // So says a server of the older revision whose tool runs as a task only.
+        if link.era == Era::Handshake && matches!(answer, Err(CallError::Refused { code: UNKNOWN_METHOD, .. })) {
+            let params = json!({"name": tool, "arguments": arguments, "task": {}});
+            answer = link.complete(|carried| with_carried("tools/call", params.clone(), carried), cancel).await;
+        }
         if let Err(error) = &answer {
             self.react(&server, error);
         }
@@ -298,8 +312,8 @@ impl Host {
     /// Reads one resource.
     pub async fn read_resource(&self, server: &str, uri: &str) -> Result<Vec<Part>, CallError> {
         let link = self.find(server)?.link()?;
-        let request = CustomRequest::new("resources/read", Some(json!({"uri": uri})));
-        let answer = link.ask(request.into(), link.limits.total).await?;
+        let make = |carried| with_carried("resources/read", json!({"uri": uri}), carried);
+        let answer = link.complete(make, &CancellationToken::new()).await?;
         let contents = answer.get("contents").and_then(Value::as_array);
         Ok(contents.into_iter().flatten().filter_map(|entry| result::resource(entry.as_object()?)).collect())
     }
@@ -312,10 +326,9 @@ impl Host {
         arguments: Map<String, Value>,
     ) -> Result<Vec<(String, Part)>, CallError> {
         let link = self.find(server)?.link()?;
-        let mut params = GetPromptRequestParams::new(name.to_owned());
-        params.arguments = Some(arguments);
-        let request = GetPromptRequest::new(params);
-        let answer = link.ask(request.into(), link.limits.total).await?;
+        let params = json!({"name": name, "arguments": arguments});
+        let make = |carried| with_carried("prompts/get", params.clone(), carried);
+        let answer = link.complete(make, &CancellationToken::new()).await?;
         let messages = answer.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
         let read = |message: Value| {
             let role = message.get("role").and_then(Value::as_str).unwrap_or("user").to_owned();
@@ -379,4 +392,21 @@ impl Host {
     fn servers(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Server>>> {
         self.table.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn call_request(tool: &str, arguments: Map<String, Value>, carried: Carried) -> ClientRequest {
+    let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    params.input_responses = carried.responses;
+    params.request_state = carried.state;
+    CallToolRequest::new(params).into()
+}
+
+fn with_carried(method: &str, mut params: Value, carried: Carried) -> ClientRequest {
+    if let Some(responses) = carried.responses {
+        params["inputResponses"] = json!(responses);
+    }
+    if let Some(state) = carried.state {
+        params["requestState"] = state.into();
+    }
+    CustomRequest::new(method, Some(params)).into()
 }

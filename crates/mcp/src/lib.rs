@@ -1,5 +1,6 @@
 //! Speaks MCP as a client: servers over stdio, streamable HTTP, the older SSE transport and the host's own bridge, on the
-//! official library, whose types never leave this crate.
+//! official library, whose types never leave this crate. Both revisions that servers speak are spoken: 2025-11-25 with its
+//! handshake, and 2026-07-28, which has none.
 //!
 //! [`Host`] owns every connection of a session. Connections are made in the background, a few at a time; whoever needs
 //! one waits for it with a limit. A server that fails is a status, never an error of the session. Children come from
@@ -15,10 +16,12 @@ mod host;
 mod names;
 mod owner;
 mod result;
+mod rounds;
 mod schema;
 pub mod serve;
 mod server;
 mod settings;
+mod subscription;
 mod transport;
 
 pub use catalogue::{Annotations, PromptArgument, RemotePrompt, RemoteTool, Resource, ToolMeta};

@@ -1,9 +1,11 @@
 //! One server: what is known of it, and the connection when there is one.
 
 use crate::catalogue::{Catalogue, RemotePrompt, RemoteTool};
+use crate::client::Era;
 use crate::connect;
 use crate::error::CallError;
-use crate::host::Declared;
+use crate::host::{Declared, Standing};
+use crate::owner::Owner;
 use crate::settings::CallLimits;
 use crate::transport::stdio::LastWords;
 use rmcp::model::{
@@ -67,10 +69,30 @@ pub struct View {
     pub problem: Option<String>,
 }
 
+impl View {
+    /// A server that was declared and not begun.
+    pub fn of(declared: &Declared, standing: Standing) -> Self {
+        Self {
+            name: declared.name.clone(),
+            scope: declared.scope,
+            config: Arc::new(declared.config.clone()),
+            status: standing.first_status(),
+            info: None,
+            tools: Arc::default(),
+            prompts: Arc::default(),
+            instructions: None,
+            has_resources: false,
+            problem: None,
+        }
+    }
+}
+
 pub(crate) struct Server {
     pub(crate) name: String,
     pub(crate) scope: Scope,
     pub(crate) config: Arc<ServerConfig>,
+    /// How the last connection began; `None` before there was one.
+    pub(crate) era: Mutex<Option<Era>>,
     slot: Mutex<Slot>,
 }
 
@@ -91,6 +113,7 @@ impl Server {
             name: declared.name,
             scope: declared.scope,
             config: Arc::new(declared.config),
+            era: Mutex::default(),
             slot: Mutex::new(Slot {
                 status,
                 catalogue: Catalogue::default(),
@@ -143,6 +166,8 @@ impl Server {
 pub(crate) struct Link {
     pub(crate) server: String,
     pub(crate) peer: Peer<RoleClient>,
+    pub(crate) owner: Arc<dyn Owner>,
+    pub(crate) era: Era,
     pub(crate) is_local: bool,
     /// For one page of a list.
     pub(crate) list_limit: Duration,
@@ -189,6 +214,10 @@ impl Link {
     }
 
     pub(crate) async fn roots_changed(&self) {
+        // Without a handshake servers ask when they need to know.
+        if self.era == Era::Stateless {
+            return;
+        }
         let changed = RootsListChangedNotification::default();
         let told = self.peer.send_notification(changed.into());
         if !matches!(tokio::time::timeout(Duration::from_secs(2), told).await, Ok(Ok(()))) {

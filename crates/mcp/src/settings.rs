@@ -17,6 +17,8 @@ pub struct Settings {
     pub version: String,
     /// For one server to be connected (`MCP_TIMEOUT`).
     pub connect: Duration,
+    /// Servers are asked for the newest revision first; with `MCP_PROTOCOL_NEGOTIATION=legacy` they are not.
+    pub negotiates: bool,
     /// Limits of calls.
     pub calls: CallLimits,
     /// Between tries of a connection.
@@ -95,6 +97,7 @@ impl Settings {
             env: env.clone(),
             version: String::new(),
             connect: Duration::from_millis(env.number("MCP_TIMEOUT").filter(|ms| *ms > 0).unwrap_or(30_000)),
+            negotiates: env.non_empty("MCP_PROTOCOL_NEGOTIATION") != Some("legacy"),
             calls: CallLimits::from_env(env),
             pauses: Pauses::default(),
             local_slots: slots("MCP_SERVER_CONNECTION_BATCH_SIZE", 3),

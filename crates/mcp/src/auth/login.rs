@@ -144,6 +144,7 @@ impl Login<'_> {
             configured.client_id.is_none()
                 && entry.redirect_port == Some(redirect.port)
                 && entry.token_endpoint.as_deref() == Some(found.server.token.as_str())
+                && entry.issuer == found.server.issuer
         });
         let client = match known {
             Some(client) => client,

@@ -9,8 +9,10 @@ use http::{Http, Method, Request, Response};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The newest revision we speak.
+/// The newest revision with a handshake.
 pub(super) const PROTOCOL: &str = "2025-11-25";
+/// The revision without one.
+const STATELESS: &str = "2026-07-28";
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the server said.
@@ -39,8 +41,10 @@ impl Probe<'_> {
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "gimlet", "version": "1"}}});
         let first = self.post(&hello, None).await?;
-        if let Some(finding) = judge(&first) {
-            return Ok(finding);
+        match judge(&first) {
+            Some(Finding::Other(400..500)) => return self.run_stateless().await,
+            Some(finding) => return Ok(finding),
+            None => {}
         }
         let session = first.header("mcp-session-id").map(str::to_owned);
         // Some streams stay open; the handshake is over with their first bytes.
@@ -51,13 +55,31 @@ impl Probe<'_> {
         Ok(judge(&list).unwrap_or(Finding::Open))
     }
 
+    /// A server of the revision without a handshake refuses `initialize`; every request of it says who asks.
+    async fn run_stateless(&self) -> Result<Finding, AuthError> {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": STATELESS,
+            "io.modelcontextprotocol/clientInfo": {"name": "gimlet", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"_meta": meta}});
+        let more = [("mcp-protocol-version", STATELESS), ("mcp-method", "tools/list")];
+        let answer = self.send(&list, &more).await?;
+        Ok(judge(&answer).unwrap_or(Finding::Open))
+    }
+
     async fn post(&self, message: &Value, session: Option<&str>) -> Result<Response, AuthError> {
+        let mut more = vec![("mcp-protocol-version", PROTOCOL)];
+        more.extend(session.map(|id| ("mcp-session-id", id)));
+        self.send(message, &more).await
+    }
+
+    async fn send(&self, message: &Value, more: &[(&str, &str)]) -> Result<Response, AuthError> {
         let mut headers = vec![
             ("accept".to_owned(), "application/json, text/event-stream".to_owned()),
             ("content-type".to_owned(), "application/json".to_owned()),
-            ("mcp-protocol-version".to_owned(), PROTOCOL.to_owned()),
         ];
-        headers.extend(session.map(|id| ("mcp-session-id".to_owned(), id.to_owned())));
+        headers.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         headers.extend(self.headers.iter().cloned());
         let body = vec![Bytes::from(message.to_string())];
         let request = Request { method: Method::Post, url: self.url.to_owned(), headers, body, timeout: TIMEOUT };
