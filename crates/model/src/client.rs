@@ -2,11 +2,12 @@
 //! silent stream ends in an error; no error text holds a credential; dropping a stream closes its connection.
 
 mod endpoint;
+mod models;
 mod reply;
 mod stream;
 mod whole;
 
-pub use endpoint::{Auth, Endpoint, FIRST_PARTY, Secret, Timeouts};
+pub use endpoint::{Auth, Endpoint, FIRST_PARTY, Secret, Timeouts, is_first_party};
 pub use stream::Stream;
 
 use crate::assembly::{Assembly, Closed};
@@ -18,7 +19,7 @@ use crate::request::Request;
 use bytes::Bytes;
 use http::{Http, Method};
 use reply::Reply;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Where answers come from.
@@ -45,10 +46,10 @@ pub enum TokenCount {
     Estimate(u64),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedModel {
     pub id: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
 }
 
@@ -64,7 +65,7 @@ pub struct Completion {
 struct Outgoing<'a> {
     call: CallKind,
     method: Method,
-    path: &'static str,
+    path: &'a str,
     headers: Vec<(String, String)>,
     body: Vec<Bytes>,
     messages: &'a [Turn],
@@ -72,7 +73,6 @@ struct Outgoing<'a> {
 }
 
 const SMALL_ANSWER: usize = 8 * 1024 * 1024;
-const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(3);
 const COUNT_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Client {
@@ -132,32 +132,6 @@ impl Client {
         let body = reply.body(SMALL_ANSWER).await.map_err(|e| self.endpoint.scrub(e))?;
         Ok(serde_json::from_slice::<Counted>(&body)
             .map_or_else(|_| TokenCount::Estimate(estimate::request(request)), |c| TokenCount::Exact(c.input_tokens)))
-    }
-
-    /// What the endpoint offers. Three seconds at most; a redirect is a failure; one credential header.
-    pub async fn models(&self) -> Result<Vec<ListedModel>, ModelError> {
-        #[derive(Deserialize)]
-        struct Page {
-            data: Vec<ListedModel>,
-        }
-        let outgoing = Outgoing {
-            call: CallKind::Models,
-            method: Method::Get,
-            path: "/v1/models?limit=1000",
-            headers: vec![("anthropic-version".to_owned(), "2023-06-01".to_owned())],
-            body: Vec::new(),
-            messages: &[],
-            timeout: DISCOVERY_TIMEOUT,
-        };
-        let read = async {
-            let mut reply = self.send(outgoing, &self.endpoint.single_auth()).await?;
-            reply.body(SMALL_ANSWER).await.map_err(|e| self.endpoint.scrub(e))
-        };
-        let late = |_| ModelError::new(ErrorKind::Stalled(DISCOVERY_TIMEOUT), "the model list did not come in time");
-        let body = tokio::time::timeout(DISCOVERY_TIMEOUT, read).await.map_err(late)??;
-        let page: Page = serde_json::from_slice(&body)
-            .map_err(|e| ModelError::new(ErrorKind::Malformed, format!("the model list is not valid: {e}")))?;
-        Ok(page.data)
     }
 
     /// One exchange. Only a 2xx comes back as a reply.

@@ -21,7 +21,10 @@ pub mod sse;
 
 pub use assembly::{Assembly, Closed};
 pub use catalog::{Catalog, Effort, ModelFacts};
-pub use client::{Auth, Client, Completion, Endpoint, ListedModel, Secret, Stream, Timeouts, TokenCount, Transport};
+pub use client::{
+    Auth, Client, Completion, Endpoint, FIRST_PARTY, ListedModel, Secret, Stream, Timeouts, TokenCount, Transport,
+    is_first_party,
+};
 pub use error::{Capability, ErrorKind, ModelError};
 pub use event::{Delta, EventKind, StreamEvent};
 pub use fragment::{Fragment, Head, Role, Turn};

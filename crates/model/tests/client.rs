@@ -308,6 +308,17 @@ async fn model_list() {
     assert_eq!((seen.header("x-api-key"), seen.header("authorization")), (Some(KEY), None));
 }
 
+// [F-B13]
+#[tokio::test]
+async fn every_page_of_the_model_list_is_read() {
+    let page = |id: &str, more: bool| format!(r#"{{"data":[{{"id":"{id}"}}],"has_more":{more},"last_id":"{id}"}}"#);
+    let server = Server::start(vec![Answer::json(&page("a", true)), Answer::json(&page("b", false))]).await;
+    let client = client(&server, Auth::Both(Secret::new(KEY)), Transport::Network);
+    let ids: Vec<String> = client.models().await.unwrap().into_iter().map(|model| model.id).collect();
+    assert_eq!(ids, ["a", "b"]);
+    assert_eq!(server.requests()[1].line, "GET /v1/models?limit=1000&after_id=a HTTP/1.1");
+}
+
 #[tokio::test]
 async fn record_then_replay_without_a_network() {
     let dir = tempfile::tempdir().unwrap();

@@ -79,6 +79,13 @@ impl fmt::Debug for Endpoint {
 
 pub const FIRST_PARTY: &str = "https://api.anthropic.com";
 
+/// Whether this address is the first party's own.
+pub fn is_first_party(base_url: &str) -> bool {
+    let host = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+    let host = host.split(['/', ':']).next().unwrap_or(host);
+    host == "anthropic.com" || host.ends_with(".anthropic.com")
+}
+
 impl Endpoint {
     /// `ANTHROPIC_BASE_URL` and `ANTHROPIC_CUSTOM_HEADERS`.
     pub fn from_env(env: &Env, auth: Auth) -> Self {
@@ -88,9 +95,7 @@ impl Endpoint {
     }
 
     pub fn is_first_party(&self) -> bool {
-        let host = self.base_url.split_once("://").map_or(self.base_url.as_str(), |(_, rest)| rest);
-        let host = host.split(['/', ':']).next().unwrap_or(host);
-        host == "anthropic.com" || host.ends_with(".anthropic.com")
+        is_first_party(&self.base_url)
     }
 
     /// `base` first, then the credential, then the user's own.

@@ -1,0 +1,77 @@
+//! What the endpoint offers: all pages of its list of models.
+
+use super::{Client, ErrorKind, ListedModel, ModelError, Outgoing, SMALL_ANSWER};
+use crate::cassette::CallKind;
+use http::Method;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// For one page.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// A list that never ends is cut off here.
+const MAX_PAGES: usize = 20;
+
+#[derive(Deserialize)]
+struct Page {
+    data: Vec<ListedModel>,
+    #[serde(default)]
+    has_more: bool,
+    #[serde(default)]
+    last_id: Option<String>,
+}
+
+impl Client {
+    /// What the endpoint offers. Three seconds at most for a page; a redirect is a failure; one credential header.
+    pub async fn models(&self) -> Result<Vec<ListedModel>, ModelError> {
+        let mut all: Vec<ListedModel> = Vec::new();
+        let mut after = None;
+        for _ in 0..MAX_PAGES {
+            let page = self.page(&path(self.endpoint.is_first_party(), after.as_deref())).await?;
+            all.extend(page.data);
+            match page.last_id.filter(|last| page.has_more && after.as_ref() != Some(last)) {
+                Some(last) => after = Some(last),
+                None => break,
+            }
+        }
+        Ok(all)
+    }
+
+    async fn page(&self, path: &str) -> Result<Page, ModelError> {
+        let outgoing = Outgoing {
+            call: CallKind::Models,
+            method: Method::Get,
+            path,
+            headers: vec![("anthropic-version".to_owned(), "2023-06-01".to_owned())],
+            body: Vec::new(),
+            messages: &[],
+            timeout: TIMEOUT,
+        };
+        let read = async {
+            let mut reply = self.send(outgoing, &self.endpoint.single_auth()).await?;
+            reply.body(SMALL_ANSWER).await.map_err(|e| self.endpoint.scrub(e))
+        };
+        let late = |_| ModelError::new(ErrorKind::Stalled(TIMEOUT), "the model list did not come in time");
+        let body = tokio::time::timeout(TIMEOUT, read).await.map_err(late)??;
+        serde_json::from_slice(&body)
+            .map_err(|e| ModelError::new(ErrorKind::Malformed, format!("the model list is not valid: {e}")))
+    }
+}
+
+fn path(first_party: bool, after: Option<&str>) -> String {
+    let start = if first_party { "/v1/models?beta=true&limit=1000" } else { "/v1/models?limit=1000" };
+    let Some(after) = after else { return start.to_owned() };
+    let id: String = after.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.:@".contains(*c)).collect();
+    format!("{start}&after_id={id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path;
+
+    // [F-B13]
+    #[test]
+    fn pages_are_asked_for_one_after_another() {
+        assert_eq!(path(true, None), "/v1/models?beta=true&limit=1000");
+        assert_eq!(path(false, Some("claude-x&y=1")), "/v1/models?limit=1000&after_id=claude-xy1");
+    }
+}
