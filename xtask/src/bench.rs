@@ -76,6 +76,9 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     if args.first().is_some_and(|a| *a == usage::OBSERVER) {
         return usage::observe(&args[1..]);
     }
+    if args == [mcp::STUB] {
+        return mcp::stub();
+    }
     if args.contains(&"--help") {
         println!("{HELP}");
         return Ok(());

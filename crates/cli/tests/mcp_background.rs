@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::mcp::{config, scene};
+use common::mcp::{config, scene, server};
 use common::{host, of_kind, print};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -124,7 +124,10 @@ fn a_call_is_let_go_when_the_host_says_so_and_can_be_stopped() {
 #[test]
 fn the_terminal_does_not_wait_for_long_calls() {
     let (_model, sandbox, sign) = scene_with(vec![Reply::text("Meanwhile."), Reply::text("All done.")]);
-    let config = config(&[]);
+    // The terminal waits for no other server.
+    let mut fix = server(&[]);
+    fix["alwaysLoad"] = true.into();
+    let config = json!({"mcpServers": {"fix": fix}}).to_string();
     let run = sandbox.gimlet(&["--mcp-config", &config, "--allowedTools", "mcp__fix"]);
     let mut terminal = run.env("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS", "50").terminal(100, 30);
     terminal.wait_for("? for shortcuts");

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::mcp::{config, scene};
+use common::mcp::{scene, server};
 use serde_json::{Value, json};
 use testkit::{ModelServer, Reply, Sandbox, Terminal};
 
@@ -19,7 +19,10 @@ fn rest() {
 /// The model calls this tool of the server, which asks.
 fn asked(tool: &str) -> (ModelServer, Sandbox, Terminal) {
     let (model, sandbox) = scene([Reply::tool(&format!("mcp__fix__{tool}"), json!({})), Reply::text("That was it.")]);
-    let flags = ["--mcp-config", &config(&["forms"]), "--allowedTools", "mcp__fix"];
+    // The terminal waits for no other server.
+    let mut fix = server(&["forms"]);
+    fix["alwaysLoad"] = json!(true);
+    let flags = ["--mcp-config", &json!({"mcpServers": {"fix": fix}}).to_string(), "--allowedTools", "mcp__fix"];
     let mut terminal = sandbox.gimlet(&flags).terminal(80, 30);
     terminal.wait_for("? for shortcuts");
     terminal.send("go\r");

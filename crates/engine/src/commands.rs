@@ -235,6 +235,7 @@ async fn perform(session: &mut Session, typed: &Typed, turn: &Turn) -> Option<Sa
             Said { audience: Audience::Moment, ..answered.map_or_else(Said::refused, Said::shown) }
         }
         Action::Context => {
+            session.settle_servers(&turn.token).await?;
             let (text, usage) = context_usage::told(session, arguments);
             Said { usage, ..Said::shown(text) }
         }

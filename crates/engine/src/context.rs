@@ -237,19 +237,28 @@ impl Context {
             config::MemoryScope::Project => "Project",
             config::MemoryScope::Local => "Local",
         };
-        let files = self.reminders.files.iter().filter(|_| self.reminders.context_told);
-        let memory =
-            files.map(|file| (file.path.clone(), kind(file.scope), model::estimate::text(file.text.len()))).collect();
+        let weigh_file = |file: &config::MemoryFile| model::estimate::text(file.text.len());
+        let files = self.reminders.files.iter();
+        let memory: Vec<_> = files.map(|file| (file.path.clone(), kind(file.scope), weigh_file(file))).collect();
+        let messages = self.tokens().saturating_sub(system + tools) + self.untold_tokens();
         ContextUsage {
             model: self.model().to_owned(),
             window,
             compact_at,
             system,
             tools,
-            messages: self.tokens().saturating_sub(system + tools),
+            messages,
             memory,
             ..ContextUsage::default()
         }
+    }
+
+    /// What instruction files add to the first request, as long as it was not sent.
+    pub(crate) fn untold_tokens(&self) -> u64 {
+        if self.reminders.context_told {
+            return 0;
+        }
+        self.reminders.files.iter().map(|file| model::estimate::text(file.text.len())).sum()
     }
 
     /// Another model from the next request on; those that may stand in for it stay.

@@ -246,6 +246,11 @@ impl Control {
         }
     }
 
+    /// The models the endpoint offers, where a host may ask for them.
+    pub(crate) fn offered_models(&self) -> Option<crate::models::Offered> {
+        self.front.as_ref().filter(|front| front.reach.asks).map(|front| front.reach.offered.clone())
+    }
+
     /// Waits for the next prompt, the end of input, or something else that wakes the session up (`other`, which is
     /// listened to only while more input may come).
     pub(crate) async fn next_wake<E>(&mut self, other: impl Future<Output = E>) -> Wake<E> {

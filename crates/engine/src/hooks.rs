@@ -220,6 +220,11 @@ impl Hooking {
         self.own.runs_as.clone()
     }
 
+    /// Declarations besides those of the settings: of the definition the session runs as, and of invoked skills.
+    pub(crate) fn own_layers(&self) -> Vec<::hooks::Layer> {
+        self.own.layers.clone()
+    }
+
     pub(crate) fn new(parts: Parts) -> Self {
         let callers = Arc::new(parts.callers);
         let spent = Spent::default();

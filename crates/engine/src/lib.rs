@@ -26,6 +26,7 @@ mod link;
 mod lore;
 mod mcp;
 mod mirror;
+mod models;
 mod notes;
 mod open;
 pub mod options;

@@ -56,6 +56,10 @@ impl Link {
         }
     }
 
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
     /// A client with a credential; made once.
     pub(crate) async fn client(&mut self) -> Result<Client, LinkError> {
         if let Some(client) = self.client.as_ref().filter(|_| !self.is_stale()) {

@@ -203,9 +203,22 @@ impl Lore {
         skills.all.iter().filter(is_skill).map(|skill| skill.name.clone()).collect()
     }
 
-    /// The lines of the listing that the model knows.
-    pub(crate) fn told_lines(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.told.iter()
+    /// The lines of the listing that the model knows, or will be told with the first prompt.
+    pub(crate) fn listed_lines(&self) -> BTreeMap<String, String> {
+        if self.is_untold() { self.listing().lines.into_iter().collect() } else { self.told.clone() }
+    }
+
+    /// Nothing of the listing was told yet.
+    fn is_untold(&self) -> bool {
+        self.unsettled && self.told.is_empty()
+    }
+
+    /// What the listing adds to the first request, as long as it was not sent.
+    pub(crate) fn untold_tokens(&self) -> u64 {
+        if !self.is_untold() {
+            return 0;
+        }
+        self.listing().lines.iter().map(|(_, line)| model::estimate::text(line.len())).sum()
     }
 
     /// What of the listing the model does not know yet.
@@ -246,7 +259,7 @@ impl Lore {
         let skills = self.skills();
         let source = |name: &str| skills.find(name).map_or("project", |skill| skill.scope.name());
         let row = |(name, line): (&String, &String)| (name.clone(), source(name), model::estimate::text(line.len()));
-        self.told.iter().map(row).collect()
+        self.listed_lines().iter().map(row).collect()
     }
 
     /// Once: which skills are listed without their description.

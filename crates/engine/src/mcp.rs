@@ -20,6 +20,7 @@ mod search;
 mod session;
 mod shelf;
 mod slash;
+mod start;
 mod telling;
 mod vault;
 
@@ -33,18 +34,16 @@ pub(crate) use remembered::{Remembered, references};
 pub(crate) use shelf::{Filter, Shelf};
 pub(crate) use slash::Typed;
 
-use mcp::{Declared, Host, Standing, Status, View};
+use mcp::{Declared, Host, Standing, View};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use wire::mcp::{ConfigError, Scope, Transport};
 
-/// How long `alwaysLoad` holds the first prompt, unless the environment says otherwise.
-const ALWAYS_LOAD_MS: u64 = 5_000;
-
-/// A request has left by then.
-const AFTER_REQUEST: Duration = Duration::from_millis(30);
+/// How long the first request waits for a server, unless `MCP_CONNECT_TIMEOUT_MS` says otherwise.
+const BRIEF_WAIT_MS: u64 = 5_000;
 
 /// All servers of a session, shared by the main thread and its agents.
 pub(crate) struct Servers {
@@ -55,9 +54,16 @@ pub(crate) struct Servers {
     pub(crate) settings: mcp::Settings,
     /// Declarations that could not be used, for `system/init`.
     pub(crate) errors: Vec<ConfigError>,
-    /// The first request waits for every server.
+    /// `MCP_CONNECTION_NONBLOCKING=0`: the first request waits for every server as long as the server may take.
     waits_for_all: bool,
-    always_load: Duration,
+    /// Whether somebody sits in front of the session: a person is not kept waiting.
+    watched: Watched,
+    /// `MCP_CONNECT_TIMEOUT_MS`
+    brief_wait: Duration,
+    /// Servers that were waited for and did not come in time. They are not waited for again.
+    late: Mutex<BTreeSet<String>>,
+    /// The host asked for the states of servers.
+    was_looked_at: AtomicBool,
     /// How long calls of the main thread are waited for.
     patience: Option<Duration>,
     /// Declared and not begun.
@@ -76,15 +82,15 @@ pub(crate) struct Parts {
     pub(crate) deferral: Deferral,
     pub(crate) declared: Vec<(Declared, Standing)>,
     pub(crate) errors: Vec<ConfigError>,
+    pub(crate) watched: Watched,
     pub(crate) patience: Option<Duration>,
 }
 
 impl Servers {
     pub(crate) fn new(parts: Parts) -> Self {
         let env = parts.settings.env.clone();
-        // Where all schemas are sent, a tool that comes late would cost the cached prefix.
-        let waits_for_all = parts.deferral == Deferral::Off || env.flag("MCP_CONNECTION_NONBLOCKING") == Some(false);
-        let always_load = env.number("MCP_CONNECT_TIMEOUT_MS").unwrap_or(ALWAYS_LOAD_MS);
+        let waits_for_all = env.flag("MCP_CONNECTION_NONBLOCKING") == Some(false);
+        let brief_wait = env.number("MCP_CONNECT_TIMEOUT_MS").unwrap_or(BRIEF_WAIT_MS);
         Self {
             host: Host::new(parts.settings.clone(), Arc::clone(&parts.owner) as Arc<dyn mcp::Owner>),
             owner: parts.owner,
@@ -93,7 +99,10 @@ impl Servers {
             settings: parts.settings,
             errors: parts.errors,
             waits_for_all,
-            always_load: Duration::from_millis(always_load),
+            watched: parts.watched,
+            brief_wait: Duration::from_millis(brief_wait),
+            late: Mutex::default(),
+            was_looked_at: AtomicBool::new(false),
             patience: parts.patience,
             waiting: Mutex::new(parts.declared),
             hosted: Mutex::default(),
@@ -119,74 +128,18 @@ impl Servers {
         self.hosted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins with the servers the first request waits for, and waits for them. Costs nothing once that is done.
-    pub(crate) async fn ready(&self) {
-        let first: Vec<_> = self.waiting().extract_if(.., |(declared, _)| self.is_awaited(declared)).collect();
-        // A server inside the host that failed gets another chance with every turn.
-        self.host.retry(|view| matches!(view.config.transport, Transport::Sdk { .. }));
-        self.begin(first);
-        // A little longer than a server has, so that one which is late is told as failed.
-        let (all, limit) = (self.waits_for_all, self.host.connect_limit() + Duration::from_millis(250));
-        let is_given = |view: &View| all || matches!(view.scope, Scope::Flag | Scope::Host | Scope::Agent);
-        self.host.settle(limit, is_given).await;
-        self.host.settle(self.always_load, |view| view.config.always_load || self.is_wanted(&view.name)).await;
-        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    fn is_awaited(&self, declared: &Declared) -> bool {
-        let given = matches!(declared.scope, Scope::Flag | Scope::Host | Scope::Agent);
-        self.waits_for_all || given || declared.config.always_load || self.is_wanted(&declared.name)
-    }
-
-    /// Begins with the others a little later: starting programs would hold up the request that is about to be sent, and
-    /// an answer that comes at once needs none of them.
-    pub(crate) fn begin_rest_soon(self: &Arc<Self>) {
-        if self.waiting().is_empty() {
-            return;
-        }
-        let servers = Arc::downgrade(self);
-        tokio::spawn(async move {
-            tokio::time::sleep(AFTER_REQUEST).await;
-            if let Some(servers) = servers.upgrade() {
-                servers.begin_rest();
-            }
-        });
-    }
-
-    /// Begins with the others; nobody waits for them.
-    pub(crate) fn begin_rest(&self) {
-        let rest = std::mem::take(&mut *self.waiting());
-        self.begin(rest);
-    }
-
-    fn begin(&self, servers: Vec<(Declared, Standing)>) {
-        for (declared, standing) in servers {
-            self.host.add(declared, standing);
-        }
-    }
-
-    /// Every server with what is known of it, those not begun included.
+    /// Every server with what is known of it, those not begun included, by name.
     pub(crate) fn views(&self) -> Vec<View> {
-        self.host.views()
+        let mut views = self.host.views();
+        views.extend(self.waiting().iter().map(|(declared, standing)| View::of(declared, *standing)));
+        views.sort_by(|a, b| a.name.cmp(&b.name));
+        views
     }
 
     /// `mcp_servers` of `system/init`.
     pub(crate) fn listed(&self) -> Vec<Value> {
-        let mut rows: Vec<(String, Value)> = self
-            .views()
-            .iter()
-            .map(|view| (view.name.clone(), row(&view.name, view.status.as_str(), source(view.scope, &view.config))))
-            .collect();
-        rows.extend(self.waiting().iter().map(|(declared, standing)| {
-            let status = match standing {
-                Standing::Enabled => Status::Pending,
-                Standing::Disabled => Status::Disabled,
-            };
-            let source = source(declared.scope, &declared.config);
-            (declared.name.clone(), row(&declared.name, status.as_str(), source))
-        }));
-        rows.sort_by(|a, b| a.0.cmp(&b.0));
-        rows.into_iter().map(|(_, row)| row).collect()
+        let row = |view: &View| row(&view.name, view.status.as_str(), source(view.scope, &view.config));
+        self.views().iter().map(row).collect()
     }
 }
 

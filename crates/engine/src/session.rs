@@ -103,6 +103,8 @@ pub(crate) enum Placed {
 enum News {
     Task(tools::tasks::TaskEvent),
     Hook(crate::hooks::Beside),
+    /// An MCP server came, went or changed.
+    Servers,
 }
 
 /// What became of what opened a turn.
@@ -202,13 +204,20 @@ impl Session {
             chores.spawn(chore);
         }
         chores.spawn(housekeeping::forget_the_dead(&self.io));
+        if let Some(offered) = self.control.offered_models() {
+            chores.spawn(offered.refresh_later());
+        }
+        self.io.mcp.servers().begin_at_start();
         self.start_hooks().await;
+        let mut seen = 0;
         loop {
+            let servers = Arc::clone(self.io.mcp.servers());
             let hooks = &mut self.io.hooks;
             let news = async {
                 tokio::select! {
                     event = state.tasks.next_event(None) => News::Task(event),
                     beside = hooks.next_wake() => News::Hook(beside),
+                    () = servers.host.changed(seen) => News::Servers,
                 }
             };
             match self.control.next_wake(news).await {
@@ -224,6 +233,10 @@ impl Session {
                 }
                 Wake::Event(News::Task(event)) => {
                     self.hear(event).await;
+                }
+                Wake::Event(News::Servers) => {
+                    seen = servers.host.version();
+                    self.hear_servers().await;
                 }
                 Wake::Closed => break,
             }

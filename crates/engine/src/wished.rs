@@ -168,6 +168,7 @@ impl Session {
         board.rules = self.io.watch.rules();
         board.directories = self.io.watch.additional();
         board.managed_only = self.io.watch.loaded.managed_rules_only;
+        board.own_hooks = self.io.hooks.own_layers();
         self.post_usage();
     }
 
@@ -176,11 +177,13 @@ impl Session {
         if !self.control.serves_host() {
             return;
         }
-        let usage = ContextUsage {
+        let mut usage = ContextUsage {
             skills: self.io.lore.weights(),
             agents: self.io.spawner.agents.weights(),
             ..self.context.usage()
         };
+        usage.messages += self.io.lore.untold_tokens();
+        usage.take_server_tools(self.io.server_tools());
         let board = &mut self.control.board;
         board.usage = usage;
         let last = self.io.ledger.last_usage();

@@ -1,4 +1,5 @@
-//! What MCP servers cost: a call over stdio beyond what any call costs, and a start with many servers that nobody uses.
+//! What MCP servers cost: a call over stdio beyond what any call costs, a start with many servers that nobody uses, and one with
+//! many servers that the first request waits for.
 
 use super::start::TURN;
 use super::table::{Amount, Row};
@@ -9,9 +10,11 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/cli/tests/fixtures/mcp_server.py");
-const UNUSED: usize = 20;
+const MANY: usize = 20;
 /// A server that is used is waited for; calls of it need no leave.
 const USED: &str = r#"{"env": {"ENABLE_TOOL_SEARCH": "false"}, "permissions": {"allow": ["mcp__s0"]}}"#;
+/// All tools are sent, so the first request waits for their servers.
+const AWAITED: &str = r#"{"env": {"ENABLE_TOOL_SEARCH": "false"}}"#;
 /// Their tools are deferred, as they are with the API itself.
 const DEFERRED: &str = r#"{"env": {"ENABLE_TOOL_SEARCH": "true"}}"#;
 
@@ -31,7 +34,7 @@ fn measure(bench: &Bench, (settings, state): (&Path, &Path), kept: Option<&[u8]>
     }
     std::fs::write(settings, USED)?;
     let remote = || {
-        declare(state, kept, 1)?;
+        declare(state, kept, (1, &python()))?;
         call_gap(bench, |_| ("mcp__s0__echo", json!({"text": "x"})))
     };
     let plain = || {
@@ -41,33 +44,61 @@ fn measure(bench: &Bench, (settings, state): (&Path, &Path), kept: Option<&[u8]>
     let (remote, plain) = medians(bench.few(), remote, plain)?;
     let hello = [reply::text(["Hello."])];
     std::fs::write(settings, DEFERRED)?;
-    let many = || {
-        declare(state, kept, UNUSED)?;
-        bench.server.script(&hello);
-        bench.to_first_request(&TURN)
-    };
     let none = || {
         restore(state, kept)?;
         bench.server.script(&hello);
         bench.to_first_request(&TURN)
     };
-    let (many, none) = medians(bench.times(), many, none)?;
+    let many = |server: &Value| {
+        declare(state, kept, (MANY, server))?;
+        bench.server.script(&hello);
+        bench.to_first_request(&TURN)
+    };
+    let (deferred, without) = medians(bench.times(), || many(&python()), none)?;
+    let off = || {
+        declare(state, kept, (MANY, &python()))?;
+        switch_off(state, &project)?;
+        bench.server.script(&hello);
+        bench.to_first_request(&TURN)
+    };
+    let (disabled, beside) = medians(bench.times(), off, none)?;
+    std::fs::write(settings, AWAITED)?;
+    let stub = json!({"command": std::env::current_exe()?, "args": ["bench", STUB]});
+    let (awaited, alone) = medians(bench.few(), || many(&stub), none)?;
+    let each = awaited.saturating_sub(alone) / u32::try_from(MANY)?;
     Ok(vec![
         Row::new("MCP call over stdio, beyond a Read", Amount::Time(remote.saturating_sub(plain)))
             .peer("Read", Amount::Time(plain))
             .budget(Amount::ms(1.0)),
-        Row::new("20 unused MCP servers, to first request", Amount::Time(many.saturating_sub(none)))
-            .peer("none", Amount::Time(none))
+        Row::new("20 deferred MCP servers, to first request", Amount::Time(deferred.saturating_sub(without)))
+            .peer("none", Amount::Time(without))
             .budget(Amount::ms(5.0)),
+        Row::new("20 disabled MCP servers, to first request", Amount::Time(disabled.saturating_sub(beside)))
+            .peer("none", Amount::Time(beside))
+            .budget(Amount::ms(5.0)),
+        Row::new("MCP server that answers at once, each of 20, to first request", Amount::Time(each))
+            .peer("none", Amount::Time(alone))
+            .budget(Amount::ms(10.0)),
     ])
 }
 
+fn python() -> Value {
+    json!({"command": "python3", "args": [SERVER]})
+}
+
 /// The user's state with so many servers.
-fn declare(state: &Path, kept: Option<&[u8]>, count: usize) -> Result<()> {
+fn declare(state: &Path, kept: Option<&[u8]>, (count, server): (usize, &Value)) -> Result<()> {
     let mut value: Value = kept.and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_else(|| json!({}));
-    let server = json!({"command": "python3", "args": [SERVER]});
     value["mcpServers"] =
         (0..count).map(|n| (format!("s{n}"), server.clone())).collect::<serde_json::Map<_, _>>().into();
+    Ok(std::fs::write(state, value.to_string())?)
+}
+
+/// The same servers, not wanted in this folder.
+fn switch_off(state: &Path, project: &Path) -> Result<()> {
+    let mut value: Value = serde_json::from_slice(&std::fs::read(state)?)?;
+    let names: Vec<String> = (0..MANY).map(|n| format!("s{n}")).collect();
+    value["projects"][project.display().to_string()]["disabledMcpServers"] = json!(names);
     Ok(std::fs::write(state, value.to_string())?)
 }
 
@@ -76,6 +107,27 @@ fn restore(state: &Path, kept: Option<&[u8]>) -> Result<()> {
         Some(text) => std::fs::write(state, text)?,
         None if state.exists() => std::fs::remove_file(state)?,
         None => {}
+    }
+    Ok(())
+}
+
+/// The task that makes this program the server which answers at once.
+pub(super) const STUB: &str = "mcp-stub";
+
+/// Answers the handshake and the lists, each with as little as there can be, until its input ends.
+pub(super) fn stub() -> Result<()> {
+    for line in std::io::stdin().lines() {
+        let asked: Value = serde_json::from_str(&line?)?;
+        let Some(id) = asked.get("id") else { continue };
+        let result = match asked["method"].as_str() {
+            Some("initialize") => json!({
+                "protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                "serverInfo": {"name": "stub", "version": "1"},
+            }),
+            Some("tools/list") => json!({"tools": [{"name": "nothing", "inputSchema": {"type": "object"}}]}),
+            _ => json!({}),
+        };
+        println!("{}", json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
     Ok(())
 }

@@ -83,14 +83,15 @@ pub(crate) fn measure(context: &mut Context, io: &Io) -> Measured {
     let source = |name: &str| declared.find(name).map_or("bundled", |skill| skill.scope.name());
     let skills: Vec<SkillPart> = io
         .lore
-        .told_lines()
-        .map(|(name, line)| SkillPart { source: source(name), name: name.clone(), tokens: estimate::text(line.len()) })
+        .listed_lines()
+        .into_iter()
+        .map(|(name, line)| SkillPart { source: source(&name), name, tokens: estimate::text(line.len()) })
         .collect();
     let agents = agents(io);
-    let told = context.is_context_told();
     let used = |parts: &[Part]| parts.iter().map(|part| part.tokens).sum::<u64>();
-    let memory: u64 = if told { memory_files.iter().map(|file| file.tokens).sum() } else { 0 };
-    let total = context.tokens();
+    let memory: u64 = memory_files.iter().map(|file| file.tokens).sum();
+    // Before the first prompt: what the first request will weigh.
+    let total = context.tokens() + context.untold_tokens() + io.lore.untold_tokens();
     let (system, tools, mcp) = (context.system_tokens(), used(&system_tools), used(&mcp_tools));
     let taught: u64 = skills.iter().map(|skill| skill.tokens).sum();
     let beside = system + tools + mcp + memory + taught;

@@ -16,10 +16,7 @@ pub(super) async fn run(session: &mut Session, arguments: &str, token: &Cancella
     servers.begin_rest();
     let standing = match verb {
         "" | "status" | "list" => {
-            // Those that are just being connected get a moment, so that what is shown holds.
-            let settled = servers.host.settle(std::time::Duration::from_secs(2), |_| true);
-            wait(session, settled, token).await?;
-            session.refresh_tools();
+            session.settle_servers(token).await?;
             return Some(Said::shown(listed(&session.io.mcp.servers().views())));
         }
         "reconnect" => None,

@@ -4,16 +4,26 @@ use super::Said;
 use super::context_usage::thousands;
 use crate::session::Session;
 use model::Effort;
+use std::fmt::Write;
 use tokio_util::sync::CancellationToken;
 
 /// `None` when the process must stop.
 pub(super) async fn model(session: &mut Session, wanted: &str, token: &CancellationToken) -> Option<Said> {
     if wanted.is_empty() {
-        let current = session.context.model();
-        return Some(Said::shown(format!(
-            "Model: {current}. /model <name> switches it for this session: an alias (opus, sonnet, haiku, fable), an id, or \
-             `default`."
-        )));
+        let models = session.control.models();
+        let listed = tokio::select! {
+            listed = session.control.during(models) => listed?,
+            () = token.cancelled() => return None,
+        };
+        let mut text = format!(
+            "Model: {}. /model <name> switches it for this session: an alias (opus, sonnet, haiku, fable), an id, or \
+             `default`.",
+            session.context.model()
+        );
+        for model in listed {
+            write!(text, "\n  {}: {} ({})", model.value, model.display_name, model.description).ok();
+        }
+        return Some(Said::shown(text));
     }
     if wanted.contains(char::is_whitespace) {
         return Some(Said::refused(format!("\"{wanted}\" is not the name of a model. Usage: /model <name>")));

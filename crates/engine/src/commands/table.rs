@@ -97,7 +97,7 @@ pub(crate) static ROWS: &[Row] = &[
     row("init", &[], "", "Write CLAUDE.md, or propose changes to it", Action::Expand(include_str!("prompts/init.md"))),
     row("mcp", &[], "[reconnect|enable|disable <server>]", "List MCP servers, connect or switch one", Action::Mcp),
     row("memory", &[], "", "List the instruction files in force", Action::Memory),
-    row("model", &[], "[model]", "Show or switch the model of this session", Action::Model),
+    row("model", &["models"], "[model]", "List the models, or switch the model of this session", Action::Model),
     row("permissions", &["allowed-tools"], "[allow|ask|deny|remove <rule>]", "Show or change the permission rules", Action::Permissions),
     row("plan", &[], "[description]", "Enter plan mode", Action::Plan),
     row("rename", &[], "<name>", "Name this conversation", Action::Rename),

@@ -24,6 +24,8 @@ pub(crate) struct Board {
     /// Besides the starting one.
     pub directories: Vec<PathBuf>,
     pub managed_only: bool,
+    /// Hooks of the definition the session runs as, and of invoked skills.
+    pub own_hooks: Vec<hooks::Layer>,
     pub usage: ContextUsage,
     /// By the provider's count, of the last response since the conversation began or was compacted.
     pub last_usage: Option<Usage>,

@@ -19,7 +19,17 @@ pub(crate) struct ContextUsage {
     pub memory: Vec<(PathBuf, &'static str, u64)>,
     pub agents: Vec<(String, &'static str, u64)>,
     pub skills: Vec<(String, &'static str, u64)>,
-    pub mcp_tools: Vec<(String, String, u64)>,
+    pub mcp_tools: Vec<ServerTool>,
+}
+
+/// A tool of a server, as it counts.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerTool {
+    pub name: String,
+    pub server: String,
+    pub tokens: u64,
+    /// Its schema is part of every request; otherwise the model has to ask for it, and it weighs nothing.
+    pub is_loaded: bool,
 }
 
 #[derive(Serialize)]
@@ -37,7 +47,17 @@ const ROW: usize = 10;
 impl ContextUsage {
     /// What the next request weighs.
     pub(crate) fn total(&self) -> u64 {
-        self.system + self.tools + self.messages + self.mcp_tools.iter().map(|(_, _, tokens)| tokens).sum::<u64>()
+        self.system + self.tools + self.messages + self.server_tokens()
+    }
+
+    /// Counts the tools of servers apart from the others.
+    pub(crate) fn take_server_tools(&mut self, tools: Vec<ServerTool>) {
+        self.mcp_tools = tools;
+        self.tools = self.tools.saturating_sub(self.server_tokens());
+    }
+
+    fn server_tokens(&self) -> u64 {
+        self.mcp_tools.iter().filter(|tool| tool.is_loaded).map(|tool| tool.tokens).sum()
     }
 
     pub(crate) fn percentage(&self) -> u64 {
@@ -47,7 +67,7 @@ impl ContextUsage {
     fn categories(&self) -> Vec<Category> {
         let memory: u64 = self.memory.iter().map(|(_, _, tokens)| tokens).sum();
         let skills: u64 = self.skills.iter().map(|(_, _, tokens)| tokens).sum();
-        let mcp: u64 = self.mcp_tools.iter().map(|(_, _, tokens)| tokens).sum();
+        let mcp = self.server_tokens();
         let buffer = self.compact_at.map_or(0, |at| self.window.saturating_sub(at));
         let used = |id, name, tokens, color| Category { id, name, tokens, color, kind: "used" };
         let mut all = vec![
@@ -86,7 +106,9 @@ impl ContextUsage {
             "gridRows": self.grid(&categories),
             "model": self.model,
             "memoryFiles": rows(&self.memory, |(path, kind, tokens)| json!({"path": path, "type": kind, "tokens": tokens})),
-            "mcpTools": rows(&self.mcp_tools, |(name, server, tokens)| json!({"name": name, "serverName": server, "tokens": tokens, "isLoaded": true})),
+            "mcpTools": rows(&self.mcp_tools, |tool| json!({
+                "name": tool.name, "serverName": tool.server, "tokens": tool.tokens, "isLoaded": tool.is_loaded,
+            })),
             "agents": rows(&self.agents, |(name, source, tokens)| json!({"agentType": name, "source": source, "tokens": tokens})),
             "slashCommands": {"totalCommands": 0, "includedCommands": 0, "tokens": 0},
             "skills": {

@@ -1,6 +1,5 @@
 //! Requests of the host, one row each.
 
-use super::greeting::models;
 use super::wishes::Wishes;
 use super::{Control, Front};
 use crate::command::Event;
@@ -129,7 +128,10 @@ impl Control {
             HostRequest::GetContextUsage(_) => Said::Now(self.board.usage.reply()),
             HostRequest::GetUsage => self.usage(front),
             HostRequest::GetSessionCost => Self::cost(front),
-            HostRequest::ListModels => Said::Now(json!({"models": models(front)})),
+            HostRequest::ListModels => {
+                let models = self.models();
+                Said::Later(Box::pin(async move { Ok(json!({"models": models.await})) }))
+            }
             HostRequest::GetBinaryVersion => Said::Now(json!({"version": wire::version::COMPAT})),
             HostRequest::StopTask(asked) => {
                 if front.reach.agents.stop_for_user(&asked.task_id) {
@@ -191,7 +193,7 @@ impl Control {
                 self.wishes.updates.extend(asked.updates);
                 Said::Now(json!({}))
             }
-            HostRequest::GetHooksListing => Self::hooks_listing(front),
+            HostRequest::GetHooksListing => self.hooks_listing(front),
             HostRequest::SetColor | HostRequest::SetHasSubscribers => Said::Now(json!({})),
             HostRequest::FileSuggestions(asked) => self.suggest_files(front, asked.query),
             HostRequest::RegisterRepoRoot(asked) => self.register_root(&asked.directory),

@@ -9,6 +9,17 @@ use std::collections::BTreeMap;
 use wire::control::{ControlResponse, Initialize, ModelInfo, ResponseBody};
 
 impl Control {
+    /// The models that can be chosen. The endpoint is asked when that was long ago.
+    pub(crate) fn models(&self) -> impl Future<Output = Vec<ModelInfo>> + Send + use<> {
+        let known = self.front.as_ref().map(|front| (models(front), front.reach.offered.clone()));
+        async move {
+            let Some((mut all, offered)) = known else { return Vec::new() };
+            let more = offered.fresh_rows(all.clone()).await;
+            all.extend(more);
+            all
+        }
+    }
+
     /// A later `initialize`: hooks and agents are replaced, the rest stands.
     pub(super) fn greet_again(&mut self, request_id: &str, asked: Initialize) -> Result<String, Refusal> {
         let Some(front) = &self.front else { return Err(Refusal::new("There is no host here")) };
@@ -44,7 +55,7 @@ impl Control {
         put("agents", json!(self.board.agents));
         put("output_style", json!(self.board.output_style));
         put("available_output_styles", json!(self.board.output_styles));
-        put("models", json!(models(front)));
+        put("models", json!(cached_models(front)));
         put("account", json!(front.reach.account));
         put("pid", json!(sys::pid()));
         put("claude_code_version", json!(wire::version::COMPAT));
@@ -70,8 +81,16 @@ impl Control {
     }
 }
 
+/// What is known without asking anybody.
+fn cached_models(front: &Front) -> Vec<ModelInfo> {
+    let mut all = models(front);
+    let more = front.reach.offered.cached_rows(&all);
+    all.extend(more);
+    all
+}
+
 /// The default first: hosts take that for the current one.
-pub(super) fn models(front: &Front) -> Vec<ModelInfo> {
+fn models(front: &Front) -> Vec<ModelInfo> {
     let reach = &front.reach;
     let row = |value: &str, described: &str| {
         let id = reach.catalog.resolve(value, &reach.env);

@@ -38,17 +38,19 @@ impl Control {
         }}))
     }
 
-    pub(super) fn hooks_listing(front: &Front) -> Said {
+    pub(super) fn hooks_listing(&self, front: &Front) -> Said {
         let reduced = front.reach.reduced;
         let own = front.reach.host_hooks.declared();
+        let layers = crate::hooks::Own { layers: self.board.own_hooks.clone(), ..crate::hooks::Own::default() };
         front.reach.with_settings(move |loaded| {
-            let (catalogue, _) = crate::hooks::catalogue(loaded, reduced);
+            let (catalogue, _) = crate::hooks::with_own(loaded, reduced, &layers);
             let mut hooks: Vec<Value> = catalogue
                 .iter()
                 .map(|entry| {
                     json!({
                         "event": entry.event.as_str(), "matcher": entry.matcher_text,
                         "source": entry.origin.label(), "handler": format!("{:?}", entry.handler.kind).split('(').next().unwrap_or_default().to_lowercase(),
+                        "command": permission::visible(&entry.handler.kind.text()),
                     })
                 })
                 .collect();

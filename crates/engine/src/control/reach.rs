@@ -4,6 +4,7 @@ use super::mcp::McpControl;
 use crate::agents::Agents;
 use crate::hooks::{HostHooks, Reduced};
 use crate::ledger::Ledger;
+use crate::models::Offered;
 use crate::side::Side;
 use config::Selection;
 use config::roots::Roots;
@@ -46,6 +47,8 @@ pub(crate) struct Reach {
     pub transcript: Transcript,
     pub mcp: Arc<dyn McpControl>,
     pub side: Arc<Side>,
+    /// Models beyond those of the table.
+    pub offered: Offered,
     pub host_hooks: Arc<HostHooks>,
     /// Every tool the session began with.
     pub tools: Arc<Registry>,

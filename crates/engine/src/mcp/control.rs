@@ -23,7 +23,7 @@ impl McpControl for ServerControl {
             let host = &servers.host;
             match request {
                 McpRequest::Status => {
-                    servers.begin_rest();
+                    servers.settle_for_first_look().await;
                     Ok(json!({"mcpServers": servers.views().iter().map(status).collect::<Vec<_>>()}))
                 }
                 McpRequest::SetServers(asked) => Ok(servers.set(asked).await),

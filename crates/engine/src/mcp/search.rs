@@ -71,7 +71,7 @@ impl Call for Search {
             self.common.servers.begin_rest();
             let settled = async {
                 for host in &self.common.hosts {
-                    host.settle(host.connect_limit(), |_| true).await;
+                    host.settle(host.connect_limit(), |view| !self.common.servers.is_late(&view.name)).await;
                 }
             };
             tokio::select! {

@@ -1,20 +1,59 @@
 //! Where servers meet the turn: before it opens, before each step, at the end.
 
 use super::Servers;
+use crate::control::context_usage::ServerTool;
 use crate::scribe::PromptSource;
-use crate::session::Session;
+use crate::session::{Io, Session};
 use mcp::Part;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use store::StoreError;
+use tokio_util::sync::CancellationToken;
+
+impl Io {
+    /// Tools of servers, by what they weigh.
+    pub(crate) fn server_tools(&self) -> Vec<ServerTool> {
+        let weigh = |found: super::shelf::Found| {
+            let tool = &found.tool;
+            ServerTool {
+                name: tool.exposed.clone(),
+                server: tool.server.clone(),
+                tokens: model::estimate::text(tool.exposed.len() + tool.description.len() + tool.schema.len()),
+                is_loaded: self.registry.is_offered(&tool.exposed),
+            }
+        };
+        self.mcp.common.tools().into_iter().map(weigh).collect()
+    }
+}
 
 impl Session {
+    /// A server changed while the session was idle: what hosts are answered from is kept up to date.
+    pub(crate) async fn hear_servers(&mut self) {
+        self.refresh_tools();
+        self.post().await;
+    }
+
+    /// For what shows servers: those that are being connected get a moment, so that what is shown holds. `None` when the
+    /// process is being stopped or the user does not want to wait.
+    pub(crate) async fn settle_servers(&mut self, token: &CancellationToken) -> Option<()> {
+        let servers = Arc::clone(self.io.mcp.servers());
+        tokio::select! {
+            settled = self.control.during(servers.settle_for_show()) => settled?,
+            () = token.cancelled() => return None,
+        }
+        self.refresh_tools();
+        Some(())
+    }
+
     /// Before a turn opens: servers it has to have are connected, within their limits.
     pub(crate) async fn ready_servers(&mut self) {
         if self.io.host.agent_id().is_none() {
             let servers = Arc::clone(self.io.mcp.servers());
             self.tell_roots(&servers).await;
-            self.control.during(servers.ready()).await;
+            let late = self.control.during(servers.ready()).await.unwrap_or_default();
+            for name in late {
+                self.io.host.notice(late_notice(&name, servers.brief_wait())).await;
+            }
         } else {
             let common = Arc::clone(&self.io.mcp.common);
             let own = async {
@@ -57,7 +96,6 @@ impl Session {
         if let Some(line) = self.io.mcp.unrecorded() {
             self.io.scribe.attachment(line)?;
         }
-        self.io.mcp.servers().begin_rest_soon();
         Ok(())
     }
 
@@ -79,6 +117,14 @@ impl Session {
         self.inject(&texts.join("\n\n"), PromptSource::Meta).await?;
         Ok(Ok(()))
     }
+}
+
+fn late_notice(server: &str, limit: std::time::Duration) -> String {
+    format!(
+        "MCP server {server} did not connect within {} s; the session goes on without it, and its tools are used once they \
+         come. /mcp shows its state; MCP_CONNECT_TIMEOUT_MS sets the wait.",
+        limit.as_secs_f64()
+    )
 }
 
 fn plain(part: Part) -> String {

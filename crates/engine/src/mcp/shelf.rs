@@ -6,7 +6,7 @@ use super::resources::{ListResources, ReadResource};
 use super::search::ToolSearch;
 use super::telling::Told;
 use super::{Deferral, Servers, Typed};
-use mcp::{Host, RemoteTool, View};
+use mcp::{Host, RemoteTool, Status, View};
 use model::Fragment;
 use permission::Policy;
 use serde::{Deserialize, Serialize};
@@ -115,8 +115,14 @@ impl Common {
         self.tools().into_iter().filter(|found| !found.always_load).collect()
     }
 
+    /// Every server this thread knows, those not begun included.
     pub(super) fn views(&self) -> Vec<View> {
-        self.hosts.iter().flat_map(Host::views).collect()
+        self.servers.views().into_iter().chain(self.hosts.iter().skip(1).flat_map(Host::views)).collect()
+    }
+
+    /// Tools will come that are deferred in any case: the model is told so before they are there.
+    fn expects_deferred(&self) -> bool {
+        self.servers.deferral.is_certain() && self.views().iter().any(|view| view.status == Status::Pending)
     }
 
     /// Whether resources of this server may be read: a rule that denies the whole server denies them as well.
@@ -247,7 +253,8 @@ impl Shelf {
         let is_first = self.seen.replace(seen).is_none();
         let tools = self.common.tools();
         let is_fresh = self.common.state().loaded.is_empty();
-        if is_first && is_fresh && tools.is_empty() && !self.common.views().iter().any(|view| view.has_resources) {
+        let has_resources = || self.common.views().iter().any(|view| view.has_resources);
+        if is_first && is_fresh && tools.is_empty() && !self.common.expects_deferred() && !has_resources() {
             return None;
         }
         Some(self.build(&tools, policy, window))
@@ -260,10 +267,11 @@ impl Shelf {
             .filter(|found| !found.always_load)
             .map(|found| found.tool.schema.len() + found.tool.description.len() + found.tool.exposed.len())
             .sum();
+        let expects = self.common.expects_deferred();
         let mut state = self.common.state();
         if !state.is_deferring && !policy.removes(ToolSearch::NAME) {
             let goes_on = deferral != Deferral::Off && !state.loaded.is_empty();
-            state.is_deferring = goes_on || deferral.applies(model::estimate::text(size), window);
+            state.is_deferring = goes_on || expects || deferral.applies(model::estimate::text(size), window);
         }
         let native = state.is_deferring && matches!(deferral, Deferral::Native { .. });
         let mut rows = self.helpers(state.is_deferring, policy);

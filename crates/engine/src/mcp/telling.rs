@@ -5,12 +5,15 @@ use super::remembered;
 use super::shelf::Common;
 use crate::prompts;
 use crate::session::Attachment;
-use mcp::Status;
+use mcp::{Status, View};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names beyond this many bytes are counted, not listed: they can be searched for.
 const NAMES_LIMIT: usize = 6_000;
+
+/// The attachment that names servers which did not come in time.
+const LATE: &str = "x_mcp_connecting";
 
 /// What the model already knows.
 #[derive(Default)]
@@ -33,8 +36,27 @@ impl Told {
     /// What is new since the last time.
     pub(super) fn due(&mut self, common: &Common) -> Vec<Attachment> {
         let is_deferring = common.state().is_deferring;
-        let names = is_deferring.then(|| self.names(common)).flatten();
+        let names = if is_deferring { self.names(common) } else { self.late(common) };
         names.into_iter().chain(self.instructions(common)).collect()
+    }
+
+    /// Servers that were waited for in vain, where their tools are not named before they come.
+    fn late(&mut self, common: &Common) -> Option<Attachment> {
+        let views = common.views();
+        let is_late = |view: &&View| view.status == Status::Pending && common.servers.is_late(&view.name);
+        let fresh = |view: &&View| self.states.get(&view.name) != Some(&view.status.as_str());
+        let names: Vec<String> = views.iter().filter(is_late).filter(fresh).map(|view| view.name.clone()).collect();
+        if names.is_empty() {
+            return None;
+        }
+        let lines: Vec<String> = names
+            .iter()
+            .map(|name| {
+                format!("MCP server {name} is still connecting. Its tools are not there yet; they come by themselves.")
+            })
+            .collect();
+        self.states.extend(names.into_iter().map(|name| (name, Status::Pending.as_str())));
+        Attachment::note(LATE, prompts::reminder(&lines.join("\n")))
     }
 
     fn names(&mut self, common: &Common) -> Option<Attachment> {
@@ -76,6 +98,9 @@ impl Told {
                 continue;
             }
             match &view.status {
+                Status::Pending if common.servers.is_late(&view.name) => {
+                    lines.push(format!("MCP server {} is still connecting; its tools come by themselves.", view.name));
+                }
                 Status::Pending => {
                     lines.push(format!("MCP server {} is still connecting; ToolSearch waits for it.", view.name));
                 }

@@ -154,6 +154,7 @@ impl Session {
         }
         before.hooks.end().await;
         before.mcp.close().await;
+        self.io.mcp.servers().begin_at_start();
         self.post().await;
     }
 }

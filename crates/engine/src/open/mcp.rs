@@ -48,6 +48,7 @@ impl Opening {
         let answering = self.options.multi_turn.then(|| desk.clone());
         let mut declared: Vec<_> = self.declared.servers.iter().filter_map(standing).collect();
         declared.extend(hosted(&self.asked));
+        let watched = if self.options.tell_history { Watched::ByPerson } else { Watched::ByProgram };
         let servers = Servers::new(Parts {
             settings,
             owner: Arc::new(SessionOwner::new(host.clone(), answering, roots, self.credentials_of_servers())),
@@ -55,10 +56,8 @@ impl Opening {
             deferral: Deferral::choose(&self.env, self.served()),
             declared,
             errors: std::mem::take(&mut self.declared.errors),
-            patience: patience(
-                &self.env,
-                if self.options.tell_history { Watched::ByPerson } else { Watched::ByProgram },
-            ),
+            watched,
+            patience: patience(&self.env, watched),
         });
         for (name, manifest) in self.asked.sdk_mcp_server_manifests.clone().unwrap_or_default() {
             if let Some(manifest) = Manifest::read(manifest.get()) {

@@ -4,6 +4,7 @@ use super::Opening;
 use crate::control::reach::Reach;
 use crate::hooks::{HostHooks, Reduced};
 use crate::mcp::ServerControl;
+use crate::models::Offered;
 use crate::session::Io;
 use config::Credential;
 use model::catalog::Served;
@@ -47,6 +48,7 @@ impl Opening {
             transcript: io.scribe.transcript().clone(),
             mcp: Arc::new(ServerControl(Arc::clone(io.mcp.servers()))),
             side: Arc::clone(&io.side),
+            offered: Offered::new(&io.link, &self.env, &self.catalog, &self.loaded.settings),
             host_hooks,
             tools,
         }

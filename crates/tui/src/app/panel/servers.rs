@@ -31,6 +31,9 @@ struct Tool {
     description: Option<String>,
 }
 
+/// The longest part of a hook's command that is shown.
+const SHOWN_OF_A_HOOK: usize = 120;
+
 const ACTIONS: [&str; 4] = ["Its tools", "Connect again", "Switch on", "Switch off"];
 
 impl App {
@@ -137,7 +140,14 @@ impl App {
             }
             let matcher = Some(field(hook, "matcher")).filter(|matcher| !matcher.is_empty());
             let matcher = matcher.unwrap_or_else(|| "every".into());
-            let line = Line::plain(format!("  {} · {}", text::clean(&matcher), field(hook, "handler")));
+            let what: String = field(hook, "command").split_whitespace().collect::<Vec<_>>().join(" ");
+            let shown: String = what.chars().take(SHOWN_OF_A_HOOK).collect();
+            let line = Line::plain(format!(
+                "  {} · {} {}",
+                text::clean(&matcher),
+                field(hook, "handler"),
+                text::clean(&shown)
+            ));
             lines.push(line.and(format!("  {}", text::clean(&field(hook, "source"))), faint));
         }
         if hooks.is_empty() {
