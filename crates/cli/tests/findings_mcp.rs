@@ -172,7 +172,7 @@ fn a_host_knows_everything_before_the_first_prompt() {
             let line: Value = serde_json::from_str(&running.next_line().unwrap()).unwrap();
             match line["type"].as_str() {
                 Some("result") => return text,
-                Some("assistant") | Some("system") => text.push_str(&line.to_string()),
+                Some("assistant" | "system") => text.push_str(&line.to_string()),
                 _ => {}
             }
         }

@@ -260,6 +260,8 @@ impl Unmet {
             ClientInitializeError::TransportError { error, .. } => {
                 era == Era::Stateless && !is_unreached(&*error.error)
             }
+            // An answer without a message ends the library's connection.
+            ClientInitializeError::ConnectionClosed(_) => era == Era::Stateless,
             _ => false,
         };
         if other && failure != Failure::NeedsAuth { Self::Other(failure) } else { Self::Known(failure) }
@@ -370,8 +372,7 @@ async fn attend(
         slot.link = Some(Arc::clone(&link));
         slot.inbound = inbound;
     });
-    let subscribed = subscription::follow(&link, news);
-    tokio::pin!(subscribed);
+    let mut subscribed = Box::pin(subscription::follow(&link, news));
     let mut is_subscribed = true;
     let end = running.cancellation_token();
     let mut running = std::pin::pin!(running.waiting());
