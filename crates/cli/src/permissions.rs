@@ -106,6 +106,7 @@ struct Situation {
     loaded: Loaded,
     mode: PermissionMode,
     workspace: Workspace,
+    env: Env,
 }
 
 impl Situation {
@@ -124,7 +125,7 @@ impl Situation {
             additional: loaded.additional_directories.clone(),
             home: env.home(),
         };
-        Ok(Self { loaded, mode, workspace })
+        Ok(Self { loaded, mode, workspace, env: env.clone() })
     }
 
     fn place(&self) -> Place {
@@ -137,6 +138,8 @@ impl Situation {
             plan_file: None,
             notes: Vec::new(),
             remotes: None,
+            variables: engine::facts::variables(&self.env),
+            undo_store: Some(store::Snapshots::at(store::Layout::new(&self.env).home()).folder().to_path_buf()),
         }
     }
 

@@ -167,6 +167,7 @@ impl<'a> Matter<'a> {
             | Reason::ReadOnlyCommand
             | Reason::Harmless
             | Reason::NotUnderstood(_)
+            | Reason::Reads(_)
             | Reason::Sandboxed
             | Reason::SandboxOverride
             | Reason::Hook(_)

@@ -9,6 +9,9 @@ use wire::mode::PermissionMode;
 /// Resolves everything `policy` needs to decide `request` in a shell that stands in `cwd`.
 pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
     let mut facts = Facts::gather(cwd.to_path_buf(), policy.needs(request, cwd), sys::real::path);
+    if let Some(plan) = policy.read_plan(request, cwd) {
+        facts = facts.with_reads(crate::reads::look(&plan, policy));
+    }
     if policy.mode == PermissionMode::AcceptEdits {
         facts = facts.sharing(has_other_names);
     }
@@ -34,6 +37,14 @@ pub fn gather(policy: &Policy, request: &Request<'_>, cwd: &Path) -> Facts {
         facts = facts.with_remotes(sys::git::remotes(cwd));
     }
     if sys::git::shares_repository(cwd, &start) { facts.in_own_repository() } else { facts }
+}
+
+/// The environment as commands see it, for words that name a variable.
+pub fn variables(env: &sys::Env) -> permission::Variables {
+    let text = |(name, value): (&std::ffi::OsStr, &std::ffi::OsStr)| {
+        Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+    };
+    permission::Variables(std::sync::Arc::new(env.iter().filter_map(text).collect()))
 }
 
 fn has_other_names(path: &Path) -> bool {

@@ -34,6 +34,7 @@ mod plan;
 mod pressure;
 mod prompts;
 pub mod query;
+mod reads;
 pub mod recall;
 mod reload;
 mod result;

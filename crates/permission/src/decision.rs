@@ -40,6 +40,8 @@ pub enum Reason {
     SafetyCheck(&'static str),
     /// The command is not fully understood; the text says what stopped the analysis.
     NotUnderstood(&'static str),
+    /// A file it would read is forbidden, or which files it reads is not known.
+    Reads(String),
     /// The sandbox confines it.
     Sandboxed,
     /// It asks to leave the sandbox.
@@ -56,7 +58,7 @@ impl Reason {
     /// `decision_reason_type` of the protocol.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Rule { .. } => "rule",
+            Self::Rule { .. } | Self::Reads(_) => "rule",
             Self::Mode(_) => "mode",
             Self::WorkingDirectory => "workingDir",
             Self::SafetyCheck(_) => "safetyCheck",
@@ -81,6 +83,7 @@ impl Reason {
             Self::Harmless => "the tool needs no permission".into(),
             Self::SafetyCheck(what) => (*what).into(),
             Self::NotUnderstood(what) => format!("the command cannot be judged safely: {what}"),
+            Self::Reads(what) => what.clone(),
             Self::Sandboxed => "the command runs in the sandbox".into(),
             Self::SandboxOverride => "the command asks to run outside the sandbox".into(),
             Self::Hook(reason) if reason.is_empty() => "a hook decided it".into(),

@@ -3,14 +3,18 @@
 mod command;
 mod concern;
 pub(crate) mod explain;
+mod reading;
+mod removing;
 mod suggesting;
 
 use crate::access::Access;
 use crate::decision::{Decision, Reason, Refusal, Wish, never_asks, not_granted};
 use crate::path::{Spelled, inside, normalise};
+use crate::reads::Reads;
 use crate::rule::{self, Input, Rule, Surroundings, Target, Warning};
 use crate::sensitive;
 use crate::shell::reading::Reading;
+use crate::shell::targets::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
@@ -82,6 +86,20 @@ pub struct Place {
     pub notes: Vec<PathBuf>,
     /// The git remotes at the start, by name; `None` when nobody looked.
     pub remotes: Option<BTreeMap<String, String>>,
+    /// What commands find in their environment.
+    pub variables: Variables,
+    /// Where the data for undo is kept.
+    pub undo_store: Option<PathBuf>,
+}
+
+/// Environment variables by name. Their values are not shown in debug output: they may be secrets.
+#[derive(Clone, Default)]
+pub struct Variables(pub std::sync::Arc<BTreeMap<String, String>>);
+
+impl std::fmt::Debug for Variables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 /// What the caller found out about the paths of a request.
@@ -98,6 +116,8 @@ pub struct Facts {
     own_repository: bool,
     /// The git remotes as they are now.
     remotes: BTreeMap<String, String>,
+    /// What the command would read (see `Policy::read_plan`); `None` when nobody looked.
+    reads: Option<Reads>,
 }
 
 impl Facts {
@@ -135,6 +155,11 @@ impl Facts {
     #[must_use]
     pub fn with_remotes(self, remotes: BTreeMap<String, String>) -> Self {
         Self { remotes, ..self }
+    }
+
+    #[must_use]
+    pub fn with_reads(self, reads: Reads) -> Self {
+        Self { reads: Some(reads), ..self }
     }
 
     fn is_shared(&self, path: &Path) -> bool {
@@ -283,6 +308,14 @@ impl Policy {
         if let Some(rule) = self.forbidding(Behaviour::Deny, asked) {
             return denied_by_rule(asked, rule);
         }
+        let removals = self.removals(asked);
+        if removals == Verdict::Refuse {
+            let message = "Permission was denied: the command would remove the folder in which gimlet keeps what `gimlet \
+                           undo` brings back. No mode and no rule allows that.";
+            return Decision::Deny(
+                asked.refusal(message.into(), Reason::SafetyCheck("a removal of the data for undo")),
+            );
+        }
         if self.mode == PermissionMode::Plan
             && let Some(decision) = self.planning(asked)
         {
@@ -294,7 +327,7 @@ impl Policy {
         if self.is_note(asked) {
             return Decision::Allow(Reason::WorkingDirectory);
         }
-        if let Some(reason) = self.hard_check(asked) {
+        if let Some(reason) = self.hard_check(asked, &removals) {
             return self.ask(asked, reason);
         }
         if leave == Leave::Hook {
@@ -395,11 +428,12 @@ impl Policy {
     }
 
     /// What no allow rule approves (and, critical removals apart, only bypass does).
-    fn hard_check(&self, asked: &Asked<'_>) -> Option<Reason> {
-        if let Some(reading) = &asked.reading
-            && self.is_critical(reading, asked.facts)
-        {
-            return Some(Reason::SafetyCheck("a removal of a root, home or working directory"));
+    fn hard_check(&self, asked: &Asked<'_>, removals: &Verdict) -> Option<Reason> {
+        if let Verdict::Ask(why) = removals {
+            return Some(Reason::SafetyCheck(why));
+        }
+        if let Some(reason) = self.forbidden_reads(asked) {
+            return Some(reason);
         }
         if let Some(reading) = &asked.reading
             && self.restricts_commands()
@@ -502,6 +536,9 @@ impl Policy {
                 let mut message = not_granted(asked.wish());
                 if reason == Reason::SandboxOverride {
                     message.push_str(OUTSIDE);
+                }
+                if let Reason::Reads(why) = &reason {
+                    message.push_str(&format!(" The reason: {why}."));
                 }
                 Decision::Ask(asked.refusal(message, reason))
             }

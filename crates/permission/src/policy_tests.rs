@@ -33,6 +33,7 @@ fn policy(mode: PermissionMode, rules: &[(Behaviour, &str)]) -> Policy {
         plan_file: Some("/home/u/.claude/plans/plan.md".into()),
         notes: vec!["/home/u/.claude/projects/p/memory".into()],
         remotes: None,
+        ..Place::default()
     };
     Policy::new(mode, &rules, place, &resolve).0
 }

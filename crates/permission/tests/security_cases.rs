@@ -65,6 +65,7 @@ fn policy(setup: &Setup) -> Policy {
         plan_file: None,
         notes: Vec::new(),
         remotes: None,
+        ..Place::default()
     };
     Policy::new(setup.mode, &rules, place, &resolve).0
 }

@@ -60,6 +60,11 @@ impl Snapshots {
         Self { root: config_home.join("snapshots") }
     }
 
+    /// Where all of it is kept.
+    pub fn folder(&self) -> &Path {
+        &self.root
+    }
+
     /// A new snapshot in memory; nothing is on disk before something was kept.
     pub fn begin(&self, about: About, limits: Limits) -> Draft {
         let header = Header::new(about, Self::next_moment());

@@ -36,6 +36,8 @@ impl Opening {
             plan_file: Some(plan_file),
             notes: self.notes_dir().into_iter().collect(),
             remotes: Some(sys::git::remotes(&self.cwd)),
+            variables: crate::facts::variables(&self.env),
+            undo_store: Some(store::Snapshots::at(self.layout.home()).folder().to_path_buf()),
         };
         Watch {
             instructions: Instructions::All,

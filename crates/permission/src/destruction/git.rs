@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[rustfmt::skip]
 pub(super) const LOSING: &[&str] = &[
     "reset", "clean", "checkout", "switch", "restore", "read-tree", "filter-", "stash", "branch", "tag", "reflog",
-    "update-ref", "symbolic-ref", "rm", "worktree", "submodule", "mv", "apply",
+    "update-ref", "symbolic-ref", "rm", "worktree", "submodule", "mv", "apply", "--out", "archive", "format-patch",
 ];
 
 pub(super) fn add(losses: &mut Losses, arguments: &[String], at: &At<'_>) {

@@ -1,6 +1,7 @@
 //! Programs that remove, replace or change files, and which of their words name them.
 
 use super::{At, Extent, Losses, git};
+use crate::shell::outputs;
 use crate::shell::suspects::Suspect;
 use crate::shell::wrapper::base_name;
 
@@ -14,7 +15,7 @@ const PLAIN: &[&str] = &[
 /// Programs that change something only with certain words.
 const WITH_WORDS: &[(&[&str], &[&str])] = &[
     (&["sed", "gsed"], &["-i", "-ni", "-ri", "-Ei", "-zi", "-si", "--in-place"]),
-    (&["sort", "curl"], &["-o", "--output", "-so", "-Lo", "-fo", "-sLo", "-fsSLo"]),
+    (&["sort", "curl", "shuf", "tree", "gpg", "iconv", "xxd", "uniq", "openssl"], &["-", " "]),
     (&["awk", "gawk"], &["inplace"]),
     (&["find", "fd", "fdfind"], &["-delete", "-exec", "-ok", "-x", "-X"]),
     (&["git"], git::LOSING),
@@ -29,6 +30,11 @@ pub(super) fn may_change(word: &str, text: &str) -> bool {
 /// Adds what `program` may destroy.
 pub(super) fn add(losses: &mut Losses, program: &str, arguments: &[String], part: &Suspect, at: &At<'_>) {
     let words = Words { all: arguments };
+    // Files that options name; what exists to write is read more closely below.
+    if !outputs::exists_to_write(program) {
+        let files = outputs::of(program, arguments).files;
+        each(losses, program, &files.iter().map(String::as_str).collect::<Vec<_>>(), &Extent::File, at);
+    }
     match program {
         "rm" | "rmdir" | "unlink" => {
             let operands = words.operands(&[]);
@@ -54,8 +60,6 @@ pub(super) fn add(losses: &mut Losses, program: &str, arguments: &[String], part
             each(losses, program, operands.get(1..).unwrap_or_default(), &Extent::File, at);
         }
         "dd" => each(losses, program, &words.after_prefix("of="), &Extent::File, at),
-        "sort" | "curl" => each(losses, program, &words.values("-o", "--output"), &Extent::File, at),
-        "wget" => each(losses, program, &words.values("-O", "--output-document"), &Extent::File, at),
         "sed" | "gsed" | "perl" | "ruby" | "awk" | "gawk" => in_place(losses, program, &words, part, at),
         "find" | "fd" | "fdfind" => find(losses, &words, at),
         "tar" | "bsdtar" | "unzip" => unpack(losses, program, &words, at),

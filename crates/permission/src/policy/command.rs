@@ -10,7 +10,7 @@ use crate::shell::reading::Reading;
 use crate::shell::readonly::{self, Look};
 use crate::shell::script::{Join, Redirect, Unit, Word, join_raw};
 use crate::shell::suspects::Suspect;
-use crate::shell::{files, find, flags, git, little, removal, wrapper};
+use crate::shell::{files, find, flags, git, little, outputs, wrapper};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::Behaviour;
@@ -30,9 +30,11 @@ impl Policy {
             needs.extend(unit.redirects.iter().filter_map(|redirect| walk.path(&redirect.word)));
             let paths = walk.step(unit).map(|parts| parts.paths).unwrap_or_default();
             needs.extend(paths.into_iter().map(|path| path.open));
+            needs.extend(written(unit).iter().filter_map(|word| walk.path(word)));
             let changed = changes(wrapper::unwrap(&unit.words)).into_iter().flatten();
             needs.extend(changed.filter_map(|word| walk.path(word)));
         }
+        needs.extend(self.removal_needs(&reading, command, cwd));
         needs.sort();
         needs.dedup();
         needs.truncate(MAX_NEEDS);
@@ -95,13 +97,6 @@ impl Policy {
         self.rules.iter().any(|rule| rule.behaviour == behaviour && speaks_of_paths(rule))
     }
 
-    /// Removals nobody wants; asked about in every mode.
-    pub(super) fn is_critical(&self, reading: &Reading, facts: &Facts) -> bool {
-        let place = &self.place;
-        let precious = removal::Precious { cwd: &facts.cwd, home: place.home.as_deref(), roots: &place.roots };
-        removal::is_critical(&reading.suspects, &precious)
-    }
-
     /// Redirections and file commands that reach protected files or the network names of bash.
     pub(super) fn unsafe_writing(&self, reading: &Reading, facts: &Facts) -> Option<&'static str> {
         let socket = |target: &String| target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/");
@@ -152,7 +147,8 @@ impl Policy {
     pub(super) fn judge(&self, units: &[Unit], facts: &Facts, grants: Grants) -> Vec<Judged> {
         let mut walk = Walk::new(&facts.cwd, self.place.home.as_deref(), self.git_at(facts));
         let judged = units.iter().map(|unit| {
-            let redirects = unit.redirects.iter().all(|redirect| self.may_redirect(redirect, &walk, facts, grants));
+            let redirects = unit.redirects.iter().all(|redirect| self.may_redirect(redirect, &walk, facts, grants))
+                && self.may_output(unit, &walk, facts, grants);
             let reads = walk.step(unit).filter(|parts| self.may_look(parts, facts));
             let inert = unit.assignments.iter().all(|assignment| wrapper::is_inert(assignment));
             let grant = match grants {
@@ -189,6 +185,17 @@ impl Policy {
         let ordinary = !path.any(sensitive::is_protected) && !path.any(sensitive::is_secret);
         let named = || self.path_rule(Behaviour::Allow, Kind::Write, path).is_some() || self.rules.iter().any(whole);
         (by_mode && ordinary) || named()
+    }
+
+    /// A file that an option makes the program write is judged like a redirection to it.
+    fn may_output(&self, unit: &Unit, walk: &Walk<'_>, facts: &Facts, grants: Grants) -> bool {
+        let Some(program) = wrapper::unwrap(&unit.words).first() else { return true };
+        let program = wrapper::base_name(&program.text);
+        // Whoever allows a program whose purpose is to write has allowed the writing; protected files are another matter.
+        if outputs::exists_to_write(program) {
+            return true;
+        }
+        written(unit).into_iter().all(|word| self.may_redirect(&Redirect { word, writes: true }, walk, facts, grants))
     }
 
     fn unit_grant(&self, unit: &Unit, walk: &Walk<'_>, facts: &Facts) -> Option<Reason> {
@@ -243,7 +250,8 @@ impl Policy {
     fn may_look(&self, parts: &Parts, facts: &Facts) -> bool {
         let real_cwd = facts.real(&facts.cwd);
         let at_home = Spelled { given: &facts.cwd, real: real_cwd }.both(|p| inside(p, &self.place.roots));
-        let below_denied = parts.opens_unseen && self.has_path_rules(Behaviour::Deny);
+        // The files were computed and held against the rules before, unless nobody looked.
+        let below_denied = parts.opens_unseen && self.restricts_reading() && facts.reads.is_none();
         at_home && !below_denied && parts.paths.iter().all(|path| self.may_read(path, facts))
     }
 
@@ -269,6 +277,15 @@ pub(super) enum Grants {
     /// Only what reads.
     Nothing,
     RulesAndMode,
+}
+
+/// The files that options of the command make it write.
+fn written(unit: &Unit) -> Vec<Word> {
+    let Some((program, arguments)) = wrapper::unwrap(&unit.words).split_first() else { return Vec::new() };
+    let texts: Vec<String> = arguments.iter().map(|word| word.text.clone()).collect();
+    let files = outputs::of(wrapper::base_name(&program.text), &texts).files;
+    let files = files.into_iter().filter(|file| file != "/dev/null");
+    files.map(|text| Word { raw: text.clone(), tilde: text.starts_with('~'), text, ..Word::default() }).collect()
 }
 
 /// The operands of a command that creates, moves or removes files; `None` for anything else.

@@ -1,6 +1,7 @@
 //! Files that a command visibly touches: operands of well-known programs, and redirections. Generous, for deny and ask
 //! rules only; arbitrary programs are the sandbox's business.
 
+use super::outputs;
 use super::suspects::Suspect;
 use std::path::{Path, PathBuf};
 
@@ -41,6 +42,7 @@ pub(crate) fn touched(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> 
             for (word, writes) in operands(program, arguments) {
                 add(word, writes);
             }
+            outputs::of(program, arguments).files.iter().for_each(|word| add(word, true));
             false
         });
         suspect.reads.iter().for_each(|word| add(word, false));
@@ -57,6 +59,7 @@ pub(crate) fn written(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> 
         words.extend(suspect.writes.iter().cloned());
         suspect.any_program(|program, arguments| {
             words.extend(destinations(program, arguments).into_iter().map(str::to_owned));
+            words.extend(outputs::of(program, arguments).files);
             false
         });
     }

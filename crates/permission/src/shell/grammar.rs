@@ -38,6 +38,11 @@ pub(crate) struct Parsed {
     pub(super) filled: Vec<String>,
 }
 
+/// Texts that the library must not be given.
+pub(super) fn is_hard(text: &str) -> bool {
+    has_huge_number(text) || expansion::openers(text) > MAX_OPENERS
+}
+
 pub(crate) fn parse(text: &str) -> Result<Parsed, Opaque> {
     if has_huge_number(text) {
         return Err("it has a number that is too long");
@@ -532,7 +537,7 @@ impl Reader {
 }
 
 /// Structures are counted and never taken back: an end that looks like one may be text.
-fn is_deep(tokens: &[Token]) -> bool {
+pub(super) fn is_deep(tokens: &[Token]) -> bool {
     let (mut depth, mut deepest, mut structures) = (0_usize, 0_usize, 0_usize);
     for token in tokens {
         match token {

@@ -11,6 +11,9 @@ pub(crate) struct Precious<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) home: Option<&'a Path>,
     pub(crate) roots: &'a [PathBuf],
+    /// Where the data for undo is, as configured and where its links lead.
+    pub(crate) store: Option<&'a Path>,
+    pub(crate) real_store: Option<&'a Path>,
 }
 
 pub(crate) fn is_critical(suspects: &[Suspect], precious: &Precious<'_>) -> bool {
@@ -43,7 +46,7 @@ pub(crate) fn is_critical(suspects: &[Suspect], precious: &Precious<'_>) -> bool
 }
 
 #[rustfmt::skip]
-const SELECTING: &[&str] = &[
+pub(crate) const SELECTING: &[&str] = &[
     "-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-size", "-empty", "-newer", "-atime",
 ];
 
@@ -134,11 +137,14 @@ impl Precious<'_> {
         if !target.starts_with('/') {
             return false;
         }
-        let path = normalise(Path::new(&target));
-        path.components().count() <= 2 || self.home == Some(path.as_path())
+        self.is_base_path(&normalise(Path::new(&target)))
     }
 
-    fn removing_is_critical(&self, path: &Path) -> bool {
+    pub(super) fn is_base_path(&self, path: &Path) -> bool {
+        path.components().count() <= 2 || self.home == Some(path)
+    }
+
+    pub(super) fn removing_is_critical(&self, path: &Path) -> bool {
         let depth = path.components().count();
         // The root itself, or a direct child of it; on macOS the same below /private.
         depth <= 2
@@ -148,7 +154,7 @@ impl Precious<'_> {
             || self.roots.iter().any(|root| root.starts_with(path))
     }
 
-    fn emptying_is_critical(&self, dir: &Path) -> bool {
+    pub(super) fn emptying_is_critical(&self, dir: &Path) -> bool {
         let above = |root: &Path| root != dir && root.starts_with(dir);
         dir.components().count() <= 2
             || self.home.is_some_and(|home| home.starts_with(dir))

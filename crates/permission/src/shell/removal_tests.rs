@@ -2,7 +2,13 @@ use super::*;
 
 fn critical(command: &str) -> bool {
     let roots = [PathBuf::from("/w/app"), PathBuf::from("/data/extra")];
-    let precious = Precious { cwd: Path::new("/w/app"), home: Some(Path::new("/home/u")), roots: &roots };
+    let precious = Precious {
+        cwd: Path::new("/w/app"),
+        home: Some(Path::new("/home/u")),
+        roots: &roots,
+        store: None,
+        real_store: None,
+    };
     is_critical(&crate::shell::reading::Reading::of(command).suspects, &precious)
 }
 

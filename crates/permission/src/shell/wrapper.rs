@@ -85,7 +85,11 @@ pub(crate) fn needs_exact_rule(words: &[Word]) -> bool {
         "watch" | "setsid" | "ionice" | "flock" => true,
         "find" | "fd" | "fdfind" => has(FIND_ACTIONS),
         "xargs" => words.get(1).is_some_and(|word| word.text.starts_with('-')),
-        _ => false,
+        // Options that name a program to run.
+        name => {
+            let texts: Vec<String> = words.iter().skip(1).map(|word| word.text.clone()).collect();
+            super::outputs::of(name, &texts).runs
+        }
     }
 }
 

@@ -1,0 +1,230 @@
+//! Which files a command would open, found on the real tree: patterns are expanded, trees walked as the program walks them,
+//! links followed. It stops at the first file that a rule forbids, and says so when there is too much to look at.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use ignore::overrides::OverrideBuilder;
+use ignore::{DirEntry, WalkBuilder};
+use permission::reads::{Forbidden, Reach, ReadPlan, ReadTarget, Reads, TreeWalk, name_fits, plain_name};
+use permission::{Policy, normalise};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Entries that are looked at for one command.
+const MAX_ENTRIES: usize = 100_000;
+const MAX_TIME: Duration = Duration::from_millis(700);
+
+/// Holds everything `plan` names against the rules of `policy`.
+pub(crate) fn look(plan: &ReadPlan, policy: &Policy) -> Reads {
+    let mut look = Look {
+        policy,
+        left: MAX_ENTRIES,
+        until: Instant::now() + MAX_TIME,
+        folders: sys::real::Folders::default(),
+        reads: Reads { forbidden: Vec::new(), unknown: plan.unknown.clone() },
+    };
+    for target in &plan.targets {
+        if look.target(target).is_err() {
+            look.reads.unknown.get_or_insert_with(|| {
+                format!("there are too many files to tell beforehand which of them {} reads", target.program)
+            });
+        }
+        if !look.reads.forbidden.is_empty() {
+            break;
+        }
+    }
+    look.reads
+}
+
+/// There is too much to look at.
+struct TooMany;
+
+struct Look<'a> {
+    policy: &'a Policy,
+    left: usize,
+    until: Instant,
+    folders: sys::real::Folders,
+    reads: Reads,
+}
+
+impl Look<'_> {
+    fn target(&mut self, target: &ReadTarget) -> Result<(), TooMany> {
+        for path in self.expand(&target.pattern)? {
+            let meta = std::fs::metadata(&path);
+            let is_dir = meta.is_ok_and(|meta| meta.is_dir());
+            match &target.reach {
+                Reach::File if is_dir => {}
+                Reach::Listing if !is_dir => {}
+                Reach::Tree(walk) if is_dir => self.tree(&path, walk, &target.program)?,
+                Reach::File | Reach::Listing | Reach::Tree(_) => {
+                    self.check(&path, &sys::real::path(&path), &target.program, false);
+                }
+            }
+            if !self.reads.forbidden.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, path: &Path, real: &Path, program: &str, in_tree: bool) {
+        let given = normalise(path);
+        if self.policy.forbids_reading(&given, real) {
+            // Named as the rule sees it.
+            let path = if self.policy.forbids_reading(&given, &given) { given } else { real.to_path_buf() };
+            self.reads.forbidden.push(Forbidden { path, program: program.to_owned(), in_tree });
+        }
+    }
+
+    fn spend(&mut self) -> Result<(), TooMany> {
+        self.left = self.left.checked_sub(1).ok_or(TooMany)?;
+        if self.left.is_multiple_of(256) && Instant::now() > self.until { Err(TooMany) } else { Ok(()) }
+    }
+
+    /// The paths a pattern stands for. Without pattern characters it stands for itself, whether that exists or not.
+    fn expand(&mut self, pattern: &str) -> Result<Vec<PathBuf>, TooMany> {
+        let mut paths = vec![PathBuf::from("/")];
+        for name in pattern.split('/').filter(|name| !name.is_empty()) {
+            if let Some(plain) = plain_name(name) {
+                paths.iter_mut().for_each(|path| path.push(&plain));
+                continue;
+            }
+            let mut next = Vec::new();
+            for path in paths {
+                if name == "**" {
+                    self.descend(&path, &mut next)?;
+                } else {
+                    self.matches(&path, name, &mut next)?;
+                }
+            }
+            paths = next;
+        }
+        Ok(paths)
+    }
+
+    fn matches(&mut self, dir: &Path, pattern: &str, into: &mut Vec<PathBuf>) -> Result<(), TooMany> {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            self.spend()?;
+            if name_fits(pattern, &entry.file_name().to_string_lossy()) {
+                into.push(entry.path());
+            }
+        }
+        // `.*` stands for these two as well.
+        if pattern.starts_with('.') && name_fits(pattern, "..") {
+            into.push(dir.join(".."));
+        }
+        Ok(())
+    }
+
+    /// `**`, should the shell know it: the folder, what is below it, and what `*` would match.
+    fn descend(&mut self, dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), TooMany> {
+        into.push(dir.to_path_buf());
+        for entry in WalkBuilder::new(dir).standard_filters(false).build().flatten().skip(1) {
+            self.spend()?;
+            into.push(entry.into_path());
+        }
+        Ok(())
+    }
+
+    fn tree(&mut self, root: &Path, walk: &TreeWalk, program: &str) -> Result<(), TooMany> {
+        // A folder that is forbidden itself, listed by its name or through a pattern.
+        self.check(root, &sys::real::path(root), program, false);
+        if !self.reads.forbidden.is_empty() {
+            return Ok(());
+        }
+        let Some(filter) = Filter::of(walk, root) else { return Err(TooMany) };
+        let Some(entries) = entries(root, walk, &filter) else { return Err(TooMany) };
+        for entry in entries.flatten().skip(1) {
+            self.spend()?;
+            let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+            let is_link = entry.path_is_symlink();
+            if !filter.takes(&entry) || (is_link && !walk.follows && keeps_links(program)) {
+                continue;
+            }
+            if walk.names_only {
+                self.listed(entry.path(), program);
+            } else if !is_dir {
+                let real = if is_link { sys::real::path(entry.path()) } else { self.folders.file(entry.path()) };
+                self.check(entry.path(), &real, program, true);
+            }
+            if !self.reads.forbidden.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The name alone tells nothing, unless it tells what a forbidden folder holds.
+    fn listed(&mut self, path: &Path, program: &str) {
+        let Some(parent) = path.parent() else { return };
+        let real = self.folders.file(parent);
+        if self.policy.forbids_reading(&normalise(parent), &real) {
+            self.check(path, &self.folders.file(path), program, true);
+        }
+    }
+}
+
+/// Programs that leave links inside a tree as they are.
+fn keeps_links(program: &str) -> bool {
+    matches!(program, "grep" | "egrep" | "fgrep" | "rg" | "cp" | "mv" | "ln" | "tar" | "bsdtar" | "rsync" | "git")
+}
+
+fn entries(root: &Path, walk: &TreeWalk, filter: &Filter) -> Option<ignore::Walk> {
+    let mut builder = WalkBuilder::new(root);
+    builder.standard_filters(walk.ignores).hidden(walk.skips_hidden).follow_links(walk.follows).max_depth(walk.depth);
+    if walk.ignores {
+        builder.add_custom_ignore_filename(".rgignore");
+    }
+    if !walk.overrides.is_empty() {
+        let mut overrides = OverrideBuilder::new(&walk.dir);
+        for glob in &walk.overrides {
+            overrides.add(glob).ok()?;
+        }
+        builder.overrides(overrides.build().ok()?);
+    }
+    let excluded = filter.exclude_dir.clone();
+    builder.filter_entry(move |entry| {
+        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+        entry.depth() == 0 || !is_dir || !excluded.is_match(Path::new(entry.file_name()))
+    });
+    Some(builder.build())
+}
+
+/// Which entries of a tree count.
+struct Filter {
+    include: Option<GlobSet>,
+    exclude: GlobSet,
+    exclude_dir: GlobSet,
+    /// Compared with the whole path, in which `*` stands for slashes as well.
+    exclude_path: GlobSet,
+    shown: PathBuf,
+    root: PathBuf,
+}
+
+impl Filter {
+    fn of(walk: &TreeWalk, root: &Path) -> Option<Self> {
+        Some(Self {
+            include: (!walk.include.is_empty()).then(|| set(&walk.include, true)).flatten(),
+            exclude: set(&walk.exclude, true).unwrap_or_default(),
+            exclude_dir: set(&walk.exclude_dir, true).unwrap_or_default(),
+            exclude_path: set(&walk.exclude_path, false).unwrap_or_default(),
+            shown: PathBuf::from(&walk.shown),
+            root: root.to_path_buf(),
+        })
+    }
+
+    fn takes(&self, entry: &DirEntry) -> bool {
+        let name = Path::new(entry.file_name());
+        let fits = self.include.as_ref().is_none_or(|include| include.is_match(name));
+        let whole = || self.shown.join(entry.path().strip_prefix(&self.root).unwrap_or(entry.path()));
+        fits && !self.exclude.is_match(name) && (self.exclude_path.is_empty() || !self.exclude_path.is_match(whole()))
+    }
+}
+
+/// `None` when a pattern cannot be read: then it leaves nothing out.
+fn set(patterns: &[String], separates: bool) -> Option<GlobSet> {
+    let mut builder = GlobSetBuilder::new();
+    for pattern in patterns {
+        builder.add(GlobBuilder::new(pattern).literal_separator(separates).build().ok()?);
+    }
+    builder.build().ok()
+}

@@ -1,0 +1,110 @@
+//! What a command would read, as far as its programs are known: the exchange between the policy, which knows programs and
+//! rules, and the caller, which knows the disk.
+
+use crate::shell::flow::Field;
+pub use crate::shell::flow::field::name_fits;
+use std::path::PathBuf;
+
+/// The text of a name that is no pattern.
+pub fn plain_name(pattern: &str) -> Option<String> {
+    let field = Field::from_pattern(pattern);
+    (!field.is_pattern()).then(|| field.text())
+}
+
+/// The files that the known programs of a command would open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadPlan {
+    pub targets: Vec<ReadTarget>,
+    /// What cannot be told before the command runs.
+    pub unknown: Option<String>,
+}
+
+/// One operand of one program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadTarget {
+    pub program: String,
+    /// Absolute. `*`, `?` and `[…]` are patterns of the shell; as plain characters they stand behind a backslash.
+    pub pattern: String,
+    pub reach: Reach,
+}
+
+/// What happens to the paths that a target names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Files are opened, folders are not.
+    File,
+    /// The entries of a folder are listed.
+    Listing,
+    /// Everything below is opened.
+    Tree(TreeWalk),
+}
+
+/// How a program walks a tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreeWalk {
+    /// `.gitignore` and its relatives are honoured.
+    pub ignores: bool,
+    /// Names with a leading dot are left out.
+    pub skips_hidden: bool,
+    /// Links inside the tree are followed.
+    pub follows: bool,
+    /// Levels below the operand that are still opened.
+    pub depth: Option<usize>,
+    /// Only names are printed: what counts are entries of forbidden folders.
+    pub names_only: bool,
+    /// Files must fit one of these (by name), if there are any.
+    pub include: Vec<String>,
+    pub exclude: Vec<String>,
+    pub exclude_dir: Vec<String>,
+    /// Paths that are left out, relative to where the program runs (`find -not -path`).
+    pub exclude_path: Vec<String>,
+    /// Globs in the manner of `rg -g`, `!` first for those left out.
+    pub overrides: Vec<String>,
+    /// Where relative patterns start.
+    pub dir: PathBuf,
+    /// How the operand was written, for patterns that are compared with whole paths.
+    pub shown: String,
+}
+
+/// What the caller found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Forbidden paths among the files; a few of them.
+    pub forbidden: Vec<Forbidden>,
+    /// Why the files could not all be determined.
+    pub unknown: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forbidden {
+    pub path: PathBuf,
+    /// Of the program that would open it.
+    pub program: String,
+    /// How the program was told to go through a tree.
+    pub in_tree: bool,
+}
+
+impl Forbidden {
+    /// What to add to the command so that it leaves the path out.
+    pub fn exclusion(&self, cwd: &std::path::Path) -> String {
+        let relative = self.path.strip_prefix(cwd).unwrap_or(&self.path);
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
+        let folder = relative.parent().and_then(std::path::Path::file_name).map(|name| name.to_string_lossy());
+        if !self.in_tree {
+            return "name the files one by one".into();
+        }
+        match (self.program.as_str(), folder) {
+            ("grep" | "egrep" | "fgrep", Some(folder)) => format!("add --exclude-dir={folder}"),
+            ("grep" | "egrep" | "fgrep", None) => format!("add --exclude={name}"),
+            ("rg" | "git", Some(folder)) if self.program == "rg" => format!("add -g '!{folder}/**'"),
+            ("rg", _) => format!("add -g '!{name}'"),
+            ("git", _) => format!("add -- . ':!{}'", relative.display()),
+            ("tar" | "rsync" | "diff" | "bsdtar", folder) => {
+                format!("add --exclude={}", folder.unwrap_or(name))
+            }
+            ("zip", _) => format!("add -x '{}'", relative.display()),
+            ("find", Some(folder)) => format!("add -not -path '*/{folder}/*'"),
+            _ => "name the files one by one".into(),
+        }
+    }
+}

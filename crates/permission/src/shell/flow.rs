@@ -1,0 +1,151 @@
+//! The data flow of a command: which programs it starts with which words, after variables, loops, substitutions, braces and
+//! directories have been followed as far as the text tells. A word is either known (perhaps as a pattern of file names) or
+//! unknown; nothing is guessed. It serves the path rules, options that write and removals, and never allows anything.
+
+mod builtins;
+pub(crate) mod field;
+mod output;
+mod walk;
+mod words;
+
+pub(crate) use field::Field;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+/// Values a variable may have, directories the shell may stand in, words a list may stand for.
+const MAX_VALUES: usize = 64;
+/// Simple commands that are looked at.
+const MAX_INVOCATIONS: usize = 600;
+/// How deep code inside code is followed.
+const MAX_DEPTH: u32 = 10;
+
+/// What the shell knows before it starts.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) cwd: &'a Path,
+    pub(crate) home: Option<&'a Path>,
+    pub(crate) variables: &'a BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Arg {
+    Known(Field),
+    /// Known only when it runs.
+    Unknown(Origin),
+}
+
+/// Where unknown text comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Files, the environment, the network.
+    Outside,
+    /// Text of this very command, changed by some program (`base64 -d`, `tr`).
+    Transformed,
+}
+
+/// One program the command may start.
+#[derive(Clone, Debug)]
+pub(crate) struct Invocation {
+    pub(crate) words: Vec<Arg>,
+    /// Files that redirections open.
+    pub(crate) reads: Vec<Arg>,
+    pub(crate) writes: Vec<Arg>,
+    /// Directories it may run in; `None` stands for one that is not known.
+    pub(crate) dirs: Vec<Option<Field>>,
+    pub(crate) input: Input,
+    /// Which word is the program is not certain.
+    pub(crate) loose: bool,
+    /// Names of variables that are set for this program only.
+    pub(crate) assigned: Vec<String>,
+}
+
+/// What a program finds on its standard input.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Input {
+    #[default]
+    Inherited,
+    /// Text of the command.
+    Text(String),
+    /// Text with parts that are not known, as written.
+    Unknown(String),
+    /// What these invocations print.
+    Pipe(Range<usize>),
+    /// A file.
+    File,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    pub(crate) invocations: Vec<Invocation>,
+    /// Some text was not followed to its end.
+    pub(crate) incomplete: bool,
+    /// Code runs that this command made from text of its own, so that nobody can read it.
+    pub(crate) hidden_code: bool,
+    /// Options of the shell change what patterns match.
+    pub(crate) odd_patterns: bool,
+}
+
+pub(crate) fn trace(command: &str, start: &Start<'_>) -> Flow {
+    // The library gives up on some broken texts with a panic.
+    let follow = || {
+        let mut walker = walk::Walker::new(start);
+        walker.text(command);
+        walker.finish()
+    };
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(follow))
+        .unwrap_or_else(|_| Flow { incomplete: true, ..Flow::default() })
+}
+
+impl Arg {
+    pub(crate) fn known(&self) -> Option<&Field> {
+        match self {
+            Self::Known(field) => Some(field),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// The text of a word that is known and no pattern.
+    pub(crate) fn text(&self) -> Option<String> {
+        self.known().map(Field::text)
+    }
+}
+
+impl Invocation {
+    /// The program and its arguments at each place where one may start.
+    pub(crate) fn programs(&self) -> Vec<(String, &[Arg])> {
+        let name = |at: usize| self.words[at].text().map(|text| super::wrapper::base_name(&text).to_owned());
+        let Some(first) = (!self.words.is_empty()).then(|| name(0)) else { return Vec::new() };
+        let runs_others = self.loose || first.as_deref().is_some_and(super::wrapper::may_run_others);
+        let starts = if runs_others { 0..self.words.len() } else { 0..1 };
+        // Behind another program a dot is the working directory.
+        let starts = starts.filter(|at| *at == 0 || self.words[*at].text().as_deref() != Some("."));
+        starts.filter_map(|at| Some((name(at)?, &self.words[at + 1..]))).collect()
+    }
+
+    /// Each place where the argument may be opened.
+    pub(crate) fn opened(&self, field: &Field) -> Vec<Option<Field>> {
+        self.dirs
+            .iter()
+            .map(|dir| match dir {
+                Some(dir) => Some(field.opened_from(dir)),
+                None if field.pattern().starts_with('/') => Some(field.opened_from(&Field::literal("/"))),
+                None => None,
+            })
+            .collect()
+    }
+
+    /// Each place the argument may name.
+    pub(crate) fn places(&self, field: &Field) -> Vec<Option<Field>> {
+        if field.pattern().starts_with('/') {
+            let root = Field::literal("/");
+            let cwd = self.dirs.iter().flatten().next().unwrap_or(&root);
+            return vec![Some(field.seen_from(&root, cwd))];
+        }
+        self.dirs.iter().map(|dir| dir.as_ref().map(|dir| field.seen_from(dir, dir))).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "flow/flow_tests.rs"]
+mod tests;

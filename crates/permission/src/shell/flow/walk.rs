@@ -1,0 +1,488 @@
+//! Follows the parsed command: lists, pipes, loops and branches change what the shell knows, simple commands are noted.
+
+use super::words::Value;
+use super::{Arg, Field, Flow, Input, Invocation, MAX_DEPTH, MAX_INVOCATIONS, MAX_VALUES, Origin, Start};
+use brush_parser::{ParserOptions, ast};
+use std::collections::BTreeMap;
+
+/// What the shell knows at one place of the command.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    pub(super) variables: BTreeMap<String, Value>,
+    pub(super) dirs: Vec<Option<Field>>,
+}
+
+pub(super) struct Walker<'a> {
+    pub(super) start: &'a Start<'a>,
+    pub(super) options: ParserOptions,
+    pub(super) flow: Flow,
+    pub(super) state: State,
+    pub(super) stdin: Input,
+    /// Unquoted values are split at blanks.
+    pub(super) splits: bool,
+    /// What the last process substitution prints.
+    pub(super) stream: Option<std::ops::Range<usize>>,
+    depth: u32,
+}
+
+impl<'a> Walker<'a> {
+    pub(super) fn new(start: &'a Start<'a>) -> Self {
+        let dirs = vec![Some(Field::literal(&start.cwd.to_string_lossy()))];
+        Self {
+            start,
+            options: ParserOptions::default(),
+            flow: Flow::default(),
+            state: State { dirs, ..State::default() },
+            stdin: Input::Inherited,
+            splits: true,
+            stream: None,
+            depth: 0,
+        }
+    }
+
+    pub(super) fn finish(self) -> Flow {
+        self.flow
+    }
+
+    /// Text that this shell runs.
+    pub(super) fn text(&mut self, text: &str) {
+        if self.depth >= MAX_DEPTH || text.len() > 40_000 || crate::shell::grammar::is_hard(text) {
+            self.flow.incomplete = true;
+            return;
+        }
+        self.depth += 1;
+        match brush_parser::uncached_tokenize_str(text, &self.options.tokenizer_options())
+            .ok()
+            .filter(|tokens| !crate::shell::grammar::is_deep(tokens))
+            .and_then(|tokens| brush_parser::parse_tokens(&tokens, &self.options).ok())
+        {
+            Some(program) => program.complete_commands.iter().for_each(|list| self.list(list)),
+            None => self.flow.incomplete = true,
+        }
+        self.depth -= 1;
+    }
+
+    /// Runs `part` in a shell of its own: what it changes is forgotten.
+    pub(super) fn apart(&mut self, part: impl FnOnce(&mut Self)) -> std::ops::Range<usize> {
+        let before = self.state.clone();
+        let from = self.flow.invocations.len();
+        part(self);
+        self.state = before;
+        from..self.flow.invocations.len()
+    }
+
+    fn list(&mut self, list: &ast::CompoundList) {
+        for ast::CompoundListItem(and_or, separator) in &list.0 {
+            match separator {
+                ast::SeparatorOperator::Async => {
+                    self.apart(|this| this.and_or(and_or));
+                }
+                ast::SeparatorOperator::Sequence => self.and_or(and_or),
+            }
+        }
+    }
+
+    fn and_or(&mut self, and_or: &ast::AndOrList) {
+        let before = self.state.dirs.clone();
+        self.pipeline(&and_or.first);
+        // Behind the list nobody knows which of its parts succeeded, `cd` among them.
+        let mut after = self.state.clone();
+        for next in &and_or.additional {
+            match next {
+                ast::AndOr::And(pipeline) => self.pipeline(pipeline),
+                ast::AndOr::Or(pipeline) => {
+                    self.state.join_dirs(&before);
+                    self.pipeline(pipeline);
+                }
+            }
+            after.join(&self.state, self.start);
+        }
+        self.state = after;
+        self.state.join_dirs(&before);
+    }
+
+    fn pipeline(&mut self, pipeline: &ast::Pipeline) {
+        if let [only] = pipeline.seq.as_slice() {
+            return self.command(only);
+        }
+        let stdin = self.stdin.clone();
+        for command in &pipeline.seq {
+            let printed = self.apart(|this| this.command(command));
+            self.stdin = Input::Pipe(printed);
+        }
+        self.stdin = stdin;
+    }
+
+    fn command(&mut self, command: &ast::Command) {
+        match command {
+            ast::Command::Simple(simple) => self.simple(simple),
+            ast::Command::Compound(compound, redirects) => {
+                self.redirected(redirects.as_ref(), |this| this.compound(compound));
+            }
+            ast::Command::Function(function) => {
+                let before = self.state.clone();
+                self.redirected(function.body.1.as_ref(), |this| this.compound(&function.body.0));
+                self.state.join(&before, self.start);
+            }
+            ast::Command::ExtendedTest(test, redirects) => self.redirected(redirects.as_ref(), |this| {
+                this.test(&test.expr);
+            }),
+        }
+    }
+
+    fn redirected(&mut self, redirects: Option<&ast::RedirectList>, part: impl FnOnce(&mut Self)) {
+        let stdin = self.stdin.clone();
+        let mut unit = self.invocation();
+        for redirect in redirects.iter().flat_map(|list| &list.0) {
+            self.redirect(redirect, &mut unit);
+        }
+        self.stdin = unit.input.clone();
+        if !unit.reads.is_empty() || !unit.writes.is_empty() {
+            self.note(unit);
+        }
+        part(self);
+        self.stdin = stdin;
+    }
+
+    fn compound(&mut self, compound: &ast::CompoundCommand) {
+        match compound {
+            ast::CompoundCommand::Arithmetic(arithmetic) => self.arithmetic(&arithmetic.expr.value),
+            ast::CompoundCommand::ArithmeticForClause(clause) => {
+                for expr in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
+                    self.arithmetic(&expr.value);
+                }
+                self.repeated(|this| this.list(&clause.body.list));
+            }
+            ast::CompoundCommand::BraceGroup(group) => self.list(&group.list),
+            ast::CompoundCommand::Subshell(shell) => {
+                self.apart(|this| this.list(&shell.list));
+            }
+            ast::CompoundCommand::ForClause(clause) => self.for_loop(clause),
+            ast::CompoundCommand::CaseClause(clause) => {
+                self.word(&clause.value.value);
+                let before = self.state.clone();
+                let mut after = before.clone();
+                for item in &clause.cases {
+                    self.state = before.clone();
+                    item.patterns.iter().for_each(|pattern| drop(self.word(&pattern.value)));
+                    item.cmd.iter().for_each(|list| self.list(list));
+                    after.join(&self.state, self.start);
+                }
+                self.state = after;
+            }
+            ast::CompoundCommand::IfClause(clause) => self.branches(clause),
+            ast::CompoundCommand::WhileClause(clause) | ast::CompoundCommand::UntilClause(clause) => {
+                self.repeated(|this| {
+                    this.list(&clause.0);
+                    this.list(&clause.1.list);
+                });
+            }
+            ast::CompoundCommand::Coprocess(process) => {
+                self.apart(|this| this.command(&process.body));
+            }
+        }
+    }
+
+    fn for_loop(&mut self, clause: &ast::ForClauseCommand) {
+        let value = match &clause.values {
+            Some(words) => {
+                let args: Vec<Arg> = words.iter().flat_map(|word| self.word(&word.value)).collect();
+                Value::from_args(&args)
+            }
+            None => Value::unknown(Origin::Outside),
+        };
+        self.repeated(|this| {
+            this.state.variables.insert(clause.variable_name.clone(), value.clone());
+            this.list(&clause.body.list);
+        });
+    }
+
+    /// Twice, so that what one round sets is there in the next.
+    fn repeated(&mut self, round: impl Fn(&mut Self)) {
+        for _ in 0..2 {
+            let before = self.state.clone();
+            round(self);
+            self.state.join(&before, self.start);
+        }
+    }
+
+    fn branches(&mut self, clause: &ast::IfClauseCommand) {
+        self.list(&clause.condition);
+        let before = self.state.clone();
+        self.list(&clause.then);
+        let mut after = self.state.clone();
+        after.join(&before, self.start);
+        self.state = before;
+        for branch in clause.elses.iter().flatten() {
+            branch.condition.iter().for_each(|list| self.list(list));
+            let before = self.state.clone();
+            self.list(&branch.body);
+            after.join(&self.state, self.start);
+            self.state = before;
+        }
+        self.state = after;
+    }
+
+    fn test(&mut self, expr: &ast::ExtendedTestExpr) {
+        match expr {
+            ast::ExtendedTestExpr::And(left, right) | ast::ExtendedTestExpr::Or(left, right) => {
+                self.test(left);
+                self.test(right);
+            }
+            ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
+            ast::ExtendedTestExpr::UnaryTest(_, word) => drop(self.word(&word.value)),
+            ast::ExtendedTestExpr::BinaryTest(_, left, right) => {
+                self.word(&left.value);
+                self.word(&right.value);
+            }
+        }
+    }
+
+    /// Expansions inside are followed; names that it may set hold numbers afterwards.
+    pub(super) fn arithmetic(&mut self, text: &str) {
+        if text.contains(['$', '`']) {
+            self.word(text);
+        }
+        if text.contains(['=', '+', '-']) {
+            let names = text.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
+            for name in names.filter(|name| name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())) {
+                let mut value = self.bound(name).unwrap_or_default();
+                value.join(&Value::number());
+                self.state.variables.insert(name.to_owned(), value);
+            }
+        }
+    }
+
+    fn invocation(&self) -> Invocation {
+        Invocation {
+            words: Vec::new(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            dirs: self.state.dirs.clone(),
+            input: self.stdin.clone(),
+            loose: false,
+            assigned: Vec::new(),
+        }
+    }
+
+    fn simple(&mut self, simple: &ast::SimpleCommand) {
+        let mut unit = self.invocation();
+        let mut set = Vec::new();
+        for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+            match item {
+                ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => set.push(self.assigned(assignment)),
+                other => self.item(other, &mut unit),
+            }
+        }
+        if let Some(name) = &simple.word_or_name {
+            unit.words = self.word(&name.value);
+            unit.loose = unit.words.len() > 1;
+        }
+        for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+            self.item(item, &mut unit);
+        }
+        if unit.words.is_empty() {
+            self.set(set);
+            if !unit.reads.is_empty() || !unit.writes.is_empty() {
+                self.note(unit);
+            }
+            return;
+        }
+        unit.assigned = set.iter().map(|(name, ..)| name.clone()).collect();
+        let at = self.note(unit);
+        self.builtin(at);
+    }
+
+    /// `name`, value, and whether the value is added to the old one.
+    fn assigned(&mut self, assignment: &ast::Assignment) -> (String, Value, bool) {
+        let name = match &assignment.name {
+            ast::AssignmentName::VariableName(name) => name.clone(),
+            ast::AssignmentName::ArrayElementName(name, index) => {
+                self.word(index);
+                name.clone()
+            }
+        };
+        let element = matches!(assignment.name, ast::AssignmentName::ArrayElementName(..));
+        let value = match &assignment.value {
+            ast::AssignmentValue::Scalar(word) if assignment.append && !element => {
+                // The old text with the new one behind it.
+                let old = self.bound(&name).unwrap_or_else(Value::empty);
+                let new = self.value(&word.value);
+                concatenated(&old, &new)
+            }
+            ast::AssignmentValue::Scalar(word) => self.value(&word.value),
+            ast::AssignmentValue::Array(elements) => {
+                let args: Vec<Arg> = elements.iter().flat_map(|(_, word)| self.word(&word.value)).collect();
+                Value::from_args(&args)
+            }
+        };
+        let adds = element || (assignment.append && matches!(assignment.value, ast::AssignmentValue::Array(_)));
+        (name, value, adds)
+    }
+
+    pub(super) fn set(&mut self, values: Vec<(String, Value, bool)>) {
+        for (name, mut value, adds) in values {
+            if name == "IFS" {
+                self.flow.odd_patterns = true;
+            }
+            if adds {
+                value.join(&self.bound(&name).unwrap_or_default());
+            }
+            self.state.variables.insert(name, value);
+        }
+    }
+
+    fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, unit: &mut Invocation) {
+        match item {
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, unit),
+            ast::CommandPrefixOrSuffixItem::Word(word) => unit.words.extend(self.word(&word.value)),
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
+                // Of `export`, `local` and their relatives; to other programs it is a word like any other.
+                let mut words = self.word(&word.value);
+                if words.len() != 1 {
+                    words = vec![Arg::Unknown(Origin::Outside)];
+                }
+                unit.words.extend(words);
+                if declares(unit) {
+                    let value = self.assigned(assignment);
+                    self.set(vec![value]);
+                }
+            }
+            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, shell) => unit.words.push(self.streamed(shell)),
+        }
+    }
+
+    fn streamed(&mut self, shell: &ast::SubshellCommand) -> Arg {
+        let stdin = std::mem::take(&mut self.stdin);
+        let printed = self.apart(|this| this.list(&shell.list));
+        self.stdin = stdin;
+        self.stream = Some(printed);
+        Arg::Known(Field::literal("/dev/fd/63"))
+    }
+
+    fn redirect(&mut self, redirect: &ast::IoRedirect, unit: &mut Invocation) {
+        match redirect {
+            ast::IoRedirect::File(_, kind, target) => self.file(kind, target, unit),
+            ast::IoRedirect::HereDocument(_, document) => {
+                let text = if document.requires_expansion {
+                    self.document(&document.doc.value)
+                } else {
+                    Some(document.doc.value.clone())
+                };
+                unit.input = text.map_or_else(|| Input::Unknown(document.doc.value.clone()), Input::Text);
+            }
+            ast::IoRedirect::HereString(_, word) => {
+                let value = self.value(&word.value);
+                unit.input = match (value.texts.as_slice(), value.unknown) {
+                    (texts, None) => Input::Text(texts.iter().map(Field::text).collect::<Vec<_>>().join("\n")),
+                    (_, Some(_)) => Input::Unknown(word.value.trim_matches('"').to_owned()),
+                };
+            }
+            ast::IoRedirect::OutputAndError(word, _) => {
+                let args = self.word(&word.value);
+                unit.writes.extend(args);
+            }
+        }
+    }
+
+    fn file(&mut self, kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTarget, unit: &mut Invocation) {
+        let reads = matches!(kind, ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput);
+        match target {
+            ast::IoFileRedirectTarget::Filename(word) | ast::IoFileRedirectTarget::Duplicate(word) => {
+                let is_descriptor = word.value == "-" || word.value.chars().all(|c| c.is_ascii_digit());
+                if is_descriptor && matches!(target, ast::IoFileRedirectTarget::Duplicate(_)) {
+                    return;
+                }
+                let args = self.word(&word.value);
+                if reads || matches!(kind, ast::IoFileRedirectKind::ReadAndWrite) {
+                    unit.input = Input::File;
+                    unit.reads.extend(args.iter().cloned());
+                }
+                if !reads {
+                    unit.writes.extend(args);
+                }
+            }
+            ast::IoFileRedirectTarget::Fd(_) => {}
+            ast::IoFileRedirectTarget::ProcessSubstitution(_, shell) => {
+                self.streamed(shell);
+                if reads {
+                    unit.input = self.stream.clone().map_or(Input::File, Input::Pipe);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, unit: Invocation) -> usize {
+        if self.flow.invocations.len() >= MAX_INVOCATIONS {
+            self.flow.incomplete = true;
+            return self.flow.invocations.len() - 1;
+        }
+        self.flow.invocations.push(unit);
+        self.flow.invocations.len() - 1
+    }
+
+    /// The value of a variable; one that nobody set is unknown, because a profile may have set it.
+    pub(super) fn variable(&self, name: &str) -> Value {
+        self.bound(name).unwrap_or_else(|| Value::unknown(Origin::Outside))
+    }
+
+    pub(super) fn bound(&self, name: &str) -> Option<Value> {
+        self.state.bound(name, self.start)
+    }
+}
+
+impl State {
+    fn bound(&self, name: &str, start: &Start<'_>) -> Option<Value> {
+        if let Some(value) = self.variables.get(name) {
+            return Some(value.clone());
+        }
+        match name {
+            "PWD" => {
+                let unknown = self.dirs.iter().any(Option::is_none).then_some(Origin::Outside);
+                Some(Value { texts: self.dirs.iter().flatten().cloned().collect(), unknown })
+            }
+            "HOME" => start.home.map(|home| Value::of([Field::literal(&home.to_string_lossy())])),
+            "RANDOM" | "UID" | "EUID" | "SECONDS" | "LINENO" | "PPID" | "BASHPID" => Some(Value::number()),
+            name => start.variables.get(name).map(|text| Value::of([Field::literal(text)])),
+        }
+    }
+
+    fn join(&mut self, other: &Self, start: &Start<'_>) {
+        let names: Vec<String> = self.variables.keys().chain(other.variables.keys()).cloned().collect();
+        for name in names {
+            // Where it is not set it is empty.
+            let mut value = self.bound(&name, start).unwrap_or_else(Value::empty);
+            value.join(&other.bound(&name, start).unwrap_or_else(Value::empty));
+            self.variables.insert(name, value);
+        }
+        self.join_dirs(&other.dirs);
+    }
+
+    pub(super) fn join_dirs(&mut self, dirs: &[Option<Field>]) {
+        for dir in dirs {
+            if self.dirs.contains(dir) {
+                continue;
+            }
+            let full = self.dirs.len() >= MAX_VALUES / 8;
+            self.dirs.push(if full { None } else { dir.clone() });
+        }
+    }
+}
+
+fn declares(unit: &Invocation) -> bool {
+    let name = unit.words.first().and_then(Arg::text);
+    name.is_some_and(|name| matches!(name.as_str(), "export" | "declare" | "typeset" | "local" | "readonly"))
+}
+
+fn concatenated(old: &Value, new: &Value) -> Value {
+    let mut value = Value::default();
+    for old in &old.texts {
+        for new in &new.texts {
+            let mut text = old.clone();
+            text.push_field(new);
+            value.join(&Value::of([text]));
+        }
+    }
+    value.join(&Value { texts: Vec::new(), unknown: old.unknown.or(new.unknown) });
+    value
+}

@@ -1,0 +1,357 @@
+//! Options and operands that make a program write a file or run another program, with abbreviations of long options,
+//! clustered short ones and values in the same word. An option counts as soon as it may be meant.
+
+/// What a program would write.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outputs {
+    pub(crate) files: Vec<String>,
+    /// The program is told to start another one.
+    pub(crate) runs: bool,
+    /// It writes where it stands, under names the command does not tell.
+    pub(crate) unnamed: bool,
+}
+
+struct Writer {
+    names: &'static [&'static str],
+    /// Short options whose value is a file that is written.
+    short: &'static str,
+    /// Other short options with a value: the rest of their word is no option.
+    valued: &'static str,
+    /// Long options whose value is a file that is written.
+    long: &'static [&'static str],
+    /// Long options of the same program that begin alike and write nothing.
+    other: &'static [&'static str],
+    /// Options whose value is run.
+    runs: &'static [&'static str],
+    operand: Operand,
+}
+
+/// Operands that are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operand {
+    None,
+    /// Every one.
+    All,
+    /// The second.
+    Second,
+    /// The last of several.
+    Last,
+}
+
+const fn writer(
+    names: &'static [&'static str],
+    short: &'static str,
+    valued: &'static str,
+    long: &'static [&'static str],
+) -> Writer {
+    Writer { names, short, valued, long, other: &[], runs: &[], operand: Operand::None }
+}
+
+#[rustfmt::skip]
+const WRITERS: &[Writer] = &[
+    Writer { runs: &["compress-program"], ..writer(&["sort"], "o", "kStT", &["output"]) },
+    writer(&["shuf"], "o", "ni", &["output"]),
+    writer(&["tree"], "o", "LPIHT", &["output"]),
+    Writer { other: &["output-dir", "create-dirs", "create-file-mode", "dump-header", "trace-time", "trace-ids", "trace-config", "stderr"], ..writer(&["curl"], "oDc",
+        "AbCdeEFHhKmPQrRtTuUwxXyYz", &["output", "dump-header", "cookie-jar", "stderr", "trace", "trace-ascii", "libcurl", "etag-save", "hsts", "alt-svc", "output-dir"]) },
+    Writer { runs: &["use-askpass"], ..writer(&["wget"], "OoaP", "eiBtTwQUADRIXl", &["output-document", "output-file", "append-output", "directory-prefix", "save-cookies", "warc-file", "rejected-log", "hsts-file"]) },
+    Writer { operand: Operand::All, ..writer(&["tee", "sponge"], "", "", &[]) },
+    Writer { operand: Operand::Second, ..writer(&["uniq"], "", "fsw", &[]) },
+    Writer { operand: Operand::Second, ..writer(&["xxd"], "", "cglosR", &[]) },
+    Writer { runs: &["filter"], operand: Operand::Second, ..writer(&["split"], "", "abClnt", &[]) },
+    writer(&["csplit"], "f", "bn", &["prefix"]),
+    Writer { operand: Operand::Last, ..writer(&["objcopy", "strip"], "o", "IOFBjRKNGLW", &["add-gnu-debuglink", "extract-dwo", "split-debug"]) },
+    writer(&["gpg", "gpg2"], "o", "ru", &["output", "logger-file", "status-file", "attribute-file"]),
+    Writer { operand: Operand::Last, ..writer(&["ffmpeg"], "", "", &[]) },
+    Writer { operand: Operand::Last, ..writer(&["convert", "magick", "pandoc"], "o", "", &["output", "extract-media"]) },
+    writer(&["gcc", "cc", "clang", "g++", "c++", "clang++", "ld", "as", "rustc", "go", "tsc", "esbuild"], "o", "", &["output", "outfile", "out-dir", "outdir"]),
+    writer(&["strace", "ltrace"], "o", "", &["output"]),
+    writer(&["perf"], "o", "", &["output"]),
+    writer(&["yq"], "", "", &["split-exp"]),
+    writer(&["jq"], "", "", &["output"]),
+    writer(&["dot", "neato", "plantuml"], "o", "", &[]),
+    writer(&["diff"], "", "", &["output"]),
+    writer(&["patch"], "or", "", &["output", "reject-file"]),
+    writer(&["iconv"], "o", "ft", &["output"]),
+    writer(&["bison", "flex", "yacc", "swig", "protoc"], "o", "", &["output", "outfile", "descriptor_set_out"]),
+    writer(&["time"], "o", "f", &["output"]),
+    writer(&["less"], "oO", "", &["log-file", "LOG-FILE"]),
+    Writer { runs: &["to-command", "use-compress-program", "info-script", "new-volume-script", "rmt-command", "rsh-command", "checkpoint-action"],
+        ..writer(&["tar", "bsdtar"], "", "", &["index-file", "listed-incremental"]) },
+    Writer { runs: &["rsh", "rsync-path"], ..writer(&["rsync"], "", "", &["log-file", "write-batch", "only-write-batch", "backup-dir"]) },
+    Writer { runs: &["unzip-command"], ..writer(&["zip"], "O", "", &["output-file", "logfile-path"]) },
+    Writer { runs: &["pre", "hostname-bin"], ..writer(&["rg"], "", "eABCgmtTjM", &[]) },
+];
+
+/// Programs that are run in order to write: a rule that allows them allows that.
+pub(crate) fn exists_to_write(program: &str) -> bool {
+    #[rustfmt::skip]
+    const PROGRAMS: &[&str] = &[
+        "tee", "sponge", "dd", "split", "csplit", "objcopy", "strip", "ffmpeg", "convert", "magick", "gcc", "cc", "clang", "g++", "c++",
+        "clang++", "ld", "as", "rustc", "go", "tsc", "esbuild", "tar", "bsdtar", "zip", "patch", "bison", "flex", "yacc", "swig", "protoc",
+        "ssh-keygen", "keytool", "rsync", "dot", "neato", "plantuml", "pandoc",
+    ];
+    PROGRAMS.contains(&program)
+}
+
+/// What `program` would write with these arguments.
+pub(crate) fn of(program: &str, arguments: &[String]) -> Outputs {
+    let mut outputs = Outputs::default();
+    match program {
+        "git" => git(arguments, &mut outputs),
+        "dd" => outputs.files.extend(arguments.iter().filter_map(|word| word.strip_prefix("of=")).map(str::to_owned)),
+        "openssl" | "keytool" | "ssh-keygen" | "pg_dump" | "mysqldump" | "sqlite3" => {
+            dashed(program, arguments, &mut outputs)
+        }
+        "sed" | "gsed" => sed(arguments, &mut outputs),
+        "awk" | "gawk" | "mawk" | "nawk" => awk(arguments, &mut outputs),
+        "find" => {
+            for (at, word) in arguments.iter().enumerate() {
+                if matches!(word.as_str(), "-fprint" | "-fprint0" | "-fprintf" | "-fls") {
+                    outputs.files.extend(arguments.get(at + 1).cloned());
+                }
+            }
+        }
+        "history" => {
+            let writes = arguments.iter().any(|word| word.starts_with('-') && word.contains(['w', 'a']));
+            outputs.files.extend(arguments.iter().filter(|word| writes && !word.starts_with('-')).cloned());
+        }
+        _ => {}
+    }
+    if let Some(writer) = WRITERS.iter().find(|writer| writer.names.contains(&program)) {
+        writer.read(arguments, &mut outputs);
+    }
+    if program == "tar" || program == "bsdtar" {
+        tar(arguments, &mut outputs);
+    }
+    if program == "curl" {
+        outputs.unnamed |= arguments.iter().any(|word| {
+            let long = word.len() > 7 && "--remote-name-all".starts_with(word.as_str());
+            long || (word.starts_with('-')
+                && !word.starts_with("--")
+                && in_cluster(word, 'O', "oDcAbCdeEFHhKmPQrtTuUwxXyYz"))
+        });
+    }
+    outputs
+}
+
+impl Writer {
+    fn read(&self, arguments: &[String], outputs: &mut Outputs) {
+        let mut operands = Vec::new();
+        let mut rest = arguments.iter();
+        while let Some(word) = rest.next() {
+            if word == "--" {
+                operands.extend(rest.by_ref().cloned());
+            } else if let Some(long) = word.strip_prefix("--") {
+                self.long(long, &mut rest, outputs);
+            } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+                self.short(letters, &mut rest, outputs);
+            } else {
+                operands.push(word.clone());
+            }
+        }
+        let written: &[String] = match self.operand {
+            Operand::None => &[],
+            Operand::All => &operands,
+            Operand::Second => operands.get(1..2).unwrap_or_default(),
+            Operand::Last => operands.len().checked_sub(1).map(|at| &operands[at..]).unwrap_or_default(),
+        };
+        outputs.files.extend(written.iter().filter(|word| *word != "-").cloned());
+    }
+
+    fn long<'a>(&self, text: &str, rest: &mut impl Iterator<Item = &'a String>, outputs: &mut Outputs) {
+        let (name, inline) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let begins = |known: &&str| **known == *name || (!name.is_empty() && known.starts_with(name));
+        let is_other = self.other.contains(&name) && !self.long.contains(&name);
+        if self.runs.iter().any(|known| begins(&known)) {
+            outputs.runs = true;
+        }
+        if !is_other && self.long.iter().any(|known| begins(&known)) {
+            let value = inline.map(str::to_owned).or_else(|| rest.next().cloned());
+            outputs.files.extend(value.filter(|value| value != "-"));
+        }
+    }
+
+    fn short<'a>(&self, letters: &str, rest: &mut impl Iterator<Item = &'a String>, outputs: &mut Outputs) {
+        for (at, letter) in letters.char_indices() {
+            let value = &letters[at + letter.len_utf8()..];
+            if self.short.contains(letter) {
+                let value = if value.is_empty() { rest.next().cloned() } else { Some(value.to_owned()) };
+                outputs.files.extend(value.filter(|value| value != "-"));
+                return;
+            }
+            if self.valued.contains(letter) {
+                if value.is_empty() {
+                    rest.next();
+                }
+                return;
+            }
+        }
+    }
+}
+
+/// Whether a bundle of short options holds `letter` before one that takes the rest of the word.
+fn in_cluster(word: &str, letter: char, valued: &str) -> bool {
+    word[1..].chars().take_while(|c| !valued.contains(*c)).any(|c| c == letter)
+}
+
+/// `--output` of everything that shows differences, whatever stands before it; `-o` of some.
+fn git(arguments: &[String], outputs: &mut Outputs) {
+    let mut at = 0;
+    while let Some(word) = arguments.get(at).filter(|word| word.starts_with('-')) {
+        at += if matches!(word.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace") { 2 } else { 1 };
+    }
+    let sub = arguments.get(at).map(String::as_str).unwrap_or_default();
+    let mut rest = arguments.iter().skip(at + 1);
+    while let Some(word) = rest.next() {
+        if word == "--" {
+            break;
+        }
+        let (name, inline) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        let long = |option: &str, least: usize| name.len() >= least && option.starts_with(name);
+        let names_file = long("--output", 4)
+            || (long("--output-directory", 10) && sub == "format-patch")
+            || (name == "-o" && matches!(sub, "archive" | "format-patch" | "bugreport" | "diagnose"));
+        let runs = ["--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager", "--extcmd"];
+        if runs.iter().any(|option| long(option, 5)) {
+            outputs.runs = true;
+        }
+        if names_file {
+            outputs.files.extend(inline.map(str::to_owned).or_else(|| rest.next().cloned()));
+        } else if let Some(value) = word.strip_prefix("-o").filter(|_| matches!(sub, "archive" | "format-patch")) {
+            outputs.files.push(value.to_owned());
+        }
+    }
+    if sub == "bundle" && arguments.get(at + 1).is_some_and(|word| word == "create") {
+        outputs.files.extend(arguments.iter().skip(at + 2).find(|word| !word.starts_with('-')).cloned());
+    }
+}
+
+/// Programs whose long options have one dash.
+fn dashed(program: &str, arguments: &[String], outputs: &mut Outputs) {
+    let options: &[&str] = match program {
+        "openssl" => &["-out", "-keyout", "-writerand", "-pubout_file", "-certsout", "-signout", "-CAout"],
+        "keytool" => &["-file", "-keystore"],
+        "ssh-keygen" => &["-f"],
+        _ => &["-f", "--file", "--result-file", "-r", "--log-file"],
+    };
+    for (at, word) in arguments.iter().enumerate() {
+        if options.contains(&word.as_str()) {
+            outputs.files.extend(arguments.get(at + 1).cloned());
+        } else if let Some((name, value)) = word.split_once('=')
+            && options.contains(&name)
+        {
+            outputs.files.push(value.to_owned());
+        }
+    }
+}
+
+/// Scripts that write (`w file`) or run something (`e`).
+fn sed(arguments: &[String], outputs: &mut Outputs) {
+    let mut scripts = Vec::new();
+    let mut first = None;
+    let mut given = false;
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        if matches!(word.as_str(), "-e" | "--expression") || word.ends_with("ne") && word.starts_with("-n") {
+            given = true;
+            scripts.extend(rest.next().cloned());
+        } else if let Some(script) = word.strip_prefix("--expression=").or_else(|| word.strip_prefix("-e")) {
+            given = true;
+            scripts.push(script.to_owned());
+        } else if matches!(word.as_str(), "-f" | "--file") {
+            given = true;
+            rest.next();
+        } else if !word.starts_with('-') && first.is_none() {
+            first = Some(word.clone());
+        }
+    }
+    scripts.extend(first.filter(|_| !given));
+    for script in scripts {
+        outputs.files.extend(sed_files(&script, &['w', 'W']));
+    }
+}
+
+/// Files that commands of a sed script name; also those behind the flags of `s`.
+pub(crate) fn sed_files(script: &str, commands: &[char]) -> Vec<String> {
+    let mut files = Vec::new();
+    for part in script.split(['\n', ';', '{', '}']) {
+        let part = part.trim_start();
+        // Addresses: numbers, `$`, ranges, `/text/`.
+        let mut body =
+            part.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | '!' | ' ' | '~' | '+'));
+        while let Some(inner) = body.strip_prefix('/') {
+            let Some(end) = inner.find('/') else { break };
+            body = inner[end + 1..]
+                .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | '!' | ' ' | 'I' | 'M'));
+        }
+        if let Some(file) = body.strip_prefix(commands) {
+            files.push(file.trim().to_owned());
+        }
+    }
+    // `s/a/b/w file`: whatever follows a flag, to the end of the line.
+    if commands.contains(&'w') {
+        for line in script.lines() {
+            for (at, _) in line.match_indices("w ") {
+                let before = line[..at].chars().next_back();
+                if before
+                    .is_some_and(|c| !c.is_ascii_alphabetic() || matches!(c, 'g' | 'p' | 'I' | 'i' | 'e' | 'M' | 'm'))
+                {
+                    files.push(line[at + 2..].trim().to_owned());
+                }
+            }
+        }
+    }
+    files.retain(|file| !file.is_empty());
+    files.dedup();
+    files
+}
+
+/// `print > "file"` and pipes inside the script.
+fn awk(arguments: &[String], outputs: &mut Outputs) {
+    for script in arguments.iter().filter(|word| word.contains(['>', '|'])) {
+        for (at, _) in script.match_indices('>') {
+            let target = script[at + 1..].trim_start_matches('>').trim_start();
+            if let Some(file) = target.strip_prefix('"').and_then(|rest| rest.split('"').next()) {
+                outputs.files.push(file.to_owned());
+            }
+        }
+        outputs.runs |= script.contains("| \"") || script.contains("|\"");
+    }
+    outputs.runs |= arguments.iter().any(|word| word.contains("system("));
+}
+
+fn tar(arguments: &[String], outputs: &mut Outputs) {
+    let short = |word: &&String| word.starts_with('-') && !word.starts_with("--");
+    let bundle = arguments.first().filter(|word| !word.starts_with('-'));
+    // `-I prog` and `-F script` run something; `-f` of a new archive is written.
+    outputs.runs |= arguments.iter().filter(short).chain(bundle).any(|word| {
+        let letters: String = word.chars().take_while(|c| *c != 'f' && *c != 'C').collect();
+        letters.contains(['I', 'F'])
+    });
+    let creates = |word: &&String| {
+        (short(word) || Some(*word) == bundle) && word.contains(['c', 'r', 'u']) && !word.contains('x')
+            || word.starts_with("--create")
+    };
+    if !arguments.iter().any(|word| creates(&word)) {
+        return;
+    }
+    for (at, word) in arguments.iter().enumerate() {
+        let clustered = (short(&word) || Some(word) == bundle) && word.contains('f');
+        if clustered {
+            let value = word.split_once('f').map(|(_, value)| value).filter(|value| !value.is_empty());
+            let value =
+                value.filter(|_| Some(word) != bundle).map(str::to_owned).or_else(|| arguments.get(at + 1).cloned());
+            outputs.files.extend(value);
+        } else if let Some(value) = word.strip_prefix("--file=") {
+            outputs.files.push(value.to_owned());
+        } else if word == "--file" {
+            outputs.files.extend(arguments.get(at + 1).cloned());
+        }
+    }
+    outputs.files.retain(|file| file != "-");
+}
+
+#[cfg(test)]
+#[path = "outputs_tests.rs"]
+mod tests;

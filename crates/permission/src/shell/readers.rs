@@ -1,0 +1,221 @@
+//! Programs whose reads are known: which of their words are files, folders to go through, patterns or options. Anything in
+//! doubt counts as a file that is opened. What is not in the tables is not judged here.
+
+use super::flow::{Arg, Field, Flow, Input, Invocation};
+use crate::reads::{Reach, ReadPlan, ReadTarget, TreeWalk};
+
+mod find;
+mod options;
+mod special;
+mod tables;
+
+use options::Options;
+use tables::{Operands, Reader};
+
+/// Everything the command would read.
+pub(crate) fn plan(flow: &Flow) -> ReadPlan {
+    let mut plan = Planner { flow, out: ReadPlan::default() };
+    for unit in &flow.invocations {
+        for word in &unit.reads {
+            plan.file("a redirection", word, unit);
+        }
+        for (name, arguments) in unit.programs() {
+            plan.program(&name, arguments, unit);
+        }
+    }
+    let mut out = plan.out;
+    if flow.odd_patterns && out.targets.iter().any(|target| Field::from_pattern(&target.pattern).is_pattern()) {
+        out.unknown.get_or_insert_with(|| "an option of the shell changes what patterns stand for".into());
+    }
+    let mut seen = Vec::new();
+    out.targets.retain(|target| {
+        let new = !seen.contains(target);
+        if new {
+            seen.push(target.clone());
+        }
+        new
+    });
+    out
+}
+
+/// Whether the reads of a program of this name are known.
+pub(crate) fn is_modelled(program: &str) -> bool {
+    tables::find(program).is_some() || special::is_known(program)
+}
+
+struct Planner<'a> {
+    flow: &'a Flow,
+    out: ReadPlan,
+}
+
+impl Planner<'_> {
+    fn program(&mut self, name: &str, arguments: &[Arg], unit: &Invocation) {
+        if self.special(name, arguments, unit) {
+            return;
+        }
+        let Some(reader) = tables::find(name) else { return };
+        let options = Options::read(reader, arguments);
+        if options.unknown_word {
+            self.unknown(name, "a word of it is known only when it runs");
+        }
+        if options.lists_files {
+            self.unknown(name, "the names come from a file");
+        }
+        let config = |variable: &String| matches!(variable.as_str(), "RIPGREP_CONFIG_PATH" | "GREP_OPTIONS");
+        if unit.assigned.iter().any(config) {
+            self.unknown(name, "a variable changes its options");
+        }
+        for file in &options.files {
+            self.known_file(name, file, unit);
+        }
+        let mut operands = options.operands.as_slice();
+        let skips = matches!(reader.operands, Operands::PatternThenFiles) && !options.pattern_given;
+        if skips && let Some((script, rest)) = operands.split_first() {
+            self.script(name, script, unit);
+            operands = rest;
+        }
+        for script in &options.scripts {
+            self.script(name, script, unit);
+        }
+        if matches!(reader.operands, Operands::Sources) && !options.target_given {
+            operands = operands.split_last().map_or(operands, |(_, sources)| sources);
+        }
+        let walk = Self::tree(reader, &options);
+        if operands.is_empty() {
+            self.without_operands(name, walk.clone(), unit);
+        }
+        for operand in operands {
+            self.operand(name, operand, walk.clone(), unit);
+        }
+    }
+
+    /// A searching program without operands goes through the directory, unless it is fed.
+    fn without_operands(&mut self, name: &str, walk: Option<TreeWalk>, unit: &Invocation) {
+        let piped = matches!(unit.input, Input::Pipe(_) | Input::Text(_) | Input::File | Input::Unknown(_));
+        let from_xargs = is_fed(unit, name);
+        match walk {
+            _ if from_xargs => self.fed(name, unit),
+            Some(walk) if !(piped && name == "rg") => self.operand(name, &Field::literal("."), Some(walk), unit),
+            Some(_) | None => {}
+        }
+    }
+
+    fn operand(&mut self, name: &str, operand: &Field, walk: Option<TreeWalk>, unit: &Invocation) {
+        if is_fed(unit, name) {
+            self.fed(name, unit);
+        }
+        let text = operand.text();
+        if matches!(text.as_str(), "-" | "" | "{}" | ";" | "+" | "\\;") || text.starts_with("/dev/") {
+            return;
+        }
+        let remote = matches!(name, "scp" | "rsync") && text.split('/').next().is_some_and(|host| host.contains(':'));
+        if remote {
+            return;
+        }
+        let reach = match walk {
+            Some(walk) => Reach::Tree(TreeWalk { shown: text, ..walk }),
+            None if matches!(name, "ls" | "dir" | "vdir") => Reach::Listing,
+            None => Reach::File,
+        };
+        self.add(name, operand, &reach, unit);
+    }
+
+    fn add(&mut self, program: &str, field: &Field, reach: &Reach, unit: &Invocation) {
+        for place in unit.opened(field) {
+            let Some(place) = place else {
+                self.unknown(program, "the directory it runs in is known only then");
+                continue;
+            };
+            let mut reach = reach.clone();
+            if let Reach::Tree(walk) = &mut reach {
+                walk.dir = unit.dirs.iter().flatten().next().map(Field::fixed).unwrap_or_default();
+            }
+            let target = ReadTarget { program: program.to_owned(), pattern: place.pattern().to_owned(), reach };
+            self.out.targets.push(target);
+        }
+    }
+
+    /// A word that names a file for certain.
+    fn file(&mut self, program: &str, word: &Arg, unit: &Invocation) {
+        match word {
+            Arg::Known(field) => self.known_file(program, field, unit),
+            Arg::Unknown(_) => self.unknown(program, "which file that is, is known only when it runs"),
+        }
+    }
+
+    fn known_file(&mut self, program: &str, field: &Field, unit: &Invocation) {
+        if !field.text().starts_with("/dev/") && !field.is_empty() {
+            self.add(program, field, &Reach::File, unit);
+        }
+    }
+
+    fn unknown(&mut self, program: &str, why: &str) {
+        self.out.unknown.get_or_insert_with(|| format!("what {program} would read is not known: {why}"));
+    }
+
+    /// Names that `xargs` or `find -exec` append.
+    fn fed(&mut self, name: &str, unit: &Invocation) {
+        let first = unit.words.first().and_then(Arg::text).unwrap_or_default();
+        if matches!(super::wrapper::base_name(&first), "find" | "fd" | "fdfind") {
+            // The invocation of `find` itself says which files these are.
+            return;
+        }
+        let Input::Pipe(range) = &unit.input else {
+            return self.unknown(name, "the names are read from somewhere");
+        };
+        let Some(names) = self.names_from(range, 0) else {
+            return self.unknown(name, "the names come from another program");
+        };
+        for target in names {
+            self.out.targets.push(ReadTarget { program: name.to_owned(), ..target });
+        }
+    }
+
+    fn tree(reader: &Reader, options: &Options) -> Option<TreeWalk> {
+        let mut walk = TreeWalk {
+            include: options.include.clone(),
+            exclude: options.exclude.clone(),
+            exclude_dir: options.exclude_dir.clone(),
+            overrides: options.overrides.clone(),
+            depth: options.depth,
+            follows: options.follows,
+            ..TreeWalk::default()
+        };
+        match reader.name {
+            "rg" => {
+                walk.ignores = options.unrestricted == 0;
+                walk.skips_hidden = options.unrestricted < 2 && !options.hidden;
+                Some(walk)
+            }
+            "zip" | "scp" => {
+                walk.follows = true;
+                options.recursive.then_some(walk)
+            }
+            "cp" | "grep" | "rsync" => options.recursive.then_some(walk),
+            // One level even without the option.
+            "diff" => {
+                walk.depth = (!options.recursive).then_some(1);
+                walk.follows = true;
+                Some(walk)
+            }
+            "mv" | "ln" => Some(walk),
+            _ => None,
+        }
+    }
+}
+
+/// What a program that prints names would name to `unit`; `None` when that is not known.
+pub(crate) fn fed_names(flow: &Flow, unit: &Invocation) -> Option<Vec<ReadTarget>> {
+    let Input::Pipe(range) = &unit.input else { return None };
+    Planner { flow, out: ReadPlan::default() }.names_from(range, 0)
+}
+
+/// Whether something appends names to this program.
+fn is_fed(unit: &Invocation, name: &str) -> bool {
+    let mut before = unit.words.iter().filter_map(Arg::text).take_while(|word| super::wrapper::base_name(word) != name);
+    before.any(|word| matches!(super::wrapper::base_name(&word), "xargs" | "parallel" | "find" | "fd" | "fdfind"))
+}
+
+#[cfg(test)]
+#[path = "readers/readers_tests.rs"]
+mod tests;

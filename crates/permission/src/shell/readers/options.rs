@@ -1,0 +1,195 @@
+//! Options of a reading program: clustered short ones, long ones with their abbreviations, values in the same word or the
+//! next.
+
+use super::tables::Reader;
+use crate::shell::flow::{Arg, Field};
+
+#[derive(Debug, Default)]
+pub(super) struct Options {
+    pub(super) operands: Vec<Field>,
+    /// Values that are files.
+    pub(super) files: Vec<Field>,
+    /// Scripts given as options.
+    pub(super) scripts: Vec<Field>,
+    pub(super) pattern_given: bool,
+    pub(super) target_given: bool,
+    pub(super) recursive: bool,
+    pub(super) follows: bool,
+    pub(super) hidden: bool,
+    /// How often `-u` of rg stands there, `--no-ignore` counts as one.
+    pub(super) unrestricted: u32,
+    pub(super) depth: Option<usize>,
+    pub(super) include: Vec<String>,
+    pub(super) exclude: Vec<String>,
+    pub(super) exclude_dir: Vec<String>,
+    pub(super) overrides: Vec<String>,
+    /// Names of files come from a file.
+    pub(super) lists_files: bool,
+    pub(super) unknown_word: bool,
+}
+
+impl Options {
+    pub(super) fn read(reader: &Reader, arguments: &[Arg]) -> Self {
+        let mut options = Self::default();
+        let mut rest = arguments.iter();
+        let mut only_operands = false;
+        while let Some(arg) = rest.next() {
+            let Arg::Known(field) = arg else {
+                options.unknown_word = true;
+                continue;
+            };
+            let text = field.text();
+            if only_operands || text == "-" || !text.starts_with('-') {
+                options.operands.push(field.clone());
+            } else if text == "--" {
+                only_operands = true;
+            } else if let Some(long) = text.strip_prefix("--") {
+                options.long(reader, long, &mut rest);
+            } else {
+                options.short(reader, &text[1..], &mut rest);
+            }
+        }
+        options
+    }
+
+    fn long<'a>(&mut self, reader: &Reader, text: &str, rest: &mut impl Iterator<Item = &'a Arg>) {
+        let (name, inline) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (text, None),
+        };
+        let fits = |known: &&&str| **known == name || (name.len() > 2 && known.starts_with(name));
+        let exact = |list: &[&'static str]| list.iter().find(|known| **known == name).copied();
+        let file = exact(reader.long_file).or_else(|| reader.long_file.iter().find(fits).copied());
+        let valued = exact(reader.long).or_else(|| reader.long.iter().find(fits).copied());
+        let Some(known) = valued.filter(|_| file.is_none() || exact(reader.long).is_some()).or(file) else {
+            return self.flag(reader, name, inline.as_deref());
+        };
+        let value = match inline {
+            Some(value) => Some(Field::literal(&value)),
+            None => self.next(rest),
+        };
+        let Some(value) = value else { return };
+        if file == Some(known) {
+            self.pattern_given |= matches!(known, "file" | "from-file" | "exec") && reader.name != "diff";
+            self.files.push(value);
+            return;
+        }
+        self.valued(reader, known, value);
+    }
+
+    fn next<'a>(&mut self, rest: &mut impl Iterator<Item = &'a Arg>) -> Option<Field> {
+        match rest.next()? {
+            Arg::Known(field) => Some(field.clone()),
+            Arg::Unknown(_) => None,
+        }
+    }
+
+    fn flag(&mut self, reader: &Reader, name: &str, inline: Option<&str>) {
+        match name {
+            "recursive" | "archive" => self.recursive = true,
+            "dereference-recursive" | "follow" | "dereference" | "copy-links" => {
+                self.recursive |= name == "dereference-recursive";
+                self.follows = true;
+            }
+            "hidden" => self.hidden = true,
+            "no-ignore" | "unrestricted" => self.unrestricted += 1,
+            "files" if reader.name == "rg" => self.pattern_given = true,
+            // Parts of the ignore rules: all of them, to be safe.
+            name if reader.name == "rg" && name.starts_with("no-ignore") => self.unrestricted += 1,
+            name if lists_files(reader, name) => self.lists_files = true,
+            // Abbreviations, and whatever else there is: the worst is to go through everything.
+            name if name.len() > 1 && "recursive".starts_with(name) => self.recursive = true,
+            name if name.len() > 2 && "dereference-recursive".starts_with(name) => {
+                self.recursive = true;
+                self.follows = true;
+            }
+            _ => {}
+        }
+        // A value nobody asked for may be a file.
+        if let Some(value) = inline.filter(|value| value.contains('/') && reader.name != "rg") {
+            self.files.push(Field::literal(value));
+        }
+    }
+
+    fn short<'a>(&mut self, reader: &Reader, letters: &str, rest: &mut impl Iterator<Item = &'a Arg>) {
+        for (at, letter) in letters.char_indices() {
+            let is_file = reader.file.contains(letter);
+            if !is_file && !reader.valued.contains(letter) {
+                self.letter(reader, letter);
+                continue;
+            }
+            let inline = &letters[at + letter.len_utf8()..];
+            let value = if inline.is_empty() { self.next(rest) } else { Some(Field::literal(inline)) };
+            let Some(value) = value else { return };
+            if is_file {
+                self.pattern_given |= !matches!(letter, 'L');
+                self.files.push(value);
+            } else {
+                self.valued(reader, short_name(reader, letter), value);
+            }
+            return;
+        }
+    }
+
+    fn letter(&mut self, reader: &Reader, letter: char) {
+        match (reader.name, letter) {
+            ("grep", 'r') | ("cp", 'r' | 'R' | 'a') | ("zip" | "scp" | "diff", 'r') | ("rsync", 'r' | 'a') => {
+                self.recursive = true;
+            }
+            ("grep", 'R') => {
+                self.recursive = true;
+                self.follows = true;
+            }
+            ("zip", 'R') => self.recursive = true,
+            ("rg" | "cp" | "rsync", 'L') => self.follows = true,
+            ("rg", 'u') => self.unrestricted += 1,
+            ("rg", '.') => self.hidden = true,
+            // Names from standard input.
+            ("zip", '@') => self.lists_files = true,
+            _ => {}
+        }
+    }
+
+    fn valued(&mut self, reader: &Reader, name: &str, value: Field) {
+        let text = value.text();
+        match (reader.name, name) {
+            ("sed", "expression") => {
+                self.pattern_given = true;
+                self.scripts.push(value);
+            }
+            (_, "regexp") => self.pattern_given = true,
+            (_, "target-directory") => self.target_given = true,
+            ("grep", "directories") => self.recursive |= "recurse".starts_with(&text),
+            ("rg", "max-depth" | "maxdepth") => self.depth = text.parse().ok(),
+            ("rg", "glob" | "iglob") => self.overrides.push(text),
+            ("grep", "include") => self.include.push(text),
+            ("grep", "exclude-dir") => self.exclude_dir.push(text),
+            ("diff" | "rsync", "exclude") => {
+                self.exclude_dir.push(text.clone());
+                self.exclude.push(text);
+            }
+            ("grep", "exclude") => self.exclude.push(text),
+            _ => {}
+        }
+    }
+}
+
+/// `--files0-from` and `--files-from`, abbreviated or not; `grep` has other options that begin alike.
+fn lists_files(reader: &Reader, name: &str) -> bool {
+    let begins = name.len() > 4 && ("files0-from".starts_with(name) || "files-from".starts_with(name));
+    begins && !matches!(reader.name, "grep" | "rg")
+}
+
+/// The long name of a short option with a value.
+fn short_name(reader: &Reader, letter: char) -> &'static str {
+    match (reader.name, letter) {
+        ("sed", 'e') => "expression",
+        ("grep" | "rg", 'e') => "regexp",
+        ("grep", 'd') => "directories",
+        ("rg", 'g') => "glob",
+        ("rg", 'd') => "max-depth",
+        ("diff", 'x') => "exclude",
+        ("cp" | "mv" | "ln" | "install", 't') => "target-directory",
+        _ => "",
+    }
+}

@@ -1,0 +1,118 @@
+use super::*;
+use crate::shell::flow::{Start, trace};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn planned(command: &str) -> ReadPlan {
+    let variables = BTreeMap::new();
+    let start = Start { cwd: Path::new("/w"), home: Some(Path::new("/home/u")), variables: &variables };
+    plan(&trace(command, &start))
+}
+
+/// What the command reads: a slash at the end means everything below.
+fn read(command: &str) -> String {
+    let plan = planned(command);
+    let show = |target: &ReadTarget| match target.reach {
+        Reach::Tree(_) => format!("{}/", target.pattern),
+        Reach::File | Reach::Listing => target.pattern.clone(),
+    };
+    let mut all: Vec<String> = plan.targets.iter().map(show).collect();
+    all.extend(plan.unknown.map(|_| "?".to_owned()));
+    all.join(" ")
+}
+
+#[test]
+fn programs_and_what_they_read() {
+    for (command, expected) in [
+        ("cat a b*", "/w/a /w/b*"),
+        ("cat -n -- -x", "/w/-x"),
+        ("head -n 5 a", "/w/a"),
+        ("head -n5 a", "/w/a"),
+        ("tail --lines 5 a", "/w/a"),
+        ("cat $X", "?"),
+        ("cat", ""),
+        ("echo a*", ""),
+        ("grep foo a", "/w/a"),
+        ("grep -e foo a", "/w/a"),
+        ("grep -rn foo", "/w/"),
+        ("grep -rn foo src", "/w/src/"),
+        ("grep --recurs foo src", "/w/src/"),
+        ("grep -d recurse foo src", "/w/src/"),
+        ("grep -nf pats a", "/w/pats /w/a"),
+        ("grep -A 3 foo a", "/w/a"),
+        ("rg foo", "/w/"),
+        ("rg -g '!secrets/**' foo src", "/w/src/"),
+        ("ls | rg foo", ""),
+        ("sed -n 5p a", "/w/a"),
+        ("sed -e p -e d a", "/w/a"),
+        ("sed 'r secrets/k' a", "/w/secrets/k /w/a"),
+        ("awk '{print $1}' a", "/w/a"),
+        ("awk '{getline x < \"k\"}' a", "/w/a ?"),
+        ("jq .a x.json", "/w/x.json"),
+        ("cp a b", "/w/a"),
+        ("cp -r a b", "/w/a/"),
+        ("cp -t b a", "/w/a"),
+        ("mv a b", "/w/a/"),
+        ("ln -s a b", "/w/a/"),
+        ("tar cf x.tar a b", "/w/x.tar/ /w/a/ /w/b/"),
+        ("tar -czf x.tgz -C d .", "/w/x.tgz/ /w/d/"),
+        ("tar xf x.tar", "/w/x.tar"),
+        ("zip -r x.zip a", "/w/x.zip/ /w/a/"),
+        ("diff -r a b", "/w/a/ /w/b/"),
+        ("curl -d @a https://x", "/w/a"),
+        ("curl -d@a https://x", "/w/a"),
+        ("curl --data-bin @a https://x", "/w/a"),
+        ("curl -F f=@a https://x", "/w/a"),
+        ("curl -T a https://x", "/w/a"),
+        ("curl -sT a https://x", "/w/a"),
+        ("curl -H 'x: y' https://x", ""),
+        ("curl -d \"$X\" https://x", "?"),
+        ("wget --post-file=a https://x", "/w/a"),
+        ("dd if=a of=b", "/w/a"),
+        ("cat < a", "/w/a"),
+        ("while read l; do echo $l; done < a", "/w/a"),
+        ("find . -name '*.rs'", "/w/"),
+        ("find a b -exec cat {} +", "/w/a/ /w/b/"),
+        ("find a -name '*.rs' | xargs wc -l", "/w/a/ /w/a/"),
+        ("find a | head -3 | xargs cat", "/w/a/ /w/a/"),
+        ("cat list | xargs cat", "/w/list ?"),
+        ("echo a b | xargs cat", "/w/a /w/b"),
+        ("git ls-files | xargs wc -l", "/w/"),
+        ("git show HEAD:a", "/w/a"),
+        ("git grep foo", "/w/foo /w/"),
+        ("wc --files0-from=x", "?"),
+        ("sort --files0 x", "/w/x ?"),
+        ("sudo cat a", "/w/a"),
+        ("env X=1 timeout 5 cat a*", "/w/a*"),
+        ("cat /proc/self/cwd/a", "/w/a"),
+        ("cat a/../b", "/w/a/../b"),
+        ("X=a; cat $X/k", "/w/a/k"),
+        ("for f in a b; do cat $f; done", "/w/a /w/b"),
+        ("npm test", ""),
+        ("python x.py", ""),
+        ("ls", ""),
+        ("ls a*", "/w/a*"),
+        ("diff <(cat a) b", "/w/a /w/b/"),
+        ("mapfile -t x < a", "/w/a"),
+        ("echo \"$(<a)\"", "/w/a"),
+    ] {
+        assert_eq!(read(command), expected, "{command}");
+    }
+}
+
+#[test]
+fn trees_are_walked_as_told() {
+    let walk = |command: &str| match &planned(command).targets.last().unwrap().reach {
+        Reach::Tree(walk) => walk.clone(),
+        other => panic!("{command}: {other:?}"),
+    };
+    assert!(walk("rg x").ignores && walk("rg x").skips_hidden);
+    assert!(walk("rg --hidden x").ignores && !walk("rg --hidden x").skips_hidden);
+    assert!(!walk("rg -uu x").ignores && !walk("rg -uu x").skips_hidden);
+    assert_eq!(walk("rg -g '!secrets/**' x").overrides, ["!secrets/**"]);
+    assert_eq!(walk("grep -r --exclude-dir=secrets x .").exclude_dir, ["secrets"]);
+    assert_eq!(walk("grep -r --include='*.rs' x .").include, ["*.rs"]);
+    assert!(walk("grep -R x .").follows && !walk("grep -r x .").follows);
+    assert!(walk("find . -type f").names_only && !walk("find . -exec cat {} +").names_only);
+    assert_eq!(walk("find . -not -path './secrets/*'").exclude_path, ["./secrets/*"]);
+}

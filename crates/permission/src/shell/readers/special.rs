@@ -1,0 +1,293 @@
+//! Programs with words of their own kind: archives, transfers, `dd`, `git`, and scripts that name files.
+
+use super::{Planner, find};
+use crate::reads::{Reach, ReadTarget, TreeWalk};
+use crate::shell::flow::{Arg, Field, Input, Invocation};
+use crate::shell::wrapper::base_name;
+use std::ops::Range;
+
+const NAMES: &[&str] = &["find", "tar", "bsdtar", "curl", "wget", "dd", "git", "xargs", "mapfile", "readarray"];
+
+pub(super) fn is_known(program: &str) -> bool {
+    NAMES.contains(&program)
+}
+
+/// Options of curl whose value is a file, or holds one behind `@` or `<`.
+#[rustfmt::skip]
+const CURL_FILES: &[&str] = &[
+    "-T", "--upload-file", "-K", "--config", "--netrc-file", "-b", "--cookie", "-E", "--cert", "--key", "--cacert", "--proxy-cert", "--proxy-key",
+    "--variable",
+];
+#[rustfmt::skip]
+const CURL_DATA: &[&str] = &[
+    "-d", "--data", "--data-binary", "--data-ascii", "--data-urlencode", "--data-raw", "-F", "--form", "--json", "-H", "--header", "--proxy-header",
+    "--url-query", "-w", "--write-out",
+];
+const WGET_FILES: &[&str] = &[
+    "--post-file",
+    "--body-file",
+    "-i",
+    "--input-file",
+    "--load-cookies",
+    "--certificate",
+    "--private-key",
+    "--config",
+];
+
+/// Lines of these are names that the program before them printed.
+const SELECTING: &[&str] = &["head", "tail", "sort", "uniq", "grep", "egrep", "fgrep", "cat", "tac", "shuf", "rg"];
+
+impl Planner<'_> {
+    /// `true` when the program is one of these.
+    pub(super) fn special(&mut self, name: &str, arguments: &[Arg], unit: &Invocation) -> bool {
+        match name {
+            "find" => self.find(name, arguments, unit),
+            "tar" | "bsdtar" => self.tar(name, arguments, unit),
+            "curl" => self.transfer(name, arguments, unit, CURL_FILES, CURL_DATA),
+            "wget" => self.transfer(name, arguments, unit, WGET_FILES, &[]),
+            "dd" => {
+                for arg in arguments {
+                    match arg.text() {
+                        Some(text) => {
+                            if let Some(file) = text.strip_prefix("if=") {
+                                self.known_file(name, &Field::literal(file), unit);
+                            }
+                        }
+                        None => self.unknown(name, "a word of it is known only when it runs"),
+                    }
+                }
+            }
+            "git" => self.git(arguments, unit),
+            _ => return false,
+        }
+        true
+    }
+
+    fn transfer(&mut self, name: &str, arguments: &[Arg], unit: &Invocation, files: &[&str], data: &[&str]) {
+        let mut rest = arguments.iter().peekable();
+        while let Some(arg) = rest.next() {
+            let Some(text) = arg.text() else {
+                // A plain value is text; one behind such an option may begin with `@`.
+                continue;
+            };
+            let (option, inline) = option_of(&text, files, data);
+            let Some(option) = option else { continue };
+            let value = match inline {
+                Some(inline) => Arg::Known(Field::literal(&inline)),
+                None => match rest.next() {
+                    Some(value) => value.clone(),
+                    None => return,
+                },
+            };
+            match value {
+                Arg::Unknown(_) => self.unknown(name, &format!("the value of {option} is known only when it runs")),
+                Arg::Known(field) if files.contains(&option) => self.known_file(name, &field, unit),
+                Arg::Known(field) => {
+                    for file in behind_mark(&field.text()) {
+                        self.known_file(name, &Field::literal(&file), unit);
+                    }
+                }
+            }
+        }
+    }
+
+    fn tar(&mut self, name: &str, arguments: &[Arg], unit: &Invocation) {
+        let words: Vec<Option<String>> = arguments.iter().map(Arg::text).collect();
+        let texts: Vec<&str> = words.iter().flatten().map(String::as_str).collect();
+        let first = texts.first().copied().unwrap_or_default();
+        let bundle = if first.starts_with('-') { "" } else { first };
+        let short = |letter: char| {
+            bundle.contains(letter)
+                || texts.iter().any(|w| w.starts_with('-') && !w.starts_with("--") && w.contains(letter))
+        };
+        let long = |names: &[&str]| texts.iter().any(|word| names.iter().any(|name| word.starts_with(name)));
+        let creates = short('c') || short('r') || short('u') || long(&["--c", "--app", "--up", "--concat"]);
+        if words.iter().any(Option::is_none) {
+            self.unknown(name, "a word of it is known only when it runs");
+        }
+        if creates && (short('T') || long(&["--files-from", "--files"])) {
+            self.unknown(name, "the names come from a file");
+        }
+        let mut excluded = Vec::new();
+        let mut dir = None;
+        let mut operands = Vec::new();
+        let mut rest = arguments.iter().filter_map(Arg::known).skip(usize::from(!bundle.is_empty()));
+        // The values of a bundle without a dash are the next words.
+        if bundle.contains('f') {
+            operands.extend(rest.next().cloned().map(|archive| (archive, None)));
+        }
+        while let Some(field) = rest.next() {
+            let text = field.text();
+            if let Some(pattern) = text.strip_prefix("--exclude=") {
+                excluded.push(pattern.to_owned());
+            } else if text == "--exclude" {
+                excluded.extend(rest.next().map(Field::text));
+            } else if text == "-C" || text == "--directory" {
+                dir = rest.next().cloned();
+            } else if let Some(folder) = text.strip_prefix("--directory=").or(text.strip_prefix("-C")) {
+                dir = Some(Field::literal(folder));
+            } else if !text.starts_with('-') {
+                operands.push((field.clone(), dir.clone()));
+            }
+        }
+        for (operand, dir) in operands {
+            let place = dir.map_or(operand.clone(), |dir| {
+                if operand.pattern().starts_with('/') {
+                    return operand.clone();
+                }
+                Field::from_pattern(format!("{}/{}", dir.pattern().trim_end_matches('/'), operand.pattern()))
+            });
+            let walk = TreeWalk {
+                exclude: excluded.clone(),
+                exclude_dir: excluded.clone(),
+                shown: operand.text(),
+                ..TreeWalk::default()
+            };
+            let reach = if creates { Reach::Tree(walk) } else { Reach::File };
+            self.add(name, &place, &reach, unit);
+        }
+    }
+
+    /// Paths that git is given, as in `HEAD:path`; `git grep` goes through the tree.
+    fn git(&mut self, arguments: &[Arg], unit: &Invocation) {
+        let known: Vec<&Field> = arguments.iter().filter_map(Arg::known).collect();
+        let texts: Vec<String> = known.iter().map(|field| field.text()).collect();
+        let mut at = 0;
+        while let Some(text) = texts.get(at).filter(|text| text.starts_with('-')) {
+            at +=
+                if matches!(text.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace") { 2 } else { 1 };
+        }
+        let Some(sub) = texts.get(at) else { return };
+        let shows =
+            ["show", "diff", "grep", "cat-file", "blame", "annotate", "log", "hash-object", "difftool", "archive"];
+        if !shows.contains(&sub.as_str()) {
+            return;
+        }
+        if arguments.len() != known.len() && matches!(sub.as_str(), "show" | "cat-file" | "blame" | "grep" | "diff") {
+            self.unknown("git", "a word of it is known only when it runs");
+        }
+        let operands: Vec<&Field> =
+            known[at + 1..].iter().copied().filter(|field| !field.text().starts_with('-')).collect();
+        for field in &operands {
+            let path = field.pattern().rsplit_once(':').map_or(field.pattern(), |(_, path)| path);
+            self.add("git", &Field::from_pattern(path), &Reach::File, unit);
+        }
+        if sub == "grep" {
+            let excluded = texts.iter().filter_map(|text| {
+                text.strip_prefix(":!").or(text.strip_prefix(":^")).or(text.strip_prefix(":(exclude)"))
+            });
+            let overrides = excluded.map(|path| format!("!{path}")).collect();
+            let walk = TreeWalk { ignores: true, overrides, shown: ".".into(), ..TreeWalk::default() };
+            let separator = texts.iter().position(|text| text == "--");
+            let paths: Vec<&Field> = separator.map_or_else(Vec::new, |at| {
+                known[at + 1..].iter().copied().filter(|field| !field.text().starts_with(':')).collect()
+            });
+            let here = Field::literal(".");
+            let roots = if paths.is_empty() { vec![&here] } else { paths };
+            for root in roots {
+                self.add("git", root, &Reach::Tree(walk.clone()), unit);
+            }
+        }
+    }
+
+    /// Files that a script of sed or awk opens by itself.
+    pub(super) fn script(&mut self, name: &str, script: &Field, unit: &Invocation) {
+        let text = script.text();
+        match name {
+            "sed" | "gsed" => {
+                for file in crate::shell::outputs::sed_files(&text, &['r', 'R']) {
+                    self.known_file(name, &Field::literal(&file), unit);
+                }
+            }
+            "awk" | "gawk" | "mawk" | "nawk" if text.contains("getline") || text.contains("ARGV") => {
+                self.unknown(name, "its script opens files by itself");
+            }
+            _ => {}
+        }
+    }
+
+    /// What a program that prints names would name; `None` when that is not known.
+    pub(super) fn names_from(&self, range: &Range<usize>, depth: u32) -> Option<Vec<ReadTarget>> {
+        let units = self.flow.invocations.get(range.clone()).filter(|_| depth < 8)?;
+        let unit = units.last()?;
+        let name = unit.words.first().and_then(Arg::text)?;
+        let name = base_name(&name);
+        let arguments = &unit.words[1..];
+        let fed = match &unit.input {
+            Input::Pipe(range) => Some(range),
+            Input::Inherited | Input::Text(_) | Input::Unknown(_) | Input::File => None,
+        };
+        let mut inner = Planner { flow: self.flow, out: crate::reads::ReadPlan::default() };
+        match name {
+            _ if SELECTING.contains(&name) && fed.is_some() => return self.names_from(fed?, depth + 1),
+            "find" => {
+                let mut found = find::read(arguments);
+                found.walk.names_only = false;
+                if found.unknown {
+                    return None;
+                }
+                for root in &found.roots {
+                    let walk = TreeWalk { shown: root.text(), ..found.walk.clone() };
+                    inner.add(name, root, &Reach::Tree(walk), unit);
+                }
+            }
+            "grep" | "egrep" | "fgrep" | "rg" => inner.program(name, arguments, unit),
+            "git" | "fd" | "fdfind" => {
+                let walk = TreeWalk { ignores: true, shown: ".".into(), ..TreeWalk::default() };
+                inner.add(name, &Field::literal("."), &Reach::Tree(walk), unit);
+            }
+            "ls" => {
+                let folders: Vec<Field> =
+                    arguments.iter().filter_map(Arg::known).filter(|f| !f.text().starts_with('-')).cloned().collect();
+                let folders = if folders.is_empty() { vec![Field::literal(".")] } else { folders };
+                for folder in folders {
+                    let walk = TreeWalk { depth: Some(1), shown: folder.text(), ..TreeWalk::default() };
+                    inner.add(name, &folder, &Reach::Tree(walk), unit);
+                }
+            }
+            "echo" | "printf" => {
+                for arg in arguments {
+                    inner.known_file(name, arg.known()?, unit);
+                }
+            }
+            _ => return None,
+        }
+        inner.out.unknown.is_none().then_some(inner.out.targets)
+    }
+}
+
+/// The option a word begins with, and a value in the same word.
+fn option_of<'a>(text: &str, files: &[&'a str], data: &[&'a str]) -> (Option<&'a str>, Option<String>) {
+    let all = || files.iter().chain(data).copied();
+    if text.starts_with("--") {
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let exact = all().find(|known| *known == name);
+        let option = exact.or_else(|| all().find(|known| name.len() > 4 && known.starts_with(name)));
+        return (option, value.map(str::to_owned));
+    }
+    let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) else { return (None, None) };
+    for (at, letter) in letters.char_indices() {
+        let option = all().find(|known| known.len() == 2 && known.ends_with(letter));
+        if let Some(option) = option {
+            let value = &letters[at + letter.len_utf8()..];
+            return (Some(option), (!value.is_empty()).then(|| value.to_owned()));
+        }
+    }
+    (None, None)
+}
+
+/// Files in `@file`, `name@file`, `name=@file;type=x`, `name=<file`.
+fn behind_mark(text: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    for (at, c) in text.char_indices() {
+        let before = text[..at].chars().next_back();
+        if (c == '@' && before.is_none_or(|c| c == '=' || c.is_ascii_alphanumeric()))
+            || (c == '<' && before == Some('='))
+        {
+            let file = &text[at + 1..];
+            files.push(file.split([';', ',']).next().unwrap_or(file).to_owned());
+            files.push(file.to_owned());
+        }
+    }
+    files
+}

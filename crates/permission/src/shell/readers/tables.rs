@@ -1,0 +1,101 @@
+//! The tables. Only options that surely take a value are listed as such: to take a file for a value would lose it.
+
+/// What the words of a program that are no options stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operands {
+    Files,
+    /// A pattern or a script, then files.
+    PatternThenFiles,
+    /// Files, then where they go.
+    Sources,
+}
+
+pub(super) struct Reader {
+    pub(super) name: &'static str,
+    pub(super) operands: Operands,
+    /// Short options with a value.
+    pub(super) valued: &'static str,
+    /// Long options with a value, in the same word or the next.
+    pub(super) long: &'static [&'static str],
+    /// Short options whose value is a file that is read.
+    pub(super) file: &'static str,
+    /// Long options whose value is a file that is read.
+    pub(super) long_file: &'static [&'static str],
+}
+
+const fn plain(name: &'static str, valued: &'static str, long: &'static [&'static str]) -> Reader {
+    Reader { name, operands: Operands::Files, valued, long, file: "", long_file: &[] }
+}
+
+const fn sources(name: &'static str, valued: &'static str, long: &'static [&'static str]) -> Reader {
+    Reader { name, operands: Operands::Sources, valued, long, file: "", long_file: &[] }
+}
+
+#[rustfmt::skip]
+const GREP_LONG: &[&str] = &[
+    "regexp", "max-count", "context", "after-context", "before-context", "include", "exclude", "exclude-dir", "label", "directories",
+    "devices", "binary-files",
+];
+
+#[rustfmt::skip]
+const RG_LONG: &[&str] = &[
+    "regexp", "max-count", "context", "after-context", "before-context", "glob", "iglob", "type", "type-not", "type-add", "sort",
+    "sortr", "max-depth", "maxdepth", "max-columns", "max-filesize", "color", "colors", "threads", "replace", "encoding", "engine", "pre-glob",
+];
+
+#[rustfmt::skip]
+pub(super) const READERS: &[Reader] = &[
+    plain("cat", "", &[]), plain("tac", "s", &[]), plain("rev", "", &[]), plain("less", "", &[]), plain("more", "n", &[]),
+    plain("bat", "lrHm", &["language", "line-range", "style", "theme", "highlight-line"]), plain("batcat", "lrHm", &[]),
+    plain("head", "nc", &["lines", "bytes"]), plain("tail", "ncs", &["lines", "bytes", "pid", "sleep-interval"]),
+    plain("nl", "bdfhilnsvw", &[]), plain("wc", "", &[]),
+    Reader { name: "sort", operands: Operands::Files, valued: "kStTo", long: &["key", "field-separator", "output", "buffer-size", "temporary-directory", "parallel"], file: "", long_file: &["random-source"] },
+    plain("uniq", "fsw", &[]), plain("cut", "bcdf", &["bytes", "characters", "delimiter", "fields", "output-delimiter"]),
+    plain("paste", "d", &["delimiters"]), plain("join", "12aeojtv", &[]), plain("comm", "", &["output-delimiter"]), plain("column", "cost", &[]),
+    plain("fold", "w", &["width"]), plain("fmt", "wgp", &["width"]), plain("pr", "DeihlNosSwW", &[]), plain("expand", "t", &["tabs"]), plain("unexpand", "t", &["tabs"]),
+    plain("od", "AjNStw", &[]), plain("xxd", "cglosR", &[]), plain("hexdump", "ensf", &[]), plain("hd", "ensf", &[]), plain("strings", "neotT", &["bytes", "encoding", "radix"]),
+    plain("base64", "w", &["wrap"]), plain("base32", "w", &["wrap"]), plain("basenc", "w", &["wrap"]),
+    plain("md5sum", "", &[]), plain("sha1sum", "", &[]), plain("sha224sum", "", &[]), plain("sha256sum", "", &[]), plain("sha384sum", "", &[]),
+    plain("sha512sum", "", &[]), plain("shasum", "a", &[]), plain("b2sum", "l", &[]), plain("cksum", "a", &[]), plain("sum", "", &[]),
+    plain("file", "eFmP", &["exclude", "separator", "parameter"]), plain("tsort", "", &[]), plain("look", "", &[]), plain("iconv", "ft", &["from-code", "to-code"]),
+    plain("split", "abClntd", &["suffix-length", "bytes", "lines", "number", "additional-suffix", "filter", "separator"]), plain("csplit", "bfn", &[]),
+    plain("zcat", "", &[]), plain("gzip", "S", &["suffix"]), plain("bzip2", "", &[]), plain("xz", "", &[]), plain("zstd", "", &[]),
+    plain("source", "", &[]), plain(".", "", &[]), plain("view", "", &[]), plain("vimdiff", "", &[]), plain("colordiff", "", &[]), plain("sdiff", "", &[]), plain("diff3", "", &[]),
+    plain("cmp", "ijn", &["ignore-initial", "bytes"]), plain("shuf", "nio", &["head-count", "input-range", "output", "random-source"]),
+    plain("ls", "wTI", &["ignore", "hide", "width", "tabsize", "color", "sort", "time-style", "format", "block-size"]),
+    Reader { name: "diff", operands: Operands::Files, valued: "UCxIFWX", long: &["unified", "context", "exclude", "ignore-matching-lines", "label", "width", "color", "tabsize"], file: "", long_file: &["from-file", "to-file", "exclude-from"] },
+    Reader { name: "grep", operands: Operands::PatternThenFiles, valued: "eABCmdD", long: GREP_LONG, file: "f", long_file: &["file", "exclude-from"] },
+    Reader { name: "rg", operands: Operands::PatternThenFiles, valued: "eABCmgtTjMrEd", long: RG_LONG, file: "f", long_file: &["file", "ignore-file"] },
+    Reader { name: "sed", operands: Operands::PatternThenFiles, valued: "el", long: &["expression", "line-length"], file: "f", long_file: &["file"] },
+    Reader { name: "awk", operands: Operands::PatternThenFiles, valued: "Fv", long: &["field-separator", "assign"], file: "fE", long_file: &["file", "exec"] },
+    Reader { name: "jq", operands: Operands::PatternThenFiles, valued: "", long: &["indent"], file: "fL", long_file: &["from-file"] },
+    Reader { name: "yq", operands: Operands::PatternThenFiles, valued: "opI", long: &["output-format", "input-format", "indent"], file: "", long_file: &["from-file"] },
+    sources("cp", "StZ", &["suffix", "target-directory"]), sources("mv", "St", &["suffix", "target-directory"]), sources("ln", "St", &["suffix", "target-directory"]),
+    sources("install", "mogSt", &["mode", "owner", "group", "suffix", "target-directory"]), sources("link", "", &[]),
+    sources("scp", "cFiJloPSX", &[]),
+    sources("rsync", "efBMT", &["rsh", "exclude", "include", "filter", "bwlimit", "timeout", "max-size", "min-size", "chmod", "log-file", "info", "port"]),
+    Reader { name: "zip", operands: Operands::Files, valued: "btnP", long: &[], file: "", long_file: &[] },
+];
+
+/// Other names of the same programs.
+const SAME: &[(&str, &str)] = &[
+    ("egrep", "grep"),
+    ("fgrep", "grep"),
+    ("zgrep", "grep"),
+    ("ripgrep", "rg"),
+    ("gsed", "sed"),
+    ("gawk", "awk"),
+    ("mawk", "awk"),
+    ("nawk", "awk"),
+    ("pcregrep", "grep"),
+    ("dir", "ls"),
+    ("vdir", "ls"),
+    ("bzcat", "zcat"),
+    ("xzcat", "zcat"),
+    ("gcat", "cat"),
+];
+
+pub(super) fn find(program: &str) -> Option<&'static Reader> {
+    let name = SAME.iter().find(|(other, _)| *other == program).map_or(program, |(_, name)| name);
+    READERS.iter().find(|reader| reader.name == name)
+}
