@@ -538,7 +538,7 @@ impl Policy {
                     message.push_str(OUTSIDE);
                 }
                 if let Reason::Reads(why) = &reason {
-                    message.push_str(&format!(" The reason: {why}."));
+                    message = format!("{message} The reason: {why}.");
                 }
                 Decision::Ask(asked.refusal(message, reason))
             }

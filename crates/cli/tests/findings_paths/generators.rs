@@ -74,7 +74,7 @@ fn pattern(path: &str, random: &mut Random) -> String {
                 }
                 3 => out.extend(['\'', c, '\'']),
                 4 => out.extend(['\\', c]),
-                5 if c.is_ascii_alphabetic() => out.push_str(&format!("{{{c},{c}z}}")),
+                5 if c.is_ascii_alphabetic() => out.extend(['{', c, ',', c, 'z', '}']),
                 _ => out.push(c),
             }
         }

@@ -40,7 +40,7 @@ pub(crate) fn touched(suspects: &[Suspect], cwd: &Path, home: Option<&Path>) -> 
     for suspect in suspects {
         suspect.any_program(|program, arguments| {
             for (word, writes) in operands(program, arguments) {
-                add(word, writes);
+                add(&word, writes);
             }
             outputs::of(program, arguments).files.iter().for_each(|word| add(word, true));
             false
@@ -78,7 +78,10 @@ fn destinations<'a>(program: &str, arguments: &'a [String]) -> Vec<&'a str> {
     if copies { operands.next_back().into_iter().collect() } else { operands.collect() }
 }
 
-fn operands<'a>(program: &str, arguments: &'a [String]) -> Vec<(&'a str, bool)> {
+fn operands(program: &str, arguments: &[String]) -> Vec<(String, bool)> {
+    if let Some(named) = named_files(program, arguments) {
+        return named.into_iter().map(|word| (word, false)).collect();
+    }
     let (reads, searches, writes) =
         (READERS.contains(&program), SEARCHERS.contains(&program), WRITERS.contains(&program));
     if !reads && !searches && !writes {
@@ -90,9 +93,22 @@ fn operands<'a>(program: &str, arguments: &'a [String]) -> Vec<(&'a str, bool)> 
     // Whoever changes a file may show it as well: both kinds of rule are asked.
     words
         .map(|word| word.strip_prefix("if=").or(word.strip_prefix("of=")).unwrap_or(word))
-        .flat_map(|word| [Some((word, false)), writes.then_some((word, true))])
+        .flat_map(|word| [Some((word.to_owned(), false)), writes.then(|| (word.to_owned(), true))])
         .flatten()
         .collect()
+}
+
+/// Operands of programs whose other words are often taken for files: patterns, tests and values of options.
+fn named_files(program: &str, arguments: &[String]) -> Option<Vec<String>> {
+    if program == "find" {
+        let is_test = |word: &&String| word.starts_with(['(', '!']) || (word.starts_with('-') && word.len() > 2);
+        let roots = arguments.iter().take_while(|word| !is_test(word));
+        return Some(roots.filter(|word| !word.starts_with('-')).cloned().collect());
+    }
+    if !matches!(program, "grep" | "egrep" | "fgrep" | "rg") {
+        return None;
+    }
+    Some(super::readers::named(program, arguments))
 }
 
 /// The starting directory and every place a `cd` may lead to.

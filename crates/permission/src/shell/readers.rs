@@ -204,6 +204,15 @@ impl Planner<'_> {
     }
 }
 
+/// The files that the words of a searching program name, its pattern left out.
+pub(crate) fn named(program: &str, arguments: &[String]) -> Vec<String> {
+    let Some(reader) = tables::find(program) else { return Vec::new() };
+    let words: Vec<Arg> = arguments.iter().map(|word| Arg::Known(Field::literal(word))).collect();
+    let options = Options::read(reader, &words);
+    let skipped = usize::from(reader.operands == Operands::PatternThenFiles && !options.pattern_given);
+    options.operands.iter().skip(skipped).chain(&options.files).map(Field::text).collect()
+}
+
 /// What a program that prints names would name to `unit`; `None` when that is not known.
 pub(crate) fn fed_names(flow: &Flow, unit: &Invocation) -> Option<Vec<ReadTarget>> {
     let Input::Pipe(range) = &unit.input else { return None };

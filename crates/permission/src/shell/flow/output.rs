@@ -43,7 +43,7 @@ impl Walker<'_> {
         let known = only.words.iter().all(|word| word.known().is_some());
         let plain = |word: &String| !word.contains('/');
         match name.as_str() {
-            "pwd" => Some(Value::from_args(&only.dirs.iter().map(as_arg).collect::<Vec<_>>())),
+            "pwd" => Some(Value::from_args(&only.dirs.iter().map(|dir| as_arg(dir.as_ref())).collect::<Vec<_>>())),
             "mktemp" if known => Some(Value::of([Field::literal(&temporary(arguments))])),
             "seq" if known => Some(Value::of([Field::from_pattern("[0-9]*")])),
             "date" if arguments.iter().all(plain) => Some(Value::of([Field::from_pattern("*")])),
@@ -114,8 +114,8 @@ impl Walker<'_> {
     }
 }
 
-fn as_arg(dir: &Option<Field>) -> Arg {
-    dir.clone().map_or(Arg::Unknown(Origin::Outside), Arg::Known)
+fn as_arg(dir: Option<&Field>) -> Arg {
+    dir.cloned().map_or(Arg::Unknown(Origin::Outside), Arg::Known)
 }
 
 /// Where `mktemp` makes something, roughly: its folder counts.

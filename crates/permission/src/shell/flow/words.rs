@@ -354,6 +354,10 @@ impl Draft {
 
     /// An unquoted value: blanks end a word, pattern characters count.
     fn split(&mut self, before: &Field, value: &Field, plain: &str) {
+        // In a pattern a backslash makes the next character plain, elsewhere it is one itself: both count.
+        if plain.contains('\\') && !value.is_pattern() {
+            self.split(before, value, &plain.replace('\\', ""));
+        }
         let mut field = before.clone();
         if value.is_pattern() || !plain.contains([' ', '\t', '\n']) {
             if value.is_pattern() {
