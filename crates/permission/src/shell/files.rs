@@ -105,6 +105,10 @@ fn named_files(program: &str, arguments: &[String]) -> Option<Vec<String>> {
         let roots = arguments.iter().take_while(|word| !is_test(word));
         return Some(roots.filter(|word| !word.starts_with('-')).cloned().collect());
     }
+    // A dot among the words of another program is a folder.
+    if program == "." {
+        return Some(arguments.iter().take(1).filter(|word| !word.starts_with('-')).cloned().collect());
+    }
     if !matches!(program, "grep" | "egrep" | "fgrep" | "rg") {
         return None;
     }
