@@ -137,7 +137,7 @@ impl Look<'_> {
             self.spend()?;
             let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
             let is_link = entry.path_is_symlink();
-            if !filter.takes(&entry) || (is_link && !walk.follows && keeps_links(program)) {
+            if !filter.takes(&entry) || (is_link && !walk.follows && !walk.names_links && keeps_links(program)) {
                 continue;
             }
             if walk.names_only {

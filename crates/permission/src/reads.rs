@@ -48,6 +48,8 @@ pub struct TreeWalk {
     pub skips_hidden: bool,
     /// Links inside the tree are followed.
     pub follows: bool,
+    /// Links inside the tree are named one by one to a program that opens them.
+    pub names_links: bool,
     /// Levels below the operand that are still opened.
     pub depth: Option<usize>,
     /// Only names are printed: what counts are entries of forbidden folders.

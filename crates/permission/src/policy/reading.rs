@@ -58,12 +58,12 @@ impl Policy {
             return None;
         }
         match &asked.facts.reads {
-            Some(reads) => self.from_reads(reads, asked).map(Reason::Reads),
+            Some(reads) => self.found_reads(reads, asked).map(Reason::Reads),
             None => self.unresolved_reads(command, asked.facts).map(Reason::Reads),
         }
     }
 
-    fn from_reads(&self, reads: &Reads, asked: &Asked<'_>) -> Option<String> {
+    fn found_reads(&self, reads: &Reads, asked: &Asked<'_>) -> Option<String> {
         if let Some(found) = reads.forbidden.first() {
             let rule = [Behaviour::Deny, Behaviour::Ask].into_iter().find_map(|behaviour| {
                 self.path_rule(behaviour, Kind::Read, Spelled { given: &found.path, real: Some(&found.path) })

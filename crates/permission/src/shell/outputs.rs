@@ -101,7 +101,7 @@ pub(crate) fn of(program: &str, arguments: &[String]) -> Outputs {
         "git" => git(arguments, &mut outputs),
         "dd" => outputs.files.extend(arguments.iter().filter_map(|word| word.strip_prefix("of=")).map(str::to_owned)),
         "openssl" | "keytool" | "ssh-keygen" | "pg_dump" | "mysqldump" | "sqlite3" => {
-            dashed(program, arguments, &mut outputs)
+            dashed(program, arguments, &mut outputs);
         }
         "sed" | "gsed" => sed(arguments, &mut outputs),
         "awk" | "gawk" | "mawk" | "nawk" => awk(arguments, &mut outputs),
@@ -163,10 +163,10 @@ impl Writer {
         let (name, inline) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
         let begins = |known: &&str| **known == *name || (!name.is_empty() && known.starts_with(name));
         let is_other = self.other.contains(&name) && !self.long.contains(&name);
-        if self.runs.iter().any(|known| begins(&known)) {
+        if self.runs.iter().any(|known| begins(known)) {
             outputs.runs = true;
         }
-        if !is_other && self.long.iter().any(|known| begins(&known)) {
+        if !is_other && self.long.iter().any(|known| begins(known)) {
             let value = inline.map(str::to_owned).or_else(|| rest.next().cloned());
             outputs.files.extend(value.filter(|value| value != "-"));
         }

@@ -166,7 +166,10 @@ impl Planner<'_> {
         let Some(names) = self.names_from(range, 0) else {
             return self.unknown(name, "the names come from another program");
         };
-        for target in names {
+        for mut target in names {
+            if let Reach::Tree(walk) = &mut target.reach {
+                walk.names_links = true;
+            }
             self.out.targets.push(ReadTarget { program: name.to_owned(), ..target });
         }
     }

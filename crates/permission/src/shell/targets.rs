@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Target {
     /// The path itself, with all that is below it.
     Path(Field),
+    /// A path in which `..` stands behind names that may be links: where `folder` really is, and the rest.
+    Through { folder: PathBuf, rest: Field },
     /// Entries below a folder; only some of them when a test selects.
     Below { root: Field, selects: bool },
     /// Known only when it runs.
@@ -53,7 +55,10 @@ fn of_program(program: &str, arguments: &[Arg], unit: &Invocation, flow: &Flow, 
             for arg in operands {
                 match arg {
                     Arg::Known(field) if matches!(field.text().as_str(), "{}" | ";" | "+" | "" | "\\;") => {}
-                    Arg::Known(field) => found.extend(unit.places(field).into_iter().map(known)),
+                    Arg::Known(field) => {
+                        found.extend(unit.places(field).into_iter().map(known));
+                        found.extend(unit.opened(field).iter().flatten().filter_map(through));
+                    }
                     Arg::Unknown(_) if program == "rmdir" => {}
                     Arg::Unknown(_) => found.push(Target::Unknown),
                 }
@@ -95,6 +100,17 @@ fn known(place: Option<Field>) -> Target {
     place.map_or(Target::Unknown, Target::Path)
 }
 
+/// What a field with `..` in it leads to, should a name before that be a link.
+fn through(field: &Field) -> Option<Target> {
+    let names: Vec<&str> = field.names().collect();
+    let last = names.iter().rposition(|name| *name == "..")?;
+    let before = Field::from_pattern(format!("/{}", names[..=last].join("/")));
+    if before.is_pattern() {
+        return Some(Target::Unknown);
+    }
+    Some(Target::Through { folder: before.text().into(), rest: Field::from_pattern(names[last + 1..].join("/")) })
+}
+
 fn below(unit: &Invocation, field: &Field, selects: bool) -> Vec<Target> {
     let target = |place: Option<Field>| match place {
         Some(root) => Target::Below { root, selects },
@@ -121,13 +137,14 @@ fn by_names(unit: &Invocation) -> Option<&'static str> {
 fn from_names(flow: &Flow, unit: &Invocation) -> Vec<Target> {
     let Some(names) = readers::fed_names(flow, unit) else { return vec![Target::Unknown] };
     let target = |name: crate::reads::ReadTarget| {
-        let field = Field::from_pattern(name.pattern);
+        let (field, root) = (Field::from_pattern(name.pattern), Field::literal("/"));
+        let flat = field.seen_from(&root, &root);
         match name.reach {
-            Reach::Tree(_) => Target::Below { root: field, selects: true },
-            Reach::File | Reach::Listing => Target::Path(field),
+            Reach::Tree(_) => vec![Target::Below { root: flat, selects: true }],
+            Reach::File | Reach::Listing => std::iter::once(Target::Path(flat)).chain(through(&field)).collect(),
         }
     };
-    names.into_iter().map(target).collect()
+    names.into_iter().flat_map(target).collect()
 }
 
 impl Target {
@@ -138,6 +155,7 @@ impl Target {
                 let fixed = field.fixed();
                 fixed.parent().map(Path::to_path_buf).into_iter().chain([fixed]).collect()
             }
+            Self::Through { folder, .. } => vec![folder.clone()],
             Self::Below { root, .. } => vec![root.fixed()],
             Self::Unknown => Vec::new(),
         }
@@ -149,6 +167,11 @@ impl Target {
             Self::Path(field) if field.is_pattern() => (field, field.fixed()),
             Self::Path(field) => (field, field.fixed().parent().map(Path::to_path_buf).unwrap_or_default()),
             Self::Below { root, .. } => (root, root.fixed()),
+            Self::Through { folder, rest } => {
+                let base = real(folder).map(|real| Field::literal(&real.to_string_lossy()));
+                let whole = |base: Field| Field::from_pattern(format!("{}/{}", base.pattern(), rest.pattern()));
+                return base.map(whole).into_iter().collect();
+            }
             Self::Unknown => return Vec::new(),
         };
         let mut all = vec![field.clone()];
@@ -196,7 +219,7 @@ fn holds_store(field: &Field, target: &Target, precious: &Precious<'_>) -> bool 
         let inside = field.fixed().starts_with(store);
         let above = store.ancestors().any(|folder| field.may_be(folder));
         match target {
-            Target::Path(_) | Target::Below { .. } => inside || above,
+            Target::Path(_) | Target::Through { .. } | Target::Below { .. } => inside || above,
             Target::Unknown => false,
         }
     })
@@ -208,14 +231,14 @@ impl Precious<'_> {
         match target {
             // Only a part goes: no question about the working directory then.
             Target::Below { selects: true, .. } => !field.is_pattern() && self.is_base_path(&path),
-            Target::Path(_) | Target::Below { .. } if field.is_pattern() => {
+            Target::Path(_) | Target::Through { .. } | Target::Below { .. } if field.is_pattern() => {
                 let names: Vec<&str> = field.names().collect();
                 let parent = Field::from_pattern(format!("/{}", names[..names.len() - 1].join("/")));
                 let empties = !parent.is_pattern() && self.emptying_is_critical(&parent.fixed());
                 let held = self.home.into_iter().chain([self.cwd]).chain(self.roots.iter().map(PathBuf::as_path));
                 names.len() < 2 || empties || held.flat_map(Path::ancestors).any(|folder| field.may_be(folder))
             }
-            Target::Path(_) | Target::Below { .. } => self.removing_is_critical(&path),
+            Target::Path(_) | Target::Through { .. } | Target::Below { .. } => self.removing_is_critical(&path),
             Target::Unknown => false,
         }
     }

@@ -12,7 +12,7 @@ fn verdict(command: &str) -> &'static str {
         Precious { cwd: start.cwd, home: start.home, roots: &roots, store: Some(store), real_store: Some(store) };
     // `h` is a link to the home directory.
     let real = |path: &Path| match path.strip_prefix("/w/app/h") {
-        Ok(rest) => Some(Path::new("/home/u").join(rest)),
+        Ok(rest) => Some(crate::path::normalise(&Path::new("/home/u").join(rest))),
         Err(_) => Some(path.to_path_buf()),
     };
     match judge(&trace(command, &start), &precious, &real) {
@@ -30,7 +30,7 @@ fn removals_that_take_undo_away_are_refused() {
         "rm -rf ~", "rm -rf \"$HOME\"", "rm -rf /home/u/", "X=~; rm -rf $X", "X=$HOME; rm -rf \"$X\"", "for d in ~ x; do rm -rf $d; done",
         "echo 'rm -rf ~' | sh", "bash <<< 'rm -rf ~'", "bash <<'E'\nrm -rf ~\nE", "eval 'rm -rf ~'", "printf '%s' 'rm -rf ~' | bash", "cd && rm -rf ../u",
         "rm -rf ~/.claude", "rm -rf ~/.claude/*", "rm -rf ~/.claude/snapshots", "rm -rf ~/.claude/snapshots/blobs", "rm -rf ~/.*", "rm -rf /home/*",
-        "rm -rf /h?me/u", "find ~ -delete", "cd ~ && rm -rf /proc/self/cwd", "rm -rf /proc/self/root/home/u", "rm -rf h/.claude", "mv ~/.claude /tmp/x",
+        "rm -rf /h?me/u", "find ~ -delete", "cd ~ && rm -rf /proc/self/cwd", "rm -rf /proc/self/root/home/u", "rm -rf h/.claude", "rm -rf h/../u", "mv ~/.claude /tmp/x",
         "echo ~ | xargs rm -rf", "rm -rf {~,x}", "rm -rf ${X:-$HOME}", "$(echo rm) -rf ~", "X=rm; $X -rf ~", "read d <<< ~; rm -rf \"$d\"", "rm -rf ../../home/u",
         "(cd ~; rm -rf $PWD)", "a=(~ x); rm -rf \"${a[@]}\"", "sudo rm -rf ~", "trap 'rm -rf ~' EXIT", "rm -rf /home",
     ] {

@@ -160,7 +160,9 @@ impl Walker<'_> {
             WordPiece::AnsiCQuotedText(text) => draft.quoted(&ansi_c(text)),
             WordPiece::DoubleQuotedSequence(pieces) | WordPiece::GettextDoubleQuotedSequence(pieces) => {
                 draft.quoted = true;
-                pieces.iter().for_each(|piece| self.piece(piece, draft, Quoting::Double));
+                for piece in pieces {
+                    self.piece(piece, draft, Quoting::Double);
+                }
             }
             WordPiece::TildeExpansion(tilde) => {
                 let value = self.tilde(tilde);
@@ -219,7 +221,8 @@ impl Walker<'_> {
 
     fn parameter(&mut self, expr: &ParameterExpr) -> Value {
         match expr {
-            ParameterExpr::Parameter { parameter, indirect: false } => self.of(parameter),
+            ParameterExpr::Parameter { parameter, indirect: false }
+            | ParameterExpr::IndicateErrorIfNullOrUnset { parameter, indirect: false, .. } => self.of(parameter),
             ParameterExpr::UseDefaultValues { parameter, indirect: false, default_value, .. } => {
                 self.or_default(parameter, default_value.as_deref())
             }
@@ -230,7 +233,6 @@ impl Walker<'_> {
                 }
                 value
             }
-            ParameterExpr::IndicateErrorIfNullOrUnset { parameter, indirect: false, .. } => self.of(parameter),
             ParameterExpr::UseAlternativeValue { alternative_value, .. } => {
                 let mut value = Value::empty();
                 value.join(&self.value(alternative_value.as_deref().unwrap_or_default()));

@@ -66,7 +66,7 @@ impl Options {
         };
         let value = match inline {
             Some(value) => Some(Field::literal(&value)),
-            None => self.next(rest),
+            None => Self::next(rest),
         };
         let Some(value) = value else { return };
         if file == Some(known) {
@@ -77,7 +77,7 @@ impl Options {
         self.valued(reader, known, value);
     }
 
-    fn next<'a>(&mut self, rest: &mut impl Iterator<Item = &'a Arg>) -> Option<Field> {
+    fn next<'a>(rest: &mut impl Iterator<Item = &'a Arg>) -> Option<Field> {
         match rest.next()? {
             Arg::Known(field) => Some(field.clone()),
             Arg::Unknown(_) => None,
@@ -119,7 +119,7 @@ impl Options {
                 continue;
             }
             let inline = &letters[at + letter.len_utf8()..];
-            let value = if inline.is_empty() { self.next(rest) } else { Some(Field::literal(inline)) };
+            let value = if inline.is_empty() { Self::next(rest) } else { Some(Field::literal(inline)) };
             let Some(value) = value else { return };
             if is_file {
                 self.pattern_given |= !matches!(letter, 'L');
@@ -133,7 +133,7 @@ impl Options {
 
     fn letter(&mut self, reader: &Reader, letter: char) {
         match (reader.name, letter) {
-            ("grep", 'r') | ("cp", 'r' | 'R' | 'a') | ("zip" | "scp" | "diff", 'r') | ("rsync", 'r' | 'a') => {
+            ("grep" | "zip" | "scp" | "diff" | "cp" | "rsync", 'r') | ("cp", 'R') | ("cp" | "rsync", 'a') => {
                 self.recursive = true;
             }
             ("grep", 'R') => {
