@@ -215,6 +215,25 @@ fn a_denial_changes_nothing_for_commands_that_do_not_reach_it() {
 
 // [F-A5]
 #[test]
+fn everyday_commands_stay_silent_where_files_are_denied() {
+    let sandbox = tree();
+    std::fs::create_dir(sandbox.project().join(".git")).unwrap();
+    let list = include_str!("../../permission/tests/everyday.txt");
+    let commands: Vec<String> =
+        list.lines().filter(|line| !line.is_empty() && !line.starts_with(['#', '?'])).map(str::to_owned).collect();
+    let silent = |rules: Value| -> Vec<bool> {
+        explained(&sandbox, "default", &rules, &commands).iter().map(|answer| answer["decision"] == "allow").collect()
+    };
+    let before = silent(json!({}));
+    let after = silent(json!({"deny": ["Read(./secrets/**)", "Read(.env)"]}));
+    let changed: Vec<_> = (0..commands.len()).filter(|at| before[*at] && !after[*at]).map(|at| &commands[at]).collect();
+    let total = before.iter().filter(|silent| **silent).count();
+    assert!(total > 250 && changed.len() * 10 <= total, "{} of {total}: {changed:#?}", changed.len());
+    eprintln!("everyday: {} of {total} ask because files are denied: {changed:?}", changed.len());
+}
+
+// [F-A5]
+#[test]
 fn the_question_names_the_path_and_the_way_around_it() {
     let sandbox = tree();
     let say = |command: &str| explained(&sandbox, "default", &rules(), &[command.to_owned()])[0]["reason"].to_string();

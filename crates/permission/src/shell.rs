@@ -26,6 +26,6 @@ mod runners;
 pub(crate) mod script;
 mod second;
 pub(crate) mod suspects;
-mod variables;
 pub(crate) mod targets;
+mod variables;
 pub(crate) mod wrapper;

@@ -117,9 +117,16 @@ impl Invocation {
         let name = |at: usize| self.words[at].text().map(|text| super::wrapper::base_name(&text).to_owned());
         let Some(first) = (!self.words.is_empty()).then(|| name(0)) else { return Vec::new() };
         let runs_others = self.loose || first.as_deref().is_some_and(super::wrapper::may_run_others);
-        let starts = if runs_others { 0..self.words.len() } else { 0..1 };
+        let starts: Vec<usize> = if runs_others {
+            (0..self.words.len()).collect()
+        } else {
+            // `npm exec x`, `uv run x`, …
+            let texts: Vec<String> = self.words.iter().map(|word| word.text().unwrap_or_default()).collect();
+            let inner = super::runners::from(&texts).map_or(0..0, |from| from..self.words.len());
+            std::iter::once(0).chain(inner).collect()
+        };
         // Behind another program a dot is the working directory.
-        let starts = starts.filter(|at| *at == 0 || self.words[*at].text().as_deref() != Some("."));
+        let starts = starts.into_iter().filter(|at| *at == 0 || self.words[*at].text().as_deref() != Some("."));
         starts.filter_map(|at| Some((name(at)?, &self.words[at + 1..]))).collect()
     }
 
