@@ -75,6 +75,14 @@ pub fn variables(env: &sys::Env) -> permission::Variables {
     permission::Variables(std::sync::Arc::new(env.iter().filter_map(text).collect()))
 }
 
+/// The environment as commands see it, for words that name a variable.
+pub fn variables(env: &sys::Env) -> permission::Variables {
+    let text = |(name, value): (&std::ffi::OsStr, &std::ffi::OsStr)| {
+        Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+    };
+    permission::Variables(std::sync::Arc::new(env.iter().filter_map(text).collect()))
+}
+
 fn has_other_names(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.nlink() > 1)
 }
