@@ -1,4 +1,5 @@
 //! Findings about turns, results, requests and the store: each seen at the level at which a user or client sees it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 mod common;
 
@@ -372,10 +373,13 @@ fn a_list_of_sessions_says_which_one_works() {
     assert_eq!(listed(&sandbox)[0]["state"], "idle");
 }
 
+/// Model, flags, a variable, and whether TaskCreate and TodoWrite are offered.
+type Offer<'a> = (&'a str, &'a [&'a str], Option<(&'a str, &'a str)>, [bool; 2]);
+
 // [F-B10] The lists a model is offered, the same for scripts, SDK hosts and the terminal.
 #[test]
 fn task_lists_are_offered_by_model_and_name() {
-    let cases: [(&str, &[&str], Option<(&str, &str)>, [bool; 2]); 7] = [
+    let cases: [Offer<'_>; 7] = [
         ("claude-haiku-4-5", &[], None, [true, false]),
         ("claude-haiku-4-5", &[], Some(("CLAUDE_CODE_ENABLE_TASKS", "0")), [false, true]),
         ("claude-opus-5", &[], None, [false, false]),

@@ -44,7 +44,7 @@ pub enum EditError {
 
 /// Who may read a file that has to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Privacy {
+pub enum Privacy {
     Private,
     Shared,
 }
@@ -109,7 +109,7 @@ fn stays_in_folder(path: &Path, env: &Env) -> Result<(), EditError> {
 }
 
 /// Changes one key (a path of member names). Says whether the file changed.
-pub(crate) fn edit(path: &Path, keys: &[&str], edit: &Edit, privacy: Privacy, env: &Env) -> Result<bool, EditError> {
+pub fn edit(path: &Path, keys: &[&str], edit: &Edit, privacy: Privacy, env: &Env) -> Result<bool, EditError> {
     let shown = path.display().to_string();
     let io = |error| EditError::Io { path: shown.clone(), error };
     let lock = lock_file(env, path).map_err(io)?;

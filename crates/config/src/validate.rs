@@ -85,8 +85,10 @@ impl Check<'_> {
 
     fn value(&mut self, shape: &Shape, value: &Value, key: &Key) -> Option<Value> {
         match (shape, value) {
-            (Shape::Bool, Value::Bool(_)) | (Shape::Text, Value::String(_)) | (Shape::Any, _) => Some(value.clone()),
-            (Shape::TextOrOff, Value::String(_) | Value::Bool(false)) => Some(value.clone()),
+            (Shape::Bool, Value::Bool(_))
+            | (Shape::Text, Value::String(_))
+            | (Shape::TextOrOff, Value::String(_) | Value::Bool(false))
+            | (Shape::Any, _) => Some(value.clone()),
             (Shape::OneOf(choices), Value::String(text)) if choices.contains(&text.as_str()) => Some(value.clone()),
             (Shape::Integer { min, max }, Value::Number(n)) if n.as_i64().is_some_and(|n| *min <= n && n <= *max) => {
                 Some(value.clone())

@@ -15,7 +15,7 @@ fn sources(dir: &Path, text: &mut String) {
             if !["wire", "testkit", "tests", "examples", "target"].contains(&name.as_str()) {
                 sources(&path, text);
             }
-        } else if name.ends_with(".rs") && !name.ends_with("_tests.rs") {
+        } else if path.extension().is_some_and(|kind| kind == "rs") && !name.ends_with("_tests.rs") {
             let source = std::fs::read_to_string(&path).unwrap();
             let code = source.split("#[cfg(test)]\nmod").next().unwrap();
             for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {

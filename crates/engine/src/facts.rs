@@ -75,12 +75,12 @@ pub fn variables(env: &sys::Env) -> permission::Variables {
     permission::Variables(std::sync::Arc::new(env.iter().filter_map(text).collect()))
 }
 
-/// The environment as commands see it, for words that name a variable.
-pub fn variables(env: &sys::Env) -> permission::Variables {
-    let text = |(name, value): (&std::ffi::OsStr, &std::ffi::OsStr)| {
-        Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
-    };
-    permission::Variables(std::sync::Arc::new(env.iter().filter_map(text).collect()))
+/// Whether any toolchain file on the way up may name a directory that rustup would run programs from.
+fn names_toolchain(cwd: &Path) -> bool {
+    const LIMIT: usize = 64 << 10;
+    let files = cwd.ancestors().flat_map(|dir| ["rust-toolchain", "rust-toolchain.toml"].map(|name| dir.join(name)));
+    let mut found = files.filter(|file| file.symlink_metadata().is_ok());
+    found.any(|file| sys::fs::read_whole(&file, LIMIT).map_or(true, |bytes| bytes.contains(&b'/')))
 }
 
 fn has_other_names(path: &Path) -> bool {

@@ -36,8 +36,6 @@ pub(crate) struct Ledger {
     /// Of the turns before.
     earlier_api_ms: u64,
     started: Instant,
-    /// Shared as well.
-    pub call_ids: CallIds,
     started_at_ms: u64,
     /// Shared as well.
     pub call_ids: CallIds,
@@ -60,7 +58,6 @@ impl Ledger {
             tool_ms: 0,
             earlier_api_ms: 0,
             started: Instant::now(),
-            call_ids: CallIds::default(),
             started_at_ms: sys::clock::now_ms(),
             call_ids: CallIds::default(),
         }

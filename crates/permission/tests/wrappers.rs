@@ -140,7 +140,9 @@ impl Cage {
         }
         for name in real {
             let found = ["/usr/bin", "/bin"].iter().map(|dir| Path::new(dir).join(name)).find(|path| path.exists());
-            found.into_iter().for_each(|path| symlink(path, cage.bin.join(name)).unwrap());
+            if let Some(path) = found {
+                symlink(path, cage.bin.join(name)).unwrap();
+            }
         }
         cage
     }

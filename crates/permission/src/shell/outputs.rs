@@ -163,10 +163,10 @@ impl Writer {
         let (name, inline) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
         let begins = |known: &&str| **known == *name || (!name.is_empty() && known.starts_with(name));
         let is_other = self.other.contains(&name) && !self.long.contains(&name);
-        if self.runs.iter().any(|known| begins(known)) {
+        if self.runs.iter().any(&begins) {
             outputs.runs = true;
         }
-        if !is_other && self.long.iter().any(|known| begins(known)) {
+        if !is_other && self.long.iter().any(begins) {
             let value = inline.map(str::to_owned).or_else(|| rest.next().cloned());
             outputs.files.extend(value.filter(|value| value != "-"));
         }
