@@ -330,9 +330,8 @@ impl Opening {
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
         let recipe = Recipe::new(&self, roots.clone());
-        let told = restored.as_ref().map(|r| r.told_skills.clone()).unwrap_or_default();
         let teaching = self.teaching(roots, memory.lazy);
-        let lore = teaching.begin(told);
+        let lore = teaching.begin(restored.as_ref().map(|r| r.told_skills.clone()).unwrap_or_default());
         let mut registry = toolbox::registry(&self, &policy, structured.clone(), &lore);
         let identity = Arc::new(Identity::new(&session_id, &self.options.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;

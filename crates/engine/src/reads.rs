@@ -85,7 +85,9 @@ impl Look<'_> {
         let mut paths = vec![PathBuf::from("/")];
         for name in pattern.split('/').filter(|name| !name.is_empty()) {
             if let Some(plain) = plain_name(name) {
-                paths.iter_mut().for_each(|path| path.push(&plain));
+                for path in &mut paths {
+                    path.push(&plain);
+                }
                 continue;
             }
             let mut next = Vec::new();
@@ -131,7 +133,7 @@ impl Look<'_> {
         if !self.reads.forbidden.is_empty() {
             return Ok(());
         }
-        let Some(filter) = Filter::of(walk, root) else { return Err(TooMany) };
+        let filter = Filter::of(walk, root);
         let Some(entries) = entries(root, walk, &filter) else { return Err(TooMany) };
         for entry in entries.flatten().skip(1) {
             self.spend()?;
@@ -201,15 +203,15 @@ struct Filter {
 }
 
 impl Filter {
-    fn of(walk: &TreeWalk, root: &Path) -> Option<Self> {
-        Some(Self {
+    fn of(walk: &TreeWalk, root: &Path) -> Self {
+        Self {
             include: (!walk.include.is_empty()).then(|| set(&walk.include, true)).flatten(),
             exclude: set(&walk.exclude, true).unwrap_or_default(),
             exclude_dir: set(&walk.exclude_dir, true).unwrap_or_default(),
             exclude_path: set(&walk.exclude_path, false).unwrap_or_default(),
             shown: PathBuf::from(&walk.shown),
             root: root.to_path_buf(),
-        })
+        }
     }
 
     fn takes(&self, entry: &DirEntry) -> bool {

@@ -288,7 +288,7 @@ pub(crate) async fn run_calls(session: &mut Session, turn: &mut Turn) {
     let phase = async {
         // The lines that ask for an effect are in the file before the effect starts.
         io.scribe.barrier().await?;
-        calls::run(uses, io, &token).await
+        Box::pin(calls::run(uses, io, &token)).await
     };
     match control.during(phase).await {
         Some(Ok(report)) => {

@@ -103,14 +103,7 @@ impl Control {
                 Ok(line) => Said::Line(line),
                 Err(refusal) => Said::Refused(refusal),
             },
-            HostRequest::SetPermissionMode(asked) => match wanted_mode(&asked.mode, self.modes.bypass) {
-                Ok(mode) => {
-                    self.modes.chosen.send_replace(Some(mode));
-                    self.wishes.mode = true;
-                    Said::Now(json!({"mode": mode.as_str()}))
-                }
-                Err(why) => Said::Refused(Refusal::new(why)),
-            },
+            HostRequest::SetPermissionMode(asked) => self.set_mode(&asked.mode),
             HostRequest::SetModel(asked) => self.set_model(asked.model),
             HostRequest::SetMaxThinkingTokens(asked) => {
                 self.wishes.thinking_tokens = asked.max_thinking_tokens;
@@ -208,6 +201,17 @@ impl Control {
     fn wish(&mut self, change: impl FnOnce(&mut Wishes)) -> Said {
         change(&mut self.wishes);
         Said::Now(json!({}))
+    }
+
+    fn set_mode(&mut self, wanted: &str) -> Said {
+        match wanted_mode(wanted, self.modes.bypass) {
+            Ok(mode) => {
+                self.modes.chosen.send_replace(Some(mode));
+                self.wishes.mode = true;
+                Said::Now(json!({"mode": mode.as_str()}))
+            }
+            Err(why) => Said::Refused(Refusal::new(why)),
+        }
     }
 
     fn set_model(&mut self, named: Option<String>) -> Said {
