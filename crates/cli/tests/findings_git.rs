@@ -303,9 +303,12 @@ fn ordinary_repositories_are_quiet_and_print_what_git_prints() {
 
 /// Without the time of day in lines of `git blame` that are not committed: it is that of the run.
 fn timeless(text: &str) -> String {
-    let line = |line: &str| match line.contains("Not Committed Yet") {
-        true => line.replace(|c: char| c.is_ascii_digit(), "0"),
-        false => line.to_owned(),
+    let line = |line: &str| {
+        if line.contains("Not Committed Yet") {
+            line.replace(|c: char| c.is_ascii_digit(), "0")
+        } else {
+            line.to_owned()
+        }
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }

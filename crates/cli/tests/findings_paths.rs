@@ -18,7 +18,7 @@ fn explained(sandbox: &Sandbox, mode: &str, rules: &Value, commands: &[String]) 
     let call = |command: &String| json!({"tool": "Bash", "input": {"command": command}}).to_string();
     let lines: Vec<String> = commands.iter().map(call).collect();
     let args = ["permissions", "explain", "--json", "--mode", mode, "--settings", &settings];
-    let run = sandbox.gimlet(&args).stdin(lines.join("\n") + "\n").timeout(std::time::Duration::from_secs(600)).run();
+    let run = sandbox.gimlet(&args).stdin(lines.join("\n") + "\n").timeout(std::time::Duration::from_mins(10)).run();
     let answers = run.expect_clean().lines();
     assert_eq!(answers.len(), commands.len());
     answers

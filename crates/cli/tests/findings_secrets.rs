@@ -205,12 +205,13 @@ fn files_of_killed_runs_are_swept() {
     let temp = tempfile::tempdir().unwrap();
     for last in [false, false, true] {
         let (gate, replies) = (testkit::Gate::new(), if last { vec![Reply::text("done")] } else { Vec::new() });
-        let script = match last {
-            true => replies,
-            false => vec![
+        let script = if last {
+            replies
+        } else {
+            vec![
                 Reply::tool("Bash", json!({"command": "echo x; sleep 60", "run_in_background": true})),
                 Reply::text("never").gate(&gate),
-            ],
+            ]
         };
         let server = ModelServer::script(script);
         let mut sandbox = sandbox(&server);
@@ -247,7 +248,7 @@ fn files_below(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
 fn what_was_saved_of_a_huge_output_is_said() {
     let server = ModelServer::script([bash("head -c 70000000 /dev/zero | tr '\\0' 'x'"), Reply::text("done")]);
     let sandbox = sandbox(&server);
-    print(&sandbox, "go", &ALL).timeout(Duration::from_secs(60)).run().expect_clean();
+    print(&sandbox, "go", &ALL).timeout(Duration::from_mins(1)).run().expect_clean();
     let said = result(&server, 1);
     let path = said.lines().find_map(|line| line.split_once("Full output saved to: ")).expect("the phrase stays").1;
     let size = std::fs::metadata(path).unwrap().len();

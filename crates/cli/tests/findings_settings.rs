@@ -32,7 +32,7 @@ fn malformed_allow_rules_grant_nothing_and_are_named_with_their_line() {
         ),
         (r#"["(touch *)"]"#, "settings.json:3: the permission rule (touch *): it names no tool"),
         (r#"["*"]"#, "settings.json:3: the permission rule *: an allow rule must name its tool"),
-        (r#"[true]"#, "settings.json:3: permissions.allow[0] must be a string"),
+        (r"[true]", "settings.json:3: permissions.allow[0] must be a string"),
         (r#"{"Bash": true}"#, "settings.json:3: permissions.allow must be a list"),
     ] {
         let (ran, stderr) = bash_with(&format!("{{\n \"permissions\": {{\n  \"allow\": {allow}\n }}\n}}"));

@@ -123,7 +123,7 @@ fn read_command(random: &mut Random) -> String {
     match random.below(22) {
         0..=5 => format!("{reader} {spelled}"),
         6 => format!("{reader} < {spelled}"),
-        7 => format!("X={}; {reader} $X", path),
+        7 => format!("X={path}; {reader} $X"),
         8 => format!("X='{}'; {reader} $X", spelled.replace('\'', "")),
         9 => format!("for f in {spelled}; do {reader} \"$f\"; done"),
         10 => format!("cd {dir} && {reader} {name}"),
@@ -146,7 +146,7 @@ fn shell(command: &str, dir: &Path, more: &[(&str, &Path)]) -> String {
     let out = tempfile::tempdir().unwrap();
     let mut bash = Command::new("/bin/bash");
     bash.arg("-c").arg(command).current_dir(dir).env_clear().env("PATH", "/usr/bin:/bin").env("OUT", out.path());
-    more.iter().for_each(|(name, value)| drop(bash.env(name, value)));
+    bash.envs(more.iter().copied());
     let done = bash.stdin(Stdio::null()).output().unwrap();
     let copied =
         Command::new("/usr/bin/find").arg(out.path()).args(["-type", "f", "-exec", "cat", "{}", "+"]).output().unwrap();
