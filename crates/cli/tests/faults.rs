@@ -137,7 +137,7 @@ fn a_retry_is_told_before_it_is_waited_for() {
     let retry = run.wait_for("system");
     assert_eq!((&retry["subtype"], &retry["retry_delay_ms"]), (&json!("api_retry"), &json!(60_000)));
     run.interrupt();
-    let ended = run.finish_within(Duration::from_secs(5)).expect_code(0);
+    let ended = run.finish_within(Duration::from_secs(5)).expect_code(1);
     assert_eq!(ended.result()["terminal_reason"], "aborted_streaming");
 }
 
@@ -509,7 +509,7 @@ fn an_interrupt_closes_the_stream_at_once() {
         run.interrupt();
         case.server.wait_for_aborts(1);
         let took = began.elapsed();
-        assert_eq!(run.finish().code(), 0);
+        assert_eq!(run.finish().code(), 1);
         took
     });
     let best = took.min().unwrap();

@@ -293,11 +293,12 @@ fn a_hook_can_replace_the_output_of_a_command() {
 #[test]
 fn the_end_of_a_run_ends_async_hooks() {
     let background = Reply::tool("Bash", json!({"command": "sleep 60", "run_in_background": true}));
-    let server = ModelServer::script([background, Reply::text("end")]);
-    let sandbox = Sandbox::with_server(EXE, &server);
+    let server = ModelServer::script([background, Reply::text("end"), Reply::text("the task was stopped")]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.set("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", "1");
     let detached = json!({"type": "command", "command": "echo $$ > pid; exec sleep 300", "async": true});
     let mut all = on("SessionStart", "", &[detached]);
-    all["hooks"]["Stop"] = json!([{"hooks": [command("cat > stop.json")]}]);
+    all["hooks"]["Stop"] = json!([{"hooks": [command("[ -e stop.json ] || cat > stop.json")]}]);
     settings(&sandbox, &all);
     let lines = stream(&sandbox, "go", &["--allowedTools", "Bash"]);
     let stop: Value = serde_json::from_str(&sandbox.read("stop.json")).unwrap();

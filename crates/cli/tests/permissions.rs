@@ -62,13 +62,16 @@ fn links_are_judged_where_they_lead() {
 }
 
 #[test]
-fn git_in_a_repository_of_its_own_is_asked_about() {
+fn git_in_a_repository_of_its_own_starts_nothing_of_it() {
     // SC-B21
     let sandbox = Sandbox::new(GIMLET);
     for dir in [".git", "src", "nested/.git", "bare/objects", "bare/refs"] {
         std::fs::create_dir_all(sandbox.project().join(dir)).unwrap();
     }
     std::fs::write(sandbox.project().join("bare/HEAD"), "ref: refs/heads/x").unwrap();
+    let planted = sandbox.project().join("planted");
+    let config = format!("[core]\n\tbare = true\n\tfsmonitor = touch {}\n", planted.display());
+    std::fs::write(sandbox.project().join("bare/config"), config).unwrap();
     let server = ModelServer::script([
         Reply::tool("Bash", json!({"command": "cd src && ls"})),
         Reply::tool("Bash", json!({"command": "git status --short"})),
@@ -80,7 +83,7 @@ fn git_in_a_repository_of_its_own_is_asked_about() {
     let run = sandbox.gimlet(&args).env("ANTHROPIC_BASE_URL", server.url()).run().expect_clean();
     let denials = run.json()["permission_denials"].clone();
     let denied: Vec<_> = denials.as_array().unwrap().iter().map(|d| d["tool_input"]["command"].clone()).collect();
-    assert_eq!(denied, ["git status"], "{denials}");
+    assert!(denied.is_empty() && !planted.exists(), "{denials}");
 }
 
 // [F-A4] [F-A6] [F-A11]

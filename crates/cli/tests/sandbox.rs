@@ -681,6 +681,7 @@ fn a_background_command_keeps_its_cage() {
         if !enabled(&mut sandbox, backend, "") {
             continue;
         }
+        sandbox.set("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", "1");
         sandbox.gimlet(&["-p", "go"]).run();
         assert!(result(&server, 2).contains('y'), "{backend}: {}", result(&server, 2));
         assert!(!sandbox.home().join("escaped").exists());

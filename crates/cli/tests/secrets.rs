@@ -264,6 +264,7 @@ fn what_a_run_writes_is_for_its_user_alone() {
         Reply::tool("Bash", json!({"command": "seq 20000"})),
         Reply::tool("Bash", json!({"command": "echo x", "run_in_background": true})),
         Reply::text("done"),
+        Reply::text("the task has ended"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     drop(print(&sandbox, "go", &["--allowedTools", "Bash", "--debug"]).run().expect_clean());

@@ -193,7 +193,7 @@ fn reader(sandbox: &mut Sandbox, args: &[&str]) -> Terminal {
 fn a_screen_reader_hears_labels_and_no_glyphs() {
     // [TST-249]
     let server = ModelServer::script([
-        Reply::tool("Bash", json!({"command": "echo out-$((40+2))"})),
+        Reply::tool("Bash", json!({"command": "touch made; echo out-$((40+2))"})),
         Reply::text("Done.\n\n| Name | Size |\n|---|---|\n| a | 1 |"),
     ]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
@@ -210,7 +210,7 @@ fn a_screen_reader_hears_labels_and_no_glyphs() {
     terminal.send("y");
     terminal.wait_for("claude: Done.");
     let screen = terminal.wait_for("Size: 1");
-    for part in ["you: do it", "tool: Bash(echo out-$((40+2)))", "\nout-42", "Name: a"] {
+    for part in ["you: do it", "tool: Bash(touch made; echo out-$((40+2)))", "\nout-42", "Name: a"] {
         assert!(screen.contains(part), "{part}: {screen}");
     }
     assert!(!screen.contains(['●', '⎿', '─', '❯', '✳', '│']), "{screen}");
@@ -333,6 +333,7 @@ fn a_key_that_is_entered_counts_for_the_next_request() {
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.unset("ANTHROPIC_API_KEY");
     sandbox.unset("ANTHROPIC_AUTH_TOKEN");
+    sandbox.set("CLAUDE_CODE_MAX_RETRIES", "0");
     sandbox.gimlet(&["auth", "login"]).stdin("sk-ant-old-key-0123456789\n").run().expect_clean();
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(100, 24);
     terminal.wait_for("? for shortcuts");

@@ -299,7 +299,7 @@ fn what_gimlet_writes_is_the_users() {
         (&["permissions", "allow"][..], Edit::Add(vec!["Bash(a)".into(), "Bash(b)".into()])),
         (&["env", "FOO"], Edit::Set("bar".into())),
         (&["hooks"], Edit::Set(hooks)),
-        (&["sandbox", "network", "allowedDomains"], Edit::Set(json!("a.example"))),
+        (&["sandbox", "network", "allowedDomains"], Edit::Set(json!(["a.example"]))),
         (&["model"], Edit::Set("mine".into())),
         (&["permissions", "defaultMode"], Edit::Set("bypassPermissions".into())),
     ] {

@@ -62,8 +62,8 @@ fn reset_time(text: &str) -> String {
 
 /// `2026-01-01 00:00 UTC`
 fn clock_time(ms: u64) -> String {
-    /// The end of the year 9999: what is beyond cannot be written.
-    const LAST: u64 = 253_402_300_799_000;
+    /// Close to the end of the year 9999: what is beyond cannot be written.
+    const LAST: u64 = 253_402_207_200_000;
     let iso = sys::clock::iso(ms.min(LAST));
     format!("{} {} UTC", iso.get(..10).unwrap_or_default(), iso.get(11..16).unwrap_or_default())
 }
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(length(Duration::from_hours(24 * 1_095)), "1095 days");
         assert_eq!(reset_time("1767225600"), "at 2026-01-01 00:00 UTC");
         assert_eq!(reset_time("2026-12-01"), "at 2026-12-01");
-        assert_eq!(clock_time(u64::MAX), "9999-12-31 23:59 UTC");
+        assert_eq!(clock_time(u64::MAX), "9999-12-30 22:00 UTC");
         assert_eq!(shown_url("https://me:secret@gate.example/v1?k=1"), "https://gate.example/v1");
     }
 }
