@@ -54,7 +54,7 @@ def assert_used(result):
 
 
 def test_streams_an_answer(box):
-    done = ask(box, "Say hello.", "--include-partial-messages")
+    done = ask(box, "Tell me about the sea.", "--include-partial-messages")
     result = done.result
     assert (result["subtype"], result["is_error"]) == ("success", False) and result["result"]
     assert_used(result)

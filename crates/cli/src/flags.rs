@@ -130,10 +130,10 @@ pub(crate) const FLAGS: &[Flag] = &[
     row("max-budget-usd", One, "amount", Run, "Stop when the estimated cost reaches this", Check(max_budget)),
 
     row("continue", Switch, "", Session, "Continue the latest conversation of this directory", Set(|a, _| a.continue_last = true)).short('c'),
-    row("resume", Optional, "id", Session, "Resume a session by id or title", Set(|a, v| a.resume = Some(last(v).unwrap_or_default()))).short('r'),
+    row("resume", Optional, "id", Session, "Resume a session by id, the beginning of one, or title", Set(|a, v| a.resume = Some(last(v).unwrap_or_default()))).short('r'),
     row("fork-session", Switch, "", Session, "With --resume or --continue: under a new id", Set(|a, _| a.fork = true)),
     row("session-id", One, "uuid", Session, "Use this id for the session", Set(|a, v| a.session_id = last(v))),
-    row("resume-session-at", One, "uuid", Hidden, "", Set(|a, v| a.options.resume_at = last(v))),
+    row("resume-session-at", One, "uuid", Session, "With --resume: only up to this message", Set(|a, v| a.options.resume_at = last(v))),
     row("resume-drops-turn", One, "uuid", Hidden, "", Check(drops_turn)),
     row("name", One, "text", Session, "Display name of the session", Set(name)).short('n'),
     row("worktree", Optional, "name", Session, "Work in a git worktree of its own, made if needed", Set(|a, v| a.options.worktree = Some(WorktreeChoice::Anywhere(last(v).unwrap_or_default())))).short('w'),

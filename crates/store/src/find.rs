@@ -26,7 +26,24 @@ pub fn target(layout: &Layout, cwd: &Path, target: &str) -> Result<PathBuf, Stor
     if sys::id::is_uuid(target) {
         return by_id(layout, cwd, target);
     }
-    by_title(layout, cwd, target)
+    match by_title(layout, cwd, target) {
+        Err(StoreError::NotFound { .. }) => by_beginning(layout, cwd, target),
+        found => found,
+    }
+}
+
+/// The one session of this repository whose id begins so.
+fn by_beginning(layout: &Layout, cwd: &Path, beginning: &str) -> Result<PathBuf, StoreError> {
+    let is_beginning = beginning.len() >= 4 && beginning.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit());
+    let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let rows = near_dirs(layout, cwd).into_iter().filter(|_| is_beginning).flat_map(|dir| list::rows(&dir));
+    let mut found: Vec<PathBuf> = rows.map(|row| row.path).filter(|path| stem(path).starts_with(beginning)).collect();
+    found.sort();
+    found.dedup();
+    if found.len() > 1 {
+        return Err(StoreError::Ambiguous { title: beginning.to_owned(), ids: found.iter().map(stem).collect() });
+    }
+    found.pop().filter(|path| is_filled(path)).ok_or_else(|| StoreError::NotFound { id: beginning.to_owned() })
 }
 
 /// In this project, then in the repository's other worktrees, then anywhere if exactly one place holds messages.

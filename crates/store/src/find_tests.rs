@@ -175,3 +175,19 @@ fn paths_are_taken_as_they_are() {
     assert_eq!(target(&world.layout, &cwd, path.to_str().unwrap()).unwrap(), path);
     target(&world.layout, &cwd, "missing.jsonl").unwrap_err();
 }
+
+// [F-C9]
+#[test]
+fn the_beginning_of_an_id_is_enough_when_it_is_the_only_one() {
+    let world = World::new();
+    let here = world.place("here");
+    let first = world.session(&here, 11, 1).write_at(1);
+    world.session(&here, 12, 2).write_at(2);
+    assert_eq!(target(&world.layout, &here, "00000011").unwrap(), first);
+    assert!(
+        matches!(target(&world.layout, &here, "0000001"), Err(StoreError::Ambiguous { ids, .. }) if ids.len() == 2)
+    );
+    for none in ["000", "00000013", "0000 0011"] {
+        assert!(matches!(target(&world.layout, &here, none), Err(StoreError::NotFound { .. })), "{none}");
+    }
+}
