@@ -3,7 +3,7 @@
 //! No proprietary program is ever installed: the Python SDK is built from its source distribution, npm's optional packages are
 //! left out, and the installed trees are searched before anything runs.
 
-use crate::steps::{self, cargo_program, stage};
+use crate::steps::{self, Stages, cargo_program};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,14 +15,18 @@ fn run_in(dir: &Path, program: &str, args: &[&str]) -> Result<()> {
     steps::run(Command::new(program).args(args).current_dir(dir))
 }
 
-/// The real SDKs and readers, then a real model: a job of its own, with an environment of its own.
-pub(crate) fn run(root: &Path) -> Result<()> {
+/// The real SDKs and readers, then a real model: a job of its own, with an environment of its own. `binary` is the product
+/// that the Rust tests used; without it one is built.
+pub(crate) fn run(root: &Path, binary: Option<&Path>, stages: &mut Stages) -> Result<()> {
     let dir = root.join("tests/clients");
-    stage("clients: install", || install(&dir))?;
-    let binary = stage("clients: binary", || build(root))?;
-    stage("clients: suites", || pytest(&dir, &binary, &["--ignore", REAL_MODEL, "."]))?;
-    stage("real model: install", || model_server(&dir))?;
-    stage("real model: suite", || pytest(&dir, &binary, &[REAL_MODEL]))
+    stages.stage("clients: install", || install(&dir))?;
+    let binary = match binary {
+        Some(path) => path.to_path_buf(),
+        None => stages.stage("clients: binary", || build(root))?,
+    };
+    stages.stage("clients: suites", || pytest(&dir, &binary, &["--ignore", REAL_MODEL, "."]))?;
+    stages.stage("real model: install", || model_server(&dir))?;
+    stages.stage("real model: suite", || pytest(&dir, &binary, &[REAL_MODEL]))
 }
 
 fn install(dir: &Path) -> Result<()> {
@@ -129,7 +133,7 @@ fn refuse_proprietary(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The debug binary the Rust tests used as well.
+/// Builds the debug binary.
 fn build(root: &Path) -> Result<PathBuf> {
     let mut command = Command::new(cargo_program());
     command.args(["build", "--quiet", "--package", "gimlet-cli", "--message-format", "json-render-diagnostics"]);

@@ -15,7 +15,7 @@ const TITLE_BAR: usize = 34;
 
 /// Plays `crates/cli/demo/script.json` and keeps what `--record` writes.
 pub(crate) fn record(root: &Path) -> Result<()> {
-    let args = ["test", "-p", "gimlet-cli", "--test", "demo", "--quiet", "--", "--ignored", "record_the_demo"];
+    let args = ["test", "-p", "gimlet-cli", "--test", "hosts", "--quiet", "--", "--ignored", "record_the_demo"];
     steps::run(Command::new(cargo_program()).args(args).current_dir(root))
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn picture(root: &Path) -> Result<()> {
 
 /// Draws `docs/pictures` from the interface itself.
 pub(crate) fn pictures(root: &Path) -> Result<()> {
-    let args = ["test", "-p", "gimlet-cli", "--test", "pictures", "--", "--ignored"];
+    let args = ["test", "-p", "gimlet-cli", "--test", "terminal", "--", "--ignored", "pictures::"];
     steps::run(Command::new(cargo_program()).args(args).current_dir(root))
 }
 

@@ -62,7 +62,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn metadata(root: &Path) -> Result<Value> {
+pub(crate) fn metadata(root: &Path) -> Result<Value> {
     let mut command = Command::new(cargo_program());
     command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root);
     let output = command.output().context("could not start cargo metadata")?;

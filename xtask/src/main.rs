@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test | deps | ids | bench | soak | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
+//! Chores: `cargo xtask test | flake | deps | ids | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
 //! with its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -9,20 +9,26 @@ mod clients;
 mod demo;
 mod deps;
 mod ids;
+mod record;
 mod sizes;
 mod steps;
+mod test;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "Usage: cargo xtask <task>
 
-  test [--no-clients]   fmt, clippy, crate edges, all Rust tests, then the clients of others and a real model
+  test                  format, crate edges, lints, all Rust tests, documentation, then the clients of others and a real model
+    --no-clients        without the clients and the real model
+    --changed           only the crates that the uncommitted change touches, and those that depend on them
+    --only TEXT         only the Rust tests whose full name contains TEXT
+  test --long [NAME]    the full counts of tests that have a short form, in pieces that can be continued
+  flake [TEXT]          repeat the tests that start processes 20 times beside busy loops, in pieces that can be continued
   deps                  check the edges between our crates
   ids                   check which items of the specification's checklists no test names
   clients               install the clients of others and run their tests
   bench [--quick]       measure the release binary against its budgets
-  soak                  2,000 turns in one interactive session, in the release profile
   sizes                 list the longest files and functions
   record-demo           record the demo's cassette from its script
   demo-svg              draw docs/demo.svg from the demo's output
@@ -32,13 +38,20 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
-        ["test"] => steps::test(&root(), steps::Clients::Run),
-        ["test", "--no-clients"] => steps::test(&root(), steps::Clients::Skip),
+        ["test", "--long"] => test::long(&root(), None),
+        ["test", "--long", name] => test::long(&root(), Some(name)),
+        ["test", ref options @ ..] => test::run(&root(), options),
+        ["flake"] => test::flake(&root(), None),
+        ["flake", filter] => test::flake(&root(), Some(filter)),
         ["deps"] => steps::stage("crate edges", || deps::check(&root())),
         ["ids"] => steps::stage("checklist items", || ids::check(&root())),
-        ["clients"] => clients::run(&root()),
+        ["clients"] => {
+            let mut stages = steps::Stages::default();
+            let done = clients::run(&root(), None, &mut stages);
+            stages.print();
+            done
+        }
         ["bench", ref options @ ..] => bench::run(options),
-        ["soak"] => steps::soak(&root()),
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),
         ["pictures"] => demo::pictures(&root()),

@@ -1,101 +1,60 @@
-//! The test command as a list of steps.
+//! What the chores share: programs that are started in plain sight, and stages with their times.
 
-use crate::{clients, deps, ids};
 use anyhow::{Context, Result, bail};
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Clients {
-    Run,
-    Skip,
+/// A stage of the test command that takes longer is marked in the closing table.
+const STAGE_BUDGET: Duration = Duration::from_mins(4);
+
+/// The stages of one run with their times.
+#[derive(Default)]
+pub(crate) struct Stages {
+    done: Vec<(String, Duration, bool)>,
 }
 
-pub(crate) fn test(root: &Path, with_clients: Clients) -> Result<()> {
-    let cargo = |args: &[&str]| run(Command::new(cargo_program()).args(args).current_dir(root));
-    stage("format", || cargo(&["fmt", "--all", "--check"]))?;
-    stage("lints", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
-    stage("crate edges", || deps::check(root))?;
-    stage("checklist items", || ids::check(root))?;
-    stage("sandbox program", || {
-        sandbox_program(root);
-        Ok(())
-    })?;
-    stage("rust tests", || rust_tests(root))?;
-    match with_clients {
-        Clients::Run => clients::run(root),
-        Clients::Skip => Ok(()),
+impl Stages {
+    /// Runs one named part; its name stands before its output, in its error and in the closing table.
+    pub(crate) fn stage<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        println!("== {name}");
+        let started = Instant::now();
+        let done = work().with_context(|| format!("stage '{name}' failed"));
+        self.done.push((name.to_owned(), started.elapsed(), done.is_ok()));
+        done
+    }
+
+    /// The closing table.
+    pub(crate) fn print(&self) {
+        println!("\n== stages");
+        for (name, took, passed) in &self.done {
+            let mark = match (passed, *took > STAGE_BUDGET) {
+                (false, _) => "  FAILED",
+                (true, true) => "  over 4 minutes",
+                (true, false) => "",
+            };
+            println!("{:>8.1} s  {name}{mark}", took.as_secs_f64());
+        }
+        let total: Duration = self.done.iter().map(|(_, took, _)| *took).sum();
+        println!("{:>8.1} s  in all", total.as_secs_f64());
     }
 }
 
-/// Many turns in one session, in a build whose memory is that of the real one.
-pub(crate) fn soak(root: &Path) -> Result<()> {
-    let args = ["test", "--release", "-p", "gimlet-cli", "--test", "soak", "--", "--nocapture"];
-    stage("soak", || run(Command::new(cargo_program()).args(args).current_dir(root)))
-}
-
-/// More failures than this are no matter of a busy machine.
-const FEW: usize = 2;
-
-/// All tests. They drive real processes, so a machine that stalls can fail one: up to [`FEW`] failed targets get a second
-/// run, alone and in plain sight.
-fn rust_tests(root: &Path) -> Result<()> {
-    let mut all = Command::new(cargo_program());
-    all.args(["test", "--workspace", "--quiet", "--no-fail-fast"]).current_dir(root).stderr(Stdio::piped());
-    println!("   $ cargo test --workspace --quiet --no-fail-fast");
-    let mut child = all.spawn().context("could not start cargo")?;
-    let mut said = Vec::new();
-    for line in child.stderr.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
-        let line = line.context("could not read what cargo says")?;
-        eprintln!("{line}");
-        said.push(line);
-    }
-    if child.wait()?.success() {
-        return Ok(());
-    }
-    let failed = failed_targets(&said);
-    if failed.is_empty() || failed.len() > FEW {
-        bail!("cargo test failed");
-    }
-    for target in failed {
-        println!("   UNSTEADY? once more, alone: {target}");
-        let words = target.split_whitespace();
-        run(Command::new(cargo_program()).args(["test", "--quiet"]).args(words).current_dir(root))?;
-    }
-    Ok(())
-}
-
-/// What cargo lists behind "targets failed:", as `-p gimlet-cli --test asks`.
-fn failed_targets(said: &[String]) -> Vec<&str> {
-    let listed = said.iter().skip_while(|line| !line.ends_with(" failed:")).skip(1);
-    listed.filter_map(|line| line.trim().strip_prefix('`')?.strip_suffix('`')).collect()
-}
-
-/// The sandbox tests of a back end that is missing report themselves as not run; here it is installed where that is possible.
-fn sandbox_program(root: &Path) {
-    let there = Path::new("/usr/bin/bwrap").exists();
-    if there || !cfg!(target_os = "linux") || !Path::new("/usr/bin/apt-get").exists() {
-        return;
-    }
-    let install = ["install", "-y", "-q", "bubblewrap"];
-    if run(Command::new("apt-get").args(install).current_dir(root)).is_err() {
-        println!("   bubblewrap could not be installed: tests of that back end will report NOT RUN");
-    }
+/// Where cargo puts what it builds.
+pub(crate) fn target_folder(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 pub(crate) fn cargo_program() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
 
-/// One named part of the run; its name stands before its output and in its error.
+/// One named part outside the test command.
 pub(crate) fn stage<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    println!("== {name}");
-    let started = Instant::now();
-    let done = work().with_context(|| format!("stage '{name}' failed"))?;
-    println!("   {name}: {:.1} s", started.elapsed().as_secs_f64());
-    Ok(done)
+    let mut stages = Stages::default();
+    let done = stages.stage(name, work);
+    stages.print();
+    done
 }
 
 /// Runs a program with our streams and says what it runs.
@@ -108,14 +67,4 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         bail!("failed ({status}): {shown}");
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn failed_targets_are_read_from_what_cargo_says() {
-        let said = "error: test failed, to rerun pass `-p a --lib`\nerror: 2 targets failed:\n    `-p a --lib`\n    `-p b --test c`";
-        let said: Vec<String> = said.lines().map(str::to_owned).collect();
-        assert_eq!(super::failed_targets(&said), ["-p a --lib", "-p b --test c"]);
-    }
 }

@@ -1,0 +1,19 @@
+//! One conversation through `-p`: turns, calls, output, input, transcripts, resuming, compaction, model traffic.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod calls;
+mod cassette;
+mod compaction;
+mod findings_client;
+mod findings_engine;
+mod findings_models;
+mod input;
+mod messages;
+mod notes;
+mod output;
+mod resume;
+mod sessions;
+mod store;
+mod turns;

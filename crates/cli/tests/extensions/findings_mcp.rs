@@ -1,0 +1,281 @@
+//! MCP servers at the start of a session: who waits for them, what the first request says of them, and what is known before
+//! the first prompt. The real binary with real servers.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use crate::common::mcp::{scene, server};
+use crate::common::{host, of_kind, print, stream};
+use serde_json::{Value, json};
+use testkit::{Reply, Running, Sandbox};
+
+/// No test gets this far: the harness gives up long before.
+const FOREVER: &str = "600000";
+
+/// Servers of the user.
+fn declare(sandbox: &Sandbox, servers: &Value) {
+    sandbox.write_config(".claude.json", json!({"mcpServers": servers, "hasCompletedOnboarding": true}).to_string());
+}
+
+fn control(running: &mut Running, request: &Value) -> Value {
+    running.send_json(&json!({"type": "control_request", "request_id": "c", "request": request}));
+    running.wait_for("control_response")["response"]["response"].clone()
+}
+
+// [F-B1] Their tools are offered with the first prompt of a script.
+#[test]
+fn servers_of_every_scope_are_in_the_first_request() {
+    let (model, sandbox) = scene([Reply::text("done")]);
+    let folder = sandbox.project().display().to_string();
+    let state = json!({
+        "mcpServers": {"mine": server(&[])},
+        "projects": {folder: {"mcpServers": {"here": server(&[])}}},
+    });
+    sandbox.write_config(".claude.json", state.to_string());
+    sandbox.write(".mcp.json", json!({"mcpServers": {"shared": server(&[])}}).to_string());
+    let lines = stream(&sandbox, "go", &[]);
+    let names = model.request(0).tool_names();
+    for scope in ["mine", "here", "shared"] {
+        assert!(names.contains(&format!("mcp__{scope}__echo")), "{scope}: {names:?}");
+    }
+    let listed = &of_kind(&lines, "system/init")[0]["mcp_servers"];
+    assert!(listed.as_array().unwrap().iter().all(|row| row["status"] == "connected"), "{listed}");
+}
+
+// [F-B1] A script waits for a moment only, says who did not come, and never waits for it again.
+#[test]
+fn a_server_that_does_not_come_is_announced_once() {
+    let (model, sandbox) = scene([Reply::text("one"), Reply::text("two")]);
+    declare(&sandbox, &json!({"fix": server(&[]), "slow": server(&["hang"])}));
+    let mut running = host(&sandbox, &[]).env("MCP_CONNECT_TIMEOUT_MS", "700").env("MCP_TIMEOUT", FOREVER).spawn();
+    for prompt in ["go", "again"] {
+        running.send_user(prompt);
+        running.wait_for("result");
+    }
+    running.close_stdin();
+    let done = running.finish();
+    assert_eq!(done.stderr.matches("MCP server slow did not connect within 0.7 s").count(), 1, "{}", done.stderr);
+    let first = model.request(0);
+    assert!(first.tool_names().contains(&"mcp__fix__echo".to_owned()), "{:?}", first.tool_names());
+    for request in model.requests() {
+        assert_eq!(request.all_text().matches("MCP server slow is still connecting").count(), 1);
+    }
+}
+
+// [F-B1] [TST-208] Where tools are deferred nobody waits: the request names what is connecting, and ToolSearch finds it.
+#[test]
+fn with_deferral_the_request_goes_out_at_once() {
+    let sandbox_sign = tempfile::tempdir().unwrap();
+    let sign = sandbox_sign.path().join("go");
+    let (model, sandbox) = scene([
+        Reply::tool("Bash", json!({"command": format!("touch {}", sign.display())})),
+        Reply::tool("ToolSearch", json!({"query": "select:mcp__slow__echo"})),
+        Reply::text("done"),
+    ]);
+    declare(&sandbox, &json!({"slow": server(&[&format!("wait={}", sign.display())])}));
+    let run = print(&sandbox, "go", &["--allowedTools", "Bash"]);
+    let run = run.env("ENABLE_TOOL_SEARCH", "true").env("MCP_CONNECT_TIMEOUT_MS", FOREVER);
+    run.env("MCP_TIMEOUT", FOREVER).run().expect_clean();
+    let first = model.request(0);
+    assert!(first.tool_names().contains(&"ToolSearch".to_owned()), "{:?}", first.tool_names());
+    assert!(first.all_text().contains("MCP server slow is still connecting"), "{}", first.all_text());
+    let found = model.request(2).tool_results()[1].to_string();
+    assert!(found.contains("mcp__slow__echo"), "{found}");
+}
+
+// [F-B1] Servers of the command line are waited for as long as they may take.
+#[test]
+fn servers_of_the_command_line_are_waited_for() {
+    let (model, sandbox) = scene([Reply::text("done")]);
+    let place = tempfile::tempdir().unwrap();
+    let sign = place.path().join("go");
+    let config = json!({"mcpServers": {"fix": server(&[&format!("wait={}", sign.display())])}}).to_string();
+    let hook = json!({"hooks": {"SessionStart": [{"hooks": [
+        {"type": "command", "command": format!("(sleep 0.6; touch {}) >/dev/null 2>&1 &", sign.display())}]}]}});
+    let flags = ["--mcp-config", &config, "--settings", &hook.to_string()];
+    print(&sandbox, "go", &flags).env("MCP_CONNECT_TIMEOUT_MS", "1").run().expect_clean();
+    assert!(model.request(0).tool_names().contains(&"mcp__fix__echo".to_owned()));
+}
+
+// [F-B1] A person's servers start with the terminal, before any prompt, and a prompt does not wait for those that hang.
+#[test]
+fn the_terminal_connects_at_the_start_and_never_waits() {
+    let (model, sandbox) = scene([Reply::text("Answered at once.")]);
+    let log = sandbox.root().join("server.log");
+    declare(
+        &sandbox,
+        &json!({
+            "fix": server(&[&format!("log={}", log.display())]), "slow": server(&["hang"]),
+        }),
+    );
+    let run = sandbox.gimlet::<&str>(&[]).env("MCP_CONNECT_TIMEOUT_MS", FOREVER).env("MCP_TIMEOUT", FOREVER);
+    let mut terminal = run.terminal(100, 30);
+    terminal.wait_for("? for shortcuts");
+    crate::common::mcp::wait_for_text(&log, "prompts/list");
+    terminal.send("/mcp\r");
+    terminal.wait_until("what became of both servers", |screen| {
+        screen.contains("connected · user · 16 tools") && screen.contains("pending · user")
+    });
+    terminal.send("\x1b");
+    terminal.wait_for("? for shortcuts");
+    terminal.send("go\r");
+    terminal.wait_for("● Answered at once.");
+    assert!(model.request(0).tool_names().contains(&"mcp__fix__echo".to_owned()));
+}
+
+// [F-B1] `alwaysLoad` is the one reason to keep a person waiting, and not for long.
+#[test]
+fn the_terminal_waits_for_always_load() {
+    let (model, sandbox) = scene([Reply::text("Here I am.")]);
+    let (mut fix, mut slow) = (server(&[]), server(&["hang"]));
+    fix["alwaysLoad"] = json!(true);
+    slow["alwaysLoad"] = json!(true);
+    declare(&sandbox, &json!({"fix": fix, "slow": slow}));
+    let run = sandbox.gimlet(&["go"]).env("MCP_CONNECT_TIMEOUT_MS", "2000").env("MCP_TIMEOUT", FOREVER);
+    let terminal = run.terminal(100, 30);
+    terminal.wait_for("MCP server slow did not connect within 2 s");
+    terminal.wait_for("● Here I am.");
+    assert!(model.request(0).tool_names().contains(&"mcp__fix__echo".to_owned()));
+}
+
+/// A place where everything that the four commands show is declared.
+fn furnished(replies: Vec<Reply>) -> (testkit::ModelServer, Sandbox) {
+    let (model, sandbox) = scene(replies);
+    declare(&sandbox, &json!({"fix": server(&[])}));
+    let hook = |word: &str| json!([{"hooks": [{"type": "command", "command": format!("true {word}")}]}]);
+    let settings = json!({"hooks": {"Stop": hook("at-stop"), "PreToolUse": hook("before-tool")}});
+    sandbox.write_config("settings.json", settings.to_string());
+    sandbox.write_config("CLAUDE.md", "Mine: say please. ".repeat(40));
+    sandbox.write("CLAUDE.md", "Ours: tabs. ".repeat(40));
+    sandbox.write_config("skills/shine/SKILL.md", "---\nname: shine\ndescription: Polishes things\n---\nPolish.\n");
+    (model, sandbox)
+}
+
+// [F-B8] Over stream-json, as requests and as commands, before anything was asked of the model.
+#[test]
+fn a_host_knows_everything_before_the_first_prompt() {
+    let (model, sandbox) = furnished(Vec::new());
+    let mut running = host(&sandbox, &[]).spawn();
+    control(&mut running, &json!({"subtype": "initialize"}));
+    let status = control(&mut running, &json!({"subtype": "mcp_status"}));
+    let fix = &status["mcpServers"][0];
+    assert_eq!((&fix["status"], fix["tools"].as_array().map(Vec::len)), (&json!("connected"), Some(16)), "{status}");
+    let usage = control(&mut running, &json!({"subtype": "get_context_usage"}));
+    check_usage(&usage);
+    let hooks = control(&mut running, &json!({"subtype": "get_hooks_listing"}));
+    let listed = hooks["hooks"].to_string();
+    assert!(listed.contains("true at-stop") && listed.contains("true before-tool"), "{hooks}");
+    let mut said = |command: &str| {
+        running.send_user(command);
+        let mut text = String::new();
+        loop {
+            let line: Value = serde_json::from_str(&running.next_line().unwrap()).unwrap();
+            match line["type"].as_str() {
+                Some("result") => return text,
+                Some("assistant" | "system") => text.push_str(&line.to_string()),
+                _ => {}
+            }
+        }
+    };
+    let shown = said("/mcp");
+    assert!(shown.contains("fix [user] connected, 16 tools"), "{shown}");
+    let shown = said("/memory");
+    assert!(shown.matches("CLAUDE.md").count() >= 2, "{shown}");
+    let shown = said("/hooks");
+    assert!(shown.contains("true at-stop") && shown.contains("true before-tool"), "{shown}");
+    let shown = said("/context");
+    for part in ["mcp__fix__echo", "CLAUDE.md", "shine", "Memory files", "MCP tools"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    running.close_stdin();
+    running.finish();
+    assert!(model.requests().is_empty());
+}
+
+fn check_usage(usage: &Value) {
+    let files = usage["memoryFiles"].to_string();
+    assert_eq!(files.matches("CLAUDE.md").count(), 2, "{usage}");
+    let tools = usage["mcpTools"].as_array().unwrap();
+    assert!(tools.iter().any(|tool| tool["name"] == "mcp__fix__echo" && tool["serverName"] == "fix"), "{usage}");
+    assert!(usage["skills"]["skillFrontmatter"].to_string().contains("shine"), "{usage}");
+    let used = usage["categories"].as_array().unwrap().iter().filter(|row| row["kind"] == "used");
+    let sum: u64 = used.map(|row| row["tokens"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), usage["totalTokens"].as_u64(), "{usage}");
+}
+
+// [F-B8] The same for somebody who opens the screens first of all.
+#[test]
+fn the_screens_know_everything_before_the_first_prompt() {
+    let (model, sandbox) = furnished(Vec::new());
+    let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(110, 60);
+    terminal.wait_for("? for shortcuts");
+    for (command, expected) in [
+        ("/mcp", &["fix", "connected · user · 16 tools"][..]),
+        ("/memory", &["CLAUDE.md", "User · about", "Project · about"]),
+        ("/hooks", &["true at-stop", "true before-tool"]),
+        ("/context", &["Memory files", "mcp__fix__echo", "shine"]),
+    ] {
+        terminal.send(&format!("{command}\r"));
+        terminal.wait_until(&format!("{command}: {expected:?}"), |screen| {
+            expected.iter().all(|part| screen.contains(part))
+        });
+        terminal.send("\x1b");
+        terminal.wait_for("? for shortcuts");
+    }
+    assert!(model.requests().is_empty());
+}
+
+// [F-B7] A program that knows no handshake, and asks before it answers: its state comes back to it as it was.
+#[test]
+fn a_server_without_a_handshake_is_spoken_to() {
+    let (model, sandbox) = scene([
+        Reply::tool("mcp__fix__confirm", json!({})),
+        Reply::tool("mcp__fix__echo", json!({"text": "heard"})),
+        Reply::text("done"),
+    ]);
+    declare(&sandbox, &json!({"fix": server(&["stateless"])}));
+    let lines = stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
+    assert_eq!(of_kind(&lines, "system/init")[0]["mcp_servers"][0]["status"], "connected");
+    // Nobody is there who could say yes.
+    assert_eq!(model.request(1).tool_results()[0]["content"], "decline, as it was");
+    assert_eq!(model.request(2).tool_results()[1]["content"], "heard");
+}
+
+// [F-B11] A call that the server runs as a task is asked after until it ends.
+#[test]
+fn a_task_of_a_server_is_waited_for() {
+    let (model, sandbox) = scene([Reply::tool("mcp__fix__job", json!({})), Reply::text("done")]);
+    let log = sandbox.root().join("server.log");
+    declare(&sandbox, &json!({"fix": server(&["tasks", &format!("log={}", log.display())])}));
+    stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
+    assert_eq!(model.request(1).tool_results()[0]["content"], "the job is done");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert_eq!((log.matches("tasks/get").count(), log.matches("tasks/result").count()), (3, 1), "{log}");
+}
+
+// [F-B13] [CLI-116] A gateway is asked when the user wants that, at most once a day, and `initialize` never asks.
+#[test]
+fn models_of_a_gateway_are_listed() {
+    let (model, sandbox) = scene([]);
+    let data = json!([{"id": "claude-house-1", "display_name": "House One"}, {"id": "gpt-9"}]);
+    model.route("/v1/models", Reply::status(200).json(&json!({"data": data, "has_more": false})));
+    let lists = |discovers: &str| {
+        let run = host(&sandbox, &[]).env("CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY", discovers);
+        let mut running = run.spawn();
+        let greeting = control(&mut running, &json!({"subtype": "initialize"}));
+        let asked = model.all_requests().len();
+        let listed = control(&mut running, &json!({"subtype": "list_models"}));
+        running.close_stdin();
+        running.finish();
+        (greeting["models"].to_string(), listed["models"].to_string(), asked)
+    };
+    let (greeting, listed, _) = lists("0");
+    assert!(!greeting.contains("claude-house-1") && !listed.contains("claude-house-1"), "{listed}");
+    assert!(model.all_requests().is_empty());
+    let (greeting, listed, asked) = lists("1");
+    assert!(asked == 0 && !greeting.contains("claude-house-1"), "{greeting}");
+    assert!(listed.contains("House One") && listed.contains("From gateway") && !listed.contains("gpt-9"), "{listed}");
+    assert!(listed.contains("\"default\""), "{listed}");
+    // From the disk, as everything is known by now.
+    let (greeting, _, _) = lists("1");
+    assert!(greeting.contains("House One"), "{greeting}");
+    assert_eq!(model.all_requests().len(), 1);
+}

@@ -1,0 +1,17 @@
+//! Programs that drive gimlet: the control protocol, questions to the host, ACP, the engine as a library; and the command line itself.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod acp;
+mod asks;
+mod control;
+mod control_requests;
+mod credentials;
+mod demo;
+mod docs;
+mod findings_settings;
+mod launch;
+mod library;
+mod purge;
+mod settings;

@@ -1,0 +1,11 @@
+//! Processes and machines that fail: kills, signals, orphans, full disks, small memory, many turns.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod faults;
+mod kill;
+mod orphans;
+mod pressure;
+mod signals;
+mod soak;

@@ -1,0 +1,14 @@
+//! What must not happen: permissions, the sandbox, secrets, trust, undo, hostile folders and repositories.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod findings_git;
+mod findings_paths;
+mod findings_secrets;
+mod findings_trust;
+mod permissions;
+mod sandbox;
+mod secrets;
+mod trust;
+mod undo;

@@ -1,0 +1,44 @@
+//! The checks of the `settings` and `frontmatter` fuzz targets on mutated files; the same inputs on every run.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+#[path = "../../../../fuzz/checks/frontmatter.rs"]
+mod frontmatter;
+#[path = "../../../../fuzz/checks/mutate.rs"]
+mod mutate;
+#[path = "../../../../fuzz/checks/settings.rs"]
+mod settings;
+
+const SEEDS: [&str; 4] = [
+    "---\nname: a\ndescription: Use when: it breaks\ntools: [Read, \"Bash(git:*)\"]\nhooks:\n  Stop:\n    - hooks: []\n---\nBody $1\n",
+    "\u{feff}---\r\nname: a\r\ndescription: >-\r\n  one\r\n  two\r\n---\r\nBody",
+    "---\na: &x [1, *x, {b: c}]\n? complex\n: value\nname:\tq\n\t- z\n",
+    "\n---\n'quoted key': \"v\\u0041\"\nargument-hint: [a] | [b]\n...\nrest\n---\n",
+];
+
+#[test]
+fn mutated_heads_hold_their_promises() {
+    for (seed, text) in SEEDS.iter().enumerate() {
+        frontmatter::check(text.as_bytes());
+        let mut mutator = mutate::Mutator::new(seed as u64 + 1);
+        for _ in 0..4_000 {
+            frontmatter::check(&mutator.mutate(text.as_bytes()));
+        }
+    }
+}
+
+#[test]
+fn settings_survive_mutation() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
+    let files = ["valid", "invalid"].map(|kind| std::fs::read_dir(format!("{dir}/{kind}")).unwrap());
+    let mut paths: Vec<_> = files.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    for (n, path) in paths.iter().enumerate() {
+        let seed = std::fs::read(path).unwrap();
+        settings::check(&seed);
+        let mut mutator = mutate::Mutator::new(n as u64 + 77);
+        for _ in 0..400 {
+            settings::check(&mutator.mutate(&seed));
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The check of the `edit` fuzz target on mutated edits; the same inputs on every run.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+#[path = "../../../../fuzz/checks/edit.rs"]
+mod check;
+#[path = "../../../../fuzz/checks/mutate.rs"]
+mod mutate;
+
+/// Scope, content, old and new text.
+const CORPUS: [(u8, &str, &str, &str); 5] = [
+    (0, "fn main() {\n    run();\n}\n", "run()", "walk()"),
+    (1, "a b a b a\n", "a", "aa"),
+    (0, "one\r\ntwo\r\nthree\r\n", "two\nthree", "2\n3"),
+    (1, "say \u{201c}hi\u{201d} and \u{2018}bye\u{2019}\n", "\"hi\" and 'bye'", "\"ho\""),
+    (0, "\u{e9}e\u{301}\u{1f600}\ttab  \n", "\u{1f600}\t", "x"),
+];
+
+// [TST-31] [TST-37] [TST-38]
+#[test]
+fn edits_survive_mutation() {
+    for (n, (flag, content, old, new)) in CORPUS.into_iter().enumerate() {
+        let seed = [&[flag], content.as_bytes(), &[0xff], old.as_bytes(), &[0xff], new.as_bytes()].concat();
+        check::check(&seed);
+        let mut mutator = mutate::Mutator::new(n as u64 + 21);
+        for _ in 0..3000 {
+            check::check(&mutator.mutate(&seed));
+        }
+    }
+}

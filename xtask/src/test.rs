@@ -1,0 +1,185 @@
+//! `cargo xtask test`: everything a change must pass, as stages with their times. `docs/testing.md` describes the options.
+
+mod build;
+mod changed;
+mod flake;
+mod long;
+mod queue;
+mod times;
+
+use crate::steps::{self, Stages, cargo_program};
+use crate::{clients, deps, ids};
+use anyhow::{Result, bail};
+use build::{Built, TestBinary};
+use queue::{TestCase, TestQueue, TestRun};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+pub(crate) use flake::flake;
+pub(crate) use long::long;
+
+/// More failed tests than this are not repeated: the change is broken, not the machine busy.
+const MOST_REPEATED: usize = 5;
+/// A line of progress after so many tests.
+const PROGRESS_STEP: usize = 250;
+/// How many of the slowest tests are printed.
+const SLOWEST_SHOWN: usize = 20;
+
+#[derive(Default)]
+struct Options {
+    no_clients: bool,
+    changed: bool,
+    filter: Option<String>,
+}
+
+impl Options {
+    fn parse(words: &[&str]) -> Result<Self> {
+        let mut options = Self::default();
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            match *word {
+                "--no-clients" => options.no_clients = true,
+                "--changed" => options.changed = true,
+                "--only" => options.filter = rest.next().map(|text| (*text).to_owned()),
+                other => {
+                    bail!("unknown option {other} (test [--no-clients] [--changed] [--only TEXT] | test --long [NAME])")
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
+pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
+    let options = Options::parse(words)?;
+    let mut stages = Stages::default();
+    let done = run_stages(root, &options, &mut stages);
+    stages.print();
+    done
+}
+
+fn run_stages(root: &Path, options: &Options, stages: &mut Stages) -> Result<()> {
+    let packages = if options.changed { changed::packages(root)? } else { changed::Packages::All };
+    let cargo = |args: &[&str]| steps::run(Command::new(cargo_program()).args(args).current_dir(root));
+    stages.stage("format", || cargo(&["fmt", "--all", "--check"]))?;
+    stages.stage("crate edges", || deps::check(root))?;
+    stages.stage("checklist items", || ids::check(root))?;
+    let Some(packages) = packages.to_build() else {
+        println!("no crate has changed");
+        return Ok(());
+    };
+    stages.stage("system packages", || {
+        system_packages(root);
+        Ok(())
+    })?;
+    let built = stages.stage("compile and lint", || build::build(root, &packages))?;
+    stages.stage("rust tests", || rust_tests(root, &built, options.filter.as_deref()))?;
+    if packages.is_empty() && options.filter.is_none() {
+        stages.stage("documentation", || documentation(root))?;
+        if !options.no_clients {
+            clients::run(root, built.product.as_deref(), stages)?;
+        }
+    }
+    Ok(())
+}
+
+/// Examples in documentation comments run, and rustdoc has nothing to complain about.
+fn documentation(root: &Path) -> Result<()> {
+    let cargo = |args: &[&str]| {
+        let mut command = Command::new(cargo_program());
+        steps::run(command.args(args).env("RUSTDOCFLAGS", "-D warnings").current_dir(root))
+    };
+    cargo(&["doc", "--workspace", "--no-deps", "--quiet"])?;
+    cargo(&["test", "--workspace", "--doc", "--quiet"])
+}
+
+/// Tests of programs that are missing report themselves as NOT RUN; here they are installed where that is possible.
+fn system_packages(root: &Path) {
+    let wanted = [("/usr/bin/bwrap", "bubblewrap"), ("/usr/bin/tmux", "tmux"), ("/usr/bin/rg", "ripgrep")];
+    let missing: Vec<&str> =
+        wanted.iter().filter(|(path, _)| !Path::new(path).exists()).map(|(_, name)| *name).collect();
+    if missing.is_empty() || !Path::new("/usr/bin/apt-get").exists() {
+        return;
+    }
+    let install = |args: &[&str]| steps::run(Command::new("apt-get").args(args).args(&missing).current_dir(root));
+    let is_installed = install(&["install", "-y", "-q"]).is_ok()
+        || (steps::run(Command::new("apt-get").args(["update", "-q"])).is_ok()
+            && install(&["install", "-y", "-q"]).is_ok());
+    if !is_installed {
+        println!("   could not install {}: their tests report NOT RUN", missing.join(", "));
+    }
+}
+
+/// Runs all tests, repeats the few that failed, and prints what a reader wants to know at the end.
+fn rust_tests(root: &Path, built: &Built, filter: Option<&str>) -> Result<()> {
+    let list = queue::list(&built.tests, filter)?;
+    let earlier = times::load(root);
+    let mut cases = list.cases;
+    cases.sort_by_cached_key(|case| {
+        std::cmp::Reverse(earlier.get(&name(&built.tests, case)).copied().unwrap_or_default())
+    });
+    println!("   {} tests in {} executables", cases.len(), built.tests.len());
+    let queue = TestQueue { binaries: &built.tests, env: BTreeMap::new(), workers: workers() };
+    let total = cases.len();
+    let runs = queue.run(&cases, |done, run| progress(done, total, run));
+    times::save(root, earlier, &runs);
+    let repeated = repeat_failed(&queue, &runs);
+    summary(&runs, &repeated, list.ignored)
+}
+
+fn name(binaries: &[TestBinary], case: &TestCase) -> String {
+    format!("{} {}", binaries[case.binary].name, case.function)
+}
+
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
+}
+
+fn progress(done: usize, total: usize, run: &TestRun) {
+    if !run.passed {
+        println!("\n   FAILED {} ({:.1} s)\n{}", run.name, run.took.as_secs_f64(), run.output.trim_end());
+    }
+    if done.is_multiple_of(PROGRESS_STEP) {
+        println!("   {done} of {total}");
+    }
+}
+
+/// Runs each failed test once more, alone. The second run is counted and printed: a test that passes then is unsteady.
+fn repeat_failed(queue: &TestQueue<'_>, runs: &[TestRun]) -> Vec<TestRun> {
+    let failed: Vec<TestCase> = runs.iter().filter(|run| !run.passed).map(|run| run.case.clone()).collect();
+    if failed.len() > MOST_REPEATED {
+        return Vec::new();
+    }
+    let alone = TestQueue { binaries: queue.binaries, env: queue.env.clone(), workers: 1 };
+    alone.run(&failed, |_, run| {
+        println!("   repeated {}: {}", run.name, if run.passed { "passed" } else { "FAILED again" });
+    })
+}
+
+fn summary(runs: &[TestRun], repeated: &[TestRun], ignored: usize) -> Result<()> {
+    let mut slowest: Vec<&TestRun> = runs.iter().collect();
+    slowest.sort_by_key(|run| std::cmp::Reverse(run.took));
+    println!("\n   slowest tests");
+    for run in slowest.iter().take(SLOWEST_SHOWN) {
+        println!("   {:>6.1} s  {}", run.took.as_secs_f64(), run.name);
+    }
+    let mut not_run: Vec<&str> =
+        runs.iter().flat_map(|run| run.output.lines()).filter(|line| line.contains("NOT RUN")).collect();
+    not_run.sort_unstable();
+    not_run.dedup();
+    for line in not_run {
+        println!("   {line}");
+    }
+    let saved = repeated.iter().filter(|run| run.passed).count();
+    let failed = runs.iter().filter(|run| !run.passed).count() - saved;
+    println!("\n   second runs: {}", repeated.len());
+    for run in repeated {
+        println!("   UNSTEADY {} ({})", run.name, if run.passed { "passed the second time" } else { "failed twice" });
+    }
+    println!("{} passed, {failed} failed, {ignored} skipped", runs.len() - failed);
+    if failed > 0 {
+        bail!("{failed} tests failed");
+    }
+    Ok(())
+}
