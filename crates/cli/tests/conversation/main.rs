@@ -1,5 +1,7 @@
 //! One conversation through `-p`: turns, calls, output, input, transcripts, resuming, compaction, model traffic.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
 #[path = "../common/mod.rs"]
 mod common;
 

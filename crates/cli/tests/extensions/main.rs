@@ -1,5 +1,7 @@
 //! What users add: agents, hooks, skills, commands, MCP servers, plan mode, worktrees.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
 #[path = "../common/mod.rs"]
 mod common;
 

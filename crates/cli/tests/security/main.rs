@@ -1,5 +1,7 @@
 //! What must not happen: permissions, the sandbox, secrets, trust, undo, hostile folders and repositories.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
 #[path = "../common/mod.rs"]
 mod common;
 

@@ -1,5 +1,7 @@
 //! The interactive interface in a pseudo-terminal and in tmux.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
 #[path = "../common/mod.rs"]
 mod common;
 

@@ -1,5 +1,7 @@
 //! Real and mutated configuration files.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
 mod corpus;
 mod effects;
 mod schema;

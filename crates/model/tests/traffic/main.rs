@@ -1,5 +1,7 @@
 //! The client against a server on loopback, and the stream parser on mutated bytes.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
 #[path = "../server/mod.rs"]
 mod server;
 

@@ -1,5 +1,7 @@
 //! The built-in tools through their registry.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
 #[path = "../common/mod.rs"]
 mod common;
 
