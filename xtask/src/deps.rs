@@ -3,6 +3,7 @@
 use crate::steps::cargo_program;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -70,6 +71,17 @@ pub(crate) fn metadata(root: &Path) -> Result<Value> {
         bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
     }
     serde_json::from_slice(&output.stdout).context("cargo metadata printed something else than JSON")
+}
+
+/// Our crates and the crates of ours they depend on outside tests.
+pub(crate) fn edges_of(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let row = |package: &Value| {
+        let name = package["name"].as_str().unwrap_or_default();
+        let to = edges(package).filter(|(_, kind)| *kind != "dev").map(|(to, _)| to.to_owned()).collect();
+        (name.strip_prefix(PREFIX).unwrap_or(name).to_owned(), to)
+    };
+    packages.map(row).collect()
 }
 
 fn wrong_edges(package: &Value) -> Vec<String> {

@@ -10,7 +10,9 @@ mod demo;
 mod deps;
 mod ids;
 mod record;
+mod shape;
 mod sizes;
+mod source;
 mod steps;
 mod test;
 

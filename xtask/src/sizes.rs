@@ -1,5 +1,6 @@
-//! The longest files and functions, tests and tables included: a list to look at, not a gate.
+//! The figures of the workspace beside their targets, then the longest files and functions: a list to look at, not a gate.
 
+use crate::shape::WorkspaceShape;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
@@ -19,10 +20,33 @@ pub(crate) fn report(root: &Path) -> Result<()> {
         functions.extend(function_lengths(&text).into_iter().map(|(n, name)| (n, format!("{shown} {name}"))));
     }
     let total: usize = lengths.iter().map(|(n, _)| n).sum();
-    println!("{} files, {total} lines", files.len());
+    println!("{} files, {total} lines\n", files.len());
+    figures(&WorkspaceShape::measure(root)?);
     longest("files", lengths);
     longest("functions", functions);
     Ok(())
+}
+
+/// What the architecture promises, measured.
+fn figures(shape: &WorkspaceShape) {
+    let row = |what: &str, value: &str, target: &str| println!("{what:<44} {value:>10}   {target}");
+    row("type names of one word", &format!("{} %", shape.one_word_percent()), "at most 45 %");
+    row("type names defined in several places", &format!("{} %", shape.repeated_percent()), "at most 8 %");
+    row("crates", &shape.crates.iter().filter(|c| c.name != "xtask").count().to_string(), "at most 22");
+    row("longest chain of crates", &shape.chain.len().to_string(), "at most 8");
+    row("locked packages", &shape.locked_packages.to_string(), "at most 400");
+    for shape in &shape.crates {
+        let cycle = if shape.cycle.is_empty() {
+            String::new()
+        } else {
+            format!(", cycle of {}: {}", shape.cycle.len(), shape.cycle.join(" "))
+        };
+        println!("   {:<12} {:>6} lines{cycle}", shape.name, shape.lines);
+    }
+    println!("   targets: 18,000 lines, a cycle of 6\n\nnames defined most often");
+    for (count, name) in shape.most_repeated().iter().take(SHOWN) {
+        println!("{count:>6}  {name}");
+    }
 }
 
 fn longest(what: &str, mut rows: Vec<(usize, String)>) {
