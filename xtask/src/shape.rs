@@ -14,8 +14,6 @@ pub(crate) struct CrateShape {
     pub(crate) lines: usize,
     /// Modules that reach each other, the largest group; empty when there is no circle.
     pub(crate) cycle: Vec<String>,
-    /// Modules and the modules of the same crate they use.
-    pub(crate) uses: BTreeMap<String, BTreeSet<String>>,
     /// Names of structs, enums and traits, one entry for each definition.
     types: Vec<String>,
 }
@@ -32,7 +30,7 @@ impl WorkspaceShape {
     pub(crate) fn measure(root: &Path) -> Result<Self> {
         let mut crates = Vec::new();
         for folder in crate_folders(root)? {
-            crates.push(CrateShape::measure(root, &folder)?);
+            crates.push(CrateShape::measure(&folder)?);
         }
         let lock = std::fs::read_to_string(root.join("Cargo.lock")).context("Cargo.lock")?;
         let chain = longest_chain(&deps::edges_of(&deps::metadata(root)?));
@@ -82,15 +80,15 @@ pub(crate) fn crate_folders(root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 impl CrateShape {
-    fn measure(root: &Path, folder: &Path) -> Result<Self> {
-        let files = source::crate_files(root, folder)?;
+    fn measure(folder: &Path) -> Result<Self> {
+        let files = source::crate_files(folder)?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let lines = files.iter().map(|file| file.product.lines().filter(|line| !line.trim().is_empty()).count()).sum();
         let types =
             files.iter().flat_map(|file| file.product.lines().filter_map(type_name)).map(str::to_owned).collect();
         let uses = module_uses(&files);
         let cycle = circles(&uses).into_iter().max_by_key(Vec::len).unwrap_or_default();
-        Ok(Self { name, lines, cycle, uses, types })
+        Ok(Self { name, lines, cycle, types })
     }
 }
 

@@ -6,22 +6,18 @@ use std::path::{Path, PathBuf};
 
 /// One source file of a crate.
 pub(crate) struct SourceFile {
-    /// Below the repository's root.
-    pub(crate) path: PathBuf,
-    /// The file as it is.
-    pub(crate) text: String,
-    /// As long as `text`: comments, literals and tests are blanks.
+    /// The text with comments, literals and tests as blanks, line for line.
     pub(crate) product: String,
     /// The folder or file below `src` that it belongs to. None: a crate root, or a file outside `src`.
     pub(crate) module: Option<String>,
 }
 
 /// All files of the crate in `folder`, tests included: their `product` is blank.
-pub(crate) fn crate_files(root: &Path, folder: &Path) -> Result<Vec<SourceFile>> {
+pub(crate) fn crate_files(folder: &Path) -> Result<Vec<SourceFile>> {
     let mut paths = Vec::new();
     collect(folder, &mut paths)?;
     paths.sort();
-    paths.into_iter().map(|path| read(root, folder, &path)).collect()
+    paths.into_iter().map(|path| read(folder, &path)).collect()
 }
 
 fn collect(folder: &Path, out: &mut Vec<PathBuf>) -> Result<()> {
@@ -36,12 +32,11 @@ fn collect(folder: &Path, out: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-fn read(root: &Path, folder: &Path, path: &Path) -> Result<SourceFile> {
+fn read(folder: &Path, path: &Path) -> Result<SourceFile> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let inside = path.strip_prefix(folder).unwrap_or(path);
     let product = if is_test_file(inside) { blanked(&text) } else { without_tests(&without_literals(&text)) };
-    let module = module_of(inside);
-    Ok(SourceFile { path: path.strip_prefix(root).unwrap_or(path).to_path_buf(), text, product, module })
+    Ok(SourceFile { product, module: module_of(inside) })
 }
 
 fn is_test_file(inside: &Path) -> bool {
