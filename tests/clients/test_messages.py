@@ -62,6 +62,7 @@ def of(messages, kind):
     return [message for message in messages if isinstance(message, kind)]
 
 
+# [SDK-164]
 def test_plain(box, model):
     model.push(reply(text("hello")))
     done = box.ask("hi")

@@ -24,6 +24,7 @@ def contents(messages):
     return [(m["type"], m["message"]["content"]) for m in messages]
 
 
+# [TST-136]
 def test_plain_session(box, model, reader):
     model.push(reply(text("Paris, of course.")))
     before = int(time.time() * 1000)

@@ -55,6 +55,7 @@ def usage(fresh, written=0, read=0):
     return {"input_tokens": fresh, "cache_creation_input_tokens": written, "cache_read_input_tokens": read}
 
 
+# [TST-137]
 def test_totals_of_several_sessions(box, model):
     (box.project / "a").write_text("a\n")
     calls = [tool("Read", {"file_path": str(box.project / "a")}, f"toolu_{n}") for n in range(4)]

@@ -87,17 +87,41 @@ fn collect(dir: &Path, found: &mut BTreeSet<Id>) -> Result<()> {
         let is_source = path.extension().is_some_and(|e| ["rs", "py", "js", "mjs", "ts", "sh"].iter().any(|s| e == *s));
         if is_source {
             let text = std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
-            found.extend(ids(test_part(&path, &text)));
+            found.extend(ids(&test_lines(&path, &text)));
         }
     }
     Ok(())
 }
 
-/// A test file is all test; in other Rust files the tests come last.
-fn test_part<'a>(path: &Path, text: &'a str) -> &'a str {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let is_test = path.components().any(|c| c.as_os_str() == "tests") || name.ends_with("_tests.rs");
-    if is_test { text } else { text.find("#[cfg(test)]").map_or("", |at| &text[at..]) }
+/// The lines of a file at which an id counts: test functions with the comments and attributes above them.
+fn test_lines(path: &Path, text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let heads: fn(&str) -> bool = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("rs") => |line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"),
+        Some("py") => |line| line.starts_with("def test_") || line.starts_with("async def test_"),
+        _ => |line| line.starts_with("test(") || line.starts_with("it("),
+    };
+    let mut chosen = String::new();
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| heads(line.trim_start())) {
+        let above = lines[..at].iter().rev().take_while(|line| is_beside_a_function(line)).count();
+        let indent = line.len() - line.trim_start().len();
+        let inside = |line: &&&str| {
+            line.trim().is_empty() || line.len() - line.trim_start().len() > indent || is_beside_a_function(line)
+        };
+        let opening = lines[at..].iter().take_while(|line| is_beside_a_function(line)).count().max(1);
+        let body = lines[(at + opening).min(lines.len())..].iter().skip(1).take_while(inside).count();
+        let end = (at + opening + 1 + body).min(lines.len());
+        for line in &lines[at - above..end] {
+            chosen.push_str(line);
+            chosen.push('\n');
+        }
+    }
+    chosen
+}
+
+/// A comment, an attribute or a decorator.
+fn is_beside_a_function(line: &str) -> bool {
+    ["//", "#", "@"].iter().any(|mark| line.trim_start().starts_with(mark))
 }
 
 fn ids(text: &str) -> BTreeSet<Id> {
@@ -125,6 +149,15 @@ mod tests {
         let named = ids("// [TST-17] [CLI-5], XTST-4, TST 4 [F-C10] PDF-A1 [MX-4] [LNG-3]");
         let named: Vec<String> = named.iter().map(show).collect();
         assert_eq!(named, ["CLI-5", "F-C10", "LNG-3", "MX-4", "TST-17"]);
-        assert_eq!(test_part(Path::new("src/a.rs"), "[x]\n#[cfg(test)]\nmod"), "#[cfg(test)]\nmod");
+    }
+
+    #[test]
+    fn an_id_counts_at_a_test_function_only() {
+        let text = "//! [TST-1]\n\n// [TST-2]\nfn helper() {}\n\n// [TST-3]\n#[test]\n// [TST-4]\nfn one() {\n    x(); // [TST-5]\n}\n\n// [TST-6]\nfn other() {\n}\n";
+        let found: Vec<String> = ids(&test_lines(Path::new("a.rs"), text)).iter().map(show).collect();
+        assert_eq!(found, ["TST-3", "TST-4", "TST-5"]);
+        let text = "# [TST-1]\nX = 1\n\n# [TST-2]\n@mark\nasync def test_x():\n    # [TST-3]\n    pass\n";
+        let found: Vec<String> = ids(&test_lines(Path::new("a.py"), text)).iter().map(show).collect();
+        assert_eq!(found, ["TST-2", "TST-3"]);
     }
 }
