@@ -35,7 +35,7 @@ pub(crate) fn build(root: &Path, packages: &[String]) -> Result<Built> {
 /// As [`build`]; with `release`, in the profile of the real program.
 pub(crate) fn build_profile(root: &Path, packages: &[String], release: bool) -> Result<Built> {
     let mut command = Command::new(cargo_program());
-    command.args(["test", "--no-run", "--all-targets", "--message-format=json"]);
+    command.args(["test", "--no-run", "--message-format=json"]);
     if release {
         command.arg("--release");
     }
