@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test | deps | ids | bench | soak | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
+//! Chores: `cargo xtask test | deps | ids | settings | bench | soak | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
 //! with its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -9,6 +9,7 @@ mod clients;
 mod demo;
 mod deps;
 mod ids;
+mod settings;
 mod sizes;
 mod steps;
 
@@ -20,6 +21,7 @@ const USAGE: &str = "Usage: cargo xtask <task>
   test [--no-clients]   fmt, clippy, crate edges, all Rust tests, then the clients of others and a real model
   deps                  check the edges between our crates
   ids                   check which items of the specification's checklists no test names
+  settings              check that every settings key is read by code, or declared to have no effect
   clients               install the clients of others and run their tests
   bench [--quick]       measure the release binary against its budgets
   soak                  2,000 turns in one interactive session, in the release profile
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ["test", "--no-clients"] => steps::test(&root(), steps::Clients::Skip),
         ["deps"] => steps::stage("crate edges", || deps::check(&root())),
         ["ids"] => steps::stage("checklist items", || ids::check(&root())),
+        ["settings"] => steps::stage("settings keys", || settings::check(&root())),
         ["clients"] => clients::run(&root()),
         ["bench", ref options @ ..] => bench::run(options),
         ["soak"] => steps::soak(&root()),

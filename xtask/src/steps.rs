@@ -1,6 +1,6 @@
 //! The test command as a list of steps.
 
-use crate::{clients, deps, ids};
+use crate::{clients, deps, ids, settings};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -19,8 +19,9 @@ pub(crate) fn test(root: &Path, with_clients: Clients) -> Result<()> {
     stage("lints", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
     stage("crate edges", || deps::check(root))?;
     stage("checklist items", || ids::check(root))?;
-    stage("sandbox program", || {
-        sandbox_program(root);
+    stage("settings keys", || settings::check(root))?;
+    stage("programs of others", || {
+        PROGRAMS.iter().for_each(|program| install(root, program));
         Ok(())
     })?;
     stage("rust tests", || rust_tests(root))?;
@@ -73,15 +74,26 @@ fn failed_targets(said: &[String]) -> Vec<&str> {
     listed.filter_map(|line| line.trim().strip_prefix('`')?.strip_suffix('`')).collect()
 }
 
-/// The sandbox tests of a back end that is missing report themselves as not run; here it is installed where that is possible.
-fn sandbox_program(root: &Path) {
-    let there = Path::new("/usr/bin/bwrap").exists();
+/// A program that some tests need: where it is, the Debian package that brings it, and what is not run without it.
+struct Program {
+    path: &'static str,
+    package: &'static str,
+    without: &'static str,
+}
+
+const PROGRAMS: &[Program] = &[
+    Program { path: "/usr/bin/bwrap", package: "bubblewrap", without: "the sandbox's back end bwrap" },
+    Program { path: "/usr/bin/rg", package: "ripgrep", without: "what rg walks" },
+];
+
+/// The tests of a program that is missing report themselves as not run; here it is installed where that is possible.
+fn install(root: &Path, program: &Program) {
+    let there = Path::new(program.path).exists();
     if there || !cfg!(target_os = "linux") || !Path::new("/usr/bin/apt-get").exists() {
         return;
     }
-    let install = ["install", "-y", "-q", "bubblewrap"];
-    if run(Command::new("apt-get").args(install).current_dir(root)).is_err() {
-        println!("   bubblewrap could not be installed: tests of that back end will report NOT RUN");
+    if run(Command::new("apt-get").args(["install", "-y", "-q", program.package]).current_dir(root)).is_err() {
+        println!("   {} could not be installed: tests of {} will report NOT RUN", program.package, program.without);
     }
 }
 

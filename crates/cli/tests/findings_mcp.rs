@@ -281,3 +281,49 @@ fn models_of_a_gateway_are_listed() {
     assert!(greeting.contains("House One"), "{greeting}");
     assert_eq!(model.all_requests().len(), 1);
 }
+
+// [F-B13] The first party is asked without being told to, page by page, and once a day. It is reached through a proxy here.
+#[test]
+fn models_of_the_first_party_are_listed_page_by_page() {
+    let (model, mut sandbox) = scene([]);
+    let page = |id: &str, more: bool| {
+        let data = json!([{"id": id, "display_name": format!("Model {id}")}]);
+        Reply::status(200).json(&json!({"data": data, "has_more": more, "first_id": id, "last_id": id}))
+    };
+    model.route("/v1/models?beta=true&limit=1000", page("claude-page-1", true));
+    model.route("/v1/models?beta=true&limit=1000&after_id=claude-page-1", page("claude-page-2", true));
+    model.route("/v1/models?beta=true&limit=1000&after_id=claude-page-2", page("claude-page-3", false));
+    sandbox.set("HTTP_PROXY", model.url());
+    sandbox.unset("NO_PROXY");
+    let listed = |sandbox: &Sandbox, base_url: &str| {
+        let mut running = host(sandbox, &[]).env("ANTHROPIC_BASE_URL", base_url).spawn();
+        let greeting = control(&mut running, &json!({"subtype": "initialize"}));
+        let listed = control(&mut running, &json!({"subtype": "list_models"}));
+        running.close_stdin();
+        running.finish();
+        (greeting["account"]["apiProvider"].to_string(), listed["models"].to_string())
+    };
+    // Addresses that only look like it are gateways: nobody is asked.
+    for other in [
+        "http://api.anthropic.com.example",
+        "http://gate.example/api.anthropic.com",
+        "http://gate.example/?api.anthropic.com",
+        "http://api.anthropic.com@gate.example",
+        "http://notapi.anthropic.com.gate.example",
+    ] {
+        let (provider, listed) = listed(&sandbox, other);
+        assert!(provider.contains("gateway") && !listed.contains("claude-page"), "{other}: {provider} {listed}");
+    }
+    assert!(model.all_requests().is_empty());
+    let (provider, all) = listed(&sandbox, "http://api.anthropic.com");
+    assert!(provider.contains("firstParty"), "{provider}");
+    for number in 1..=3 {
+        assert!(all.contains(&format!("Model claude-page-{number}")), "{all}");
+    }
+    assert!(all.contains("Offered by the API"), "{all}");
+    let asked = model.all_requests();
+    assert_eq!(asked.len(), 3);
+    assert!(asked.iter().all(|request| request.header("host") == Some("api.anthropic.com")), "{asked:?}");
+    listed(&sandbox, "http://api.anthropic.com");
+    assert_eq!(model.all_requests().len(), 3, "the list on disk is fresh");
+}

@@ -54,6 +54,7 @@ mod wished;
 pub mod workbench;
 mod worktree;
 
+pub use link::NOT_LOGGED_IN;
 pub use command::{Aside, Command, Commands, Event, Events, Joining, Priority, Prompt, Shell};
 pub use open::{awaits_call, open};
 pub use options::{Boot, Fork, Options, SessionChoice, SettingSource, StartError, Thinking, WorktreeChoice};
