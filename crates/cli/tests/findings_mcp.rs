@@ -4,10 +4,10 @@
 
 mod common;
 
-use common::mcp::{scene, server};
+use common::mcp::{HttpServer, scene, server};
 use common::{host, of_kind, print, stream};
 use serde_json::{Value, json};
-use testkit::{Reply, Running, Sandbox};
+use testkit::{ModelServer, Reply, Running, Sandbox};
 
 /// No test gets this far: the harness gives up long before.
 const FOREVER: &str = "600000";
@@ -239,6 +239,120 @@ fn a_server_without_a_handshake_is_spoken_to() {
     // Nobody is there who could say yes.
     assert_eq!(model.request(1).tool_results()[0]["content"], "decline, as it was");
     assert_eq!(model.request(2).tool_results()[1]["content"], "heard");
+}
+
+/// Runs a test against a server of the revision 2026-07-28, as a child and over HTTP. `log` is what it was asked.
+fn over_both(options: &[&str], check: impl Fn(Value, &std::path::Path)) {
+    for over_http in [false, true] {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("server.log");
+        let log = format!("log={}", path.display());
+        let options: Vec<&str> = options.iter().copied().chain(["stateless", &log]).collect();
+        if over_http {
+            let remote = HttpServer::start(&options);
+            check(remote.config.clone(), &path);
+        } else {
+            check(server(&options), &path);
+        }
+    }
+}
+
+// [F-B7] A task of this revision carries its result, its questions and its failure in its state.
+#[test]
+fn tasks_of_the_newest_revision_are_followed_to_their_end() {
+    over_both(&["tasks"], |declared, log| {
+        let (model, sandbox) = scene([
+            Reply::tool("mcp__fix__job", json!({})),
+            Reply::tool("mcp__fix__broken", json!({})),
+            Reply::text("done"),
+        ]);
+        declare(&sandbox, &json!({"fix": declared}));
+        stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
+        // It asked in between, and nobody is there who could say yes.
+        assert_eq!(model.request(1).tool_results()[0]["content"], "decline, and done");
+        let failed = &model.request(2).tool_results()[1];
+        assert!(failed["is_error"] == true && failed.to_string().contains("the disk is full"), "{failed}");
+        let log = std::fs::read_to_string(log).unwrap();
+        assert_eq!((log.matches("tasks/update").count(), log.matches("tasks/result").count()), (1, 0), "{log}");
+        assert!(!log.contains("notifications/initialized"), "{log}");
+    });
+}
+
+// [F-B7] A task that takes too long is given up, and the server is told.
+#[test]
+fn a_task_of_the_newest_revision_is_cancelled_when_its_time_is_up() {
+    over_both(&["tasks"], |declared, log| {
+        let (model, sandbox) = scene([Reply::tool("mcp__fix__stuck", json!({})), Reply::text("done")]);
+        declare(&sandbox, &json!({"fix": declared}));
+        print(&sandbox, "go", &["--allowedTools", "mcp__fix"]).env("MCP_TOOL_TIMEOUT", "1000").run().expect_clean();
+        let result = &model.request(1).tool_results()[0];
+        assert!(result["is_error"] == true, "{result}");
+        let log = std::fs::read_to_string(log).unwrap();
+        assert!(log.contains("tasks/get") && log.contains("tasks/cancel"), "{log}");
+    });
+}
+
+// [F-B7] Changes are told to whoever subscribed: a tool that comes later is offered and can be called.
+#[test]
+fn changes_are_subscribed_to_in_the_newest_revision() {
+    over_both(&[], |declared, log| {
+        let model = ModelServer::with_handler(|request| {
+            let results = request.tool_results();
+            let last = results.last().map(|result| result["content"].to_string()).unwrap_or_default();
+            let offered = request.tool_names().contains(&"mcp__fix__grown".to_owned());
+            match last.as_str() {
+                "" => Reply::tool("mcp__fix__grow", json!({})),
+                said if said.contains("called grown") => Reply::text("done"),
+                _ if offered => Reply::tool("mcp__fix__grown", json!({})),
+                // The news are on their way.
+                _ => Reply::tool("mcp__fix__echo", json!({"text": "waiting"})),
+            }
+        });
+        let sandbox = Sandbox::with_server(common::EXE, &model);
+        declare(&sandbox, &json!({"fix": declared}));
+        stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
+        assert!(!model.request(0).tool_names().contains(&"mcp__fix__grown".to_owned()));
+        let log = std::fs::read_to_string(log).unwrap();
+        assert_eq!((log.matches("subscriptions/listen").count(), log.matches("tools/list").count()), (1, 2), "{log}");
+    });
+}
+
+// [F-A9] What a server prints on standard error is shown, stored and logged without its credentials.
+#[test]
+fn the_last_words_of_a_server_are_masked() {
+    let pass = ["kX9", "mP2", "qR7", "vT4"].concat();
+    let with_key = |options: &[&str]| {
+        let mut declared = server(options);
+        declared["env"] = json!({"SERVICE_API_KEY": pass});
+        declared
+    };
+    let (model, sandbox) = scene([Reply::tool("mcp__fix__crash", json!({})), Reply::text("done")]);
+    declare(&sandbox, &json!({"fix": with_key(&["secret"]), "shut": with_key(&["refuse", "secret"])}));
+    let log = sandbox.root().join("debug.log");
+    let flags = ["--allowedTools", "mcp__fix", "--debug-file", log.to_str().unwrap()];
+    let run = print(&sandbox, "go", &flags).run();
+    let result = model.request(1).tool_results()[0].to_string();
+    assert!(result.contains("the last words [secret SERVICE_API_KEY hidden"), "{result}");
+    assert!(result.contains("[secret Slack token hidden"), "{result}");
+    let mut host = host(&sandbox, &[]).spawn();
+    control(&mut host, &json!({"subtype": "initialize"}));
+    let status = control(&mut host, &json!({"subtype": "mcp_status"})).to_string();
+    host.close_stdin();
+    host.finish();
+    assert!(status.contains("no access with [secret"), "{status}");
+    let transcripts: Vec<String> =
+        sandbox.transcript_paths().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let list = sandbox.gimlet(&["mcp", "list"]).run();
+    let get = sandbox.gimlet(&["mcp", "get", "shut"]).run();
+    assert!(list.stdout.contains("no access with [secret"), "{}", list.stdout);
+    let doctor = sandbox.gimlet(&["doctor"]).run();
+    let logged = std::fs::read_to_string(&log).unwrap();
+    let mut all = vec![result, status, logged, run.stdout, run.stderr, list.stdout, list.stderr, get.stdout, get.stderr];
+    all.extend(transcripts);
+    all.push(doctor.stdout);
+    for text in all {
+        assert!(!text.contains(&pass) && !text.contains("aB3dE6gH9kLmN2"), "{text}");
+    }
 }
 
 // [F-B11] A call that the server runs as a task is asked after until it ends.
