@@ -27,14 +27,14 @@ pub(crate) struct HttpServer {
 impl HttpServer {
     pub(crate) fn start(options: &[&str]) -> Self {
         const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_http.py");
-        let place = tempfile::tempdir().expect("a place for the port");
+        let place = tempfile::tempdir().unwrap();
         let file = place.path().join("port");
         let port = format!("http={}", file.display());
         let mut command = std::process::Command::new(python());
         command.arg("-B").arg(FIXTURE).args(options).arg(port).stdin(std::process::Stdio::null());
-        let child = command.spawn().expect("python3 starts");
+        let child = command.spawn().unwrap();
         wait_for_text(&file, "");
-        let port = std::fs::read_to_string(&file).expect("the port");
+        let port = std::fs::read_to_string(&file).unwrap();
         let config = json!({"type": "http", "url": format!("http://127.0.0.1:{}/mcp", port.trim())});
         Self { child, config, _place: place }
     }
