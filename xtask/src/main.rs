@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test | flake | deps | ids | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
+//! Chores: `cargo xtask test | flake | deps | ids | settings | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
 //! with its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -10,6 +10,7 @@ mod demo;
 mod deps;
 mod ids;
 mod record;
+mod settings;
 mod shape;
 mod sizes;
 mod source;
@@ -29,6 +30,7 @@ const USAGE: &str = "Usage: cargo xtask <task>
   flake [TEXT]          repeat the tests that start processes 20 times beside busy loops, in pieces that can be continued
   deps                  check the edges between our crates
   ids                   check which items of the specification's checklists no test names
+  settings              check that every settings key is read by code, or declared to have no effect
   clients               install the clients of others and run their tests
   bench [--quick]       measure the release binary against its budgets
   sizes                 list the longest files and functions
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         ["flake", filter] => test::flake(&root(), Some(filter)),
         ["deps"] => steps::stage("crate edges", || deps::check(&root())),
         ["ids"] => steps::stage("checklist items", || ids::check(&root())),
+        ["settings"] => steps::stage("settings keys", || settings::check(&root())),
         ["clients"] => {
             let mut stages = steps::Stages::default();
             let done = clients::run(&root(), None, &mut stages);

@@ -39,6 +39,14 @@ fn read(folder: &Path, path: &Path) -> Result<SourceFile> {
     Ok(SourceFile { product, module: module_of(inside) })
 }
 
+/// True when a line of a file belongs to the product: not to a test, nor to a comment. Lines count from 1.
+pub(crate) fn is_product_line(root: &Path, file: &str, line: usize) -> Result<bool> {
+    let path = root.join(file);
+    let folder = path.ancestors().find(|above| above.join("Cargo.toml").exists()).unwrap_or(root);
+    let product = read(folder, &path)?.product;
+    Ok(product.lines().nth(line.saturating_sub(1)).is_some_and(|text| !text.trim().is_empty()))
+}
+
 fn is_test_file(inside: &Path) -> bool {
     let stem = inside.file_stem().unwrap_or_default().to_string_lossy();
     let first = inside.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());

@@ -8,7 +8,7 @@ mod queue;
 mod times;
 
 use crate::steps::{self, Stages, cargo_program};
-use crate::{clients, deps, ids};
+use crate::{clients, deps, ids, settings};
 use anyhow::{Result, bail};
 use build::{Built, TestBinary};
 use queue::{TestCase, TestQueue, TestRun};
@@ -74,6 +74,9 @@ fn run_stages(root: &Path, options: &Options, stages: &mut Stages) -> Result<()>
         Ok(())
     })?;
     let built = stages.stage("compile and lint", || build::build(root, &packages))?;
+    if packages.is_empty() {
+        stages.stage("settings keys", || settings::check_messages(root, &built.settings_readers))?;
+    }
     stages.stage("rust tests", || rust_tests(root, &built, options.filter.as_deref()))?;
     if packages.is_empty() && options.filter.is_none() {
         stages.stage("documentation", || documentation(root))?;

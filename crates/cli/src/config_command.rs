@@ -1,6 +1,7 @@
 //! `gimlet config`: reads and changes settings files. Reading shows what a session here would use; writing changes one file,
 //! keeps its comments and unknown keys, and refuses values that a session would ignore.
 
+use crate::settings_problems::{self, Problem};
 use config::edit::{Edit, Target};
 use config::{Layer, Loaded, Project, Selection, validate};
 use serde_json::{Value, json};
@@ -143,19 +144,46 @@ impl Here<'_> {
     fn explain(&self, key: Option<&str>) -> Result<(String, u8), String> {
         let loaded = self.load()?;
         let names = key.map_or_else(|| set_keys(&loaded), |key| vec![key.to_owned()]);
-        if names.is_empty() && !self.json {
-            return Ok(("No settings file sets anything here; every key has its default.".into(), 0));
-        }
         let mut all = Vec::new();
         for name in &names {
             all.push(Explanation::of(&loaded, name)?);
         }
+        let mut problems = settings_problems::find(&loaded, self.env, &self.cwd);
+        problems.retain(|problem| key.is_none_or(|key| problem.key.is_none() || problem.is_about(key)));
         if self.json {
-            let values: Vec<Value> = all.iter().map(Explanation::json).collect();
-            return Ok((pretty(&if key.is_some() { values[0].clone() } else { Value::Array(values) }), 0));
+            return Ok((pretty(&as_json(&all, &problems, key.is_some())), 0));
         }
-        Ok((all.iter().map(Explanation::text).collect::<Vec<_>>().join("\n\n"), 0))
+        let mut parts: Vec<String> = all.iter().map(Explanation::text).collect();
+        if parts.is_empty() {
+            parts.push("No settings file sets anything here; every key has its default.".into());
+        }
+        if !problems.is_empty() {
+            let lines: Vec<String> = problems.iter().map(|p| format!("\n  ! {}\n    {}", p.text, p.fix)).collect();
+            parts.push(format!("Problems (the same list as `gimlet doctor`):{}", lines.concat()));
+        }
+        Ok((parts.join("\n\n"), 0))
     }
+}
+
+/// One object for one key, a list for all. Each key has its problems; those of whole files stand in an entry without key.
+fn as_json(all: &[Explanation<'_>], problems: &[Problem], is_one: bool) -> Value {
+    let told = |problem: &&Problem| json!({"file": problem.file, "line": problem.line, "key": problem.key, "text": problem.text, "fix": problem.fix});
+    let mut values = Vec::new();
+    for explanation in all {
+        let mut value = explanation.json();
+        let mine = problems.iter().filter(|p| p.is_about(&explanation.key) || (is_one && p.key.is_none()));
+        value["problems"] = mine.map(|problem| told(&problem)).collect();
+        values.push(value);
+    }
+    if is_one {
+        return values.into_iter().next().unwrap_or_default();
+    }
+    let is_listed = |problem: &&Problem| all.iter().any(|explanation| problem.is_about(&explanation.key));
+    let rest: Vec<Value> = problems.iter().filter(|problem| !is_listed(problem)).map(|p| told(&p)).collect();
+    if !rest.is_empty() {
+        values.push(json!({"key": null, "problems": rest}));
+    }
+    Value::Array(values)
 }
 
 /// Every key that some file sets.

@@ -3,7 +3,6 @@
 
 mod commands;
 mod places;
-mod rules;
 
 use crate::config_command::plain_name;
 use config::agents::Agents;
@@ -38,7 +37,7 @@ type Check = fn(&Scene<'_>, &mut Vec<Finding>);
 
 /// Every check that needs settings, in the order of the report.
 const CHECKS: &[Check] =
-    &[settings, rules::check, trust, credentials, places::base_url, commands::hooks, commands::servers, definitions];
+    &[settings, trust, credentials, places::base_url, commands::hooks, commands::servers, definitions];
 
 /// The report and the exit code: 1 when something needs attention.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {
@@ -99,8 +98,9 @@ fn installation(findings: &mut Vec<Finding>, env: &Env) {
     }
     places::writable(env, findings);
     if let (Some(problem), Some(path)) = (GlobalState::read(env).problem, state_file(env)) {
-        let fix = format!("repair {}, or put the newest copy from the folder backups in its place", path.display());
-        findings.push(bad("state file", format!("{}: {problem}", path.display()), fix));
+        let backups = config::state::good_backups(env).len();
+        let text = format!("{}: {problem} ({backups} good backup(s))", path.display());
+        findings.push(bad("state file", text, config::state::way_back(env)));
     }
     let found = on_path("gimlet", env).map_or("not on PATH".to_owned(), |path| path.display().to_string());
     findings.push(good("PATH", format!("gimlet: {found}")));
@@ -124,15 +124,11 @@ fn settings(scene: &Scene<'_>, findings: &mut Vec<Finding>) {
     if loaded.layers.is_empty() && loaded.diagnostics.is_empty() {
         findings.push(good("settings", "no settings file; `gimlet config set KEY VALUE` makes one"));
     }
-    let corrected = |problem: &config::Diagnostic| match (&problem.path, problem.line) {
-        (Some(path), Some(line)) => format!("correct line {line} of {}", path.display()),
-        (Some(path), None) => format!("correct {}", path.display()),
-        (None, _) => "correct the settings named there".to_owned(),
-    };
-    let problems = loaded.diagnostics.iter();
-    findings.extend(problems.map(|problem| bad("settings", problem.to_string(), corrected(problem))));
+    let problems = crate::settings_problems::find(loaded, scene.env, scene.cwd);
+    findings.extend(problems.into_iter().map(|problem| bad(problem.topic, problem.text, problem.fix)));
     // Nothing needs attention: the key does no harm, it just does nothing.
     findings.extend(loaded.without_effect().iter().map(|found| good("settings", found.to_string())));
+    findings.push(good("permissions", format!("{} rule(s)", loaded.rules.len())));
     let masking = if loaded.settings.mask_secrets == Some(false) { "shown: maskSecrets is off" } else { "hidden" };
     findings.push(good("secrets", format!("credentials in tool output are {masking}")));
 }

@@ -20,6 +20,7 @@ mod preferences;
 mod project;
 mod sandbox;
 mod sessions;
+mod settings_problems;
 mod subcommand;
 mod trust;
 mod undo;

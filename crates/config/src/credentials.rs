@@ -80,7 +80,10 @@ pub enum NoCredential {
     /// Names what was found and not used.
     #[error("{missing} {0}", missing = NoCredential::Missing)]
     Unusable(String),
-    #[error("Login expired · Please run /login")]
+    #[error(
+        "The stored login has expired, and gimlet cannot renew it. Sign in again with the program that stored it, set \
+         ANTHROPIC_API_KEY, or run `gimlet auth login` to store an API key."
+    )]
     Expired,
     #[error("The stored API key has expired. Run `gimlet auth login` to store a new one.")]
     KeyExpired,

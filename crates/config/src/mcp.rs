@@ -106,7 +106,10 @@ impl Servers {
 /// What was asked for on the command line cannot be done: the user must act.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
-    #[error("Invalid MCP configuration: MCP config file not found: {0}")]
+    #[error(
+        "Invalid MCP configuration: MCP config file not found: {0}. Check the path given to --mcp-config (JSON itself \
+         begins with a brace), or start without it"
+    )]
     NotFound(String),
     #[error("Invalid MCP configuration: {0}")]
     Invalid(String),

@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub enum StateError {
     #[error("there is no home directory to keep .claude.json in; set HOME or CLAUDE_CONFIG_DIR")]
     NoHome,
-    #[error("{path} cannot be parsed ({problem}). A copy was kept as {aside}; repair the file or remove it")]
-    Corrupt { path: String, problem: String, aside: String },
+    #[error("{path} cannot be parsed ({problem}). A copy was kept as {aside}. {way_back}")]
+    Corrupt { path: String, problem: String, aside: String, way_back: String },
     #[error("{path}: {error}")]
     Io { path: String, error: std::io::Error },
 }
@@ -194,7 +194,38 @@ fn read_for_change(env: &Env) -> Result<Read, StateError> {
 
 fn corrupt(env: &Env, path: String, problem: String, bytes: &[u8]) -> StateError {
     let aside = keep(env, "corrupted", bytes).map_or_else(|| "nothing".into(), |path| path.display().to_string());
-    StateError::Corrupt { path, problem, aside }
+    StateError::Corrupt { path, problem, aside, way_back: way_back(env) }
+}
+
+/// The last versions of the file that can still be read, newest first.
+pub fn good_backups(env: &Env) -> Vec<PathBuf> {
+    let Some(dir) = config_home(env).map(|home| home.join("backups")) else { return Vec::new() };
+    let is_good = |path: &PathBuf| {
+        std::fs::read(path).is_ok_and(|bytes| serde_json::from_slice::<Map<String, Value>>(&bytes).is_ok())
+    };
+    kept(&dir, ".claude.json.backup.").into_iter().rev().filter(is_good).collect()
+}
+
+/// What to do about a file that cannot be read: names the good backups and how to bring the newest one back.
+pub fn way_back(env: &Env) -> String {
+    let path = state_file(env).map(|path| path.display().to_string()).unwrap_or_default();
+    let backups = good_backups(env);
+    let Some(newest) = backups.first() else {
+        return format!("There is no good backup: repair {path}, or remove it to begin anew");
+    };
+    let named: Vec<String> = backups.iter().map(|path| path.display().to_string()).collect();
+    let (from, to) = (quoted(&newest.display().to_string()), quoted(&path));
+    format!(
+        "Good backups, newest first: {}. To bring the newest back: cp {from} {to}. Or repair the file, or remove it to \
+         begin anew",
+        named.join(", ")
+    )
+}
+
+/// As one word of a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,@%".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// Copies bytes into the backup directory. The same bytes are kept once.

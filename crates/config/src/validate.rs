@@ -3,7 +3,7 @@
 
 use crate::layer::{Diagnostic, Origin, locate};
 use serde_json::{Map, Value};
-use wire::settings::{Gate, Key, Scope, Settings, Shape, Source, WhenBroken};
+use wire::settings::{Key, Scope, Settings, Shape, Source, WhenBroken};
 
 pub(crate) fn clean(
     origin: &Origin,
@@ -98,7 +98,7 @@ impl Check<'_> {
             }
             (Shape::List(item), Value::Array(entries)) => Some(self.list(item, entries)),
             // A single word where a list belongs is taken as meant, except where it would grant something.
-            (Shape::List(Shape::Text), Value::String(_)) if key.gate != Gate::Grant => {
+            (Shape::List(Shape::Text), Value::String(_)) if key.takes_single_word() => {
                 Some(Value::Array(vec![value.clone()]))
             }
             (Shape::Map(item), Value::Object(members)) => Some(self.map(item, members, key)),

@@ -13,10 +13,14 @@ use tools::state::ToolState;
 
 const HELPER_LIFE: Duration = Duration::from_mins(5);
 
+/// How the text begins when there is no credential. Hosts look for the phrase; a person without a terminal cannot follow it,
+/// so plain output goes without.
+pub const NOT_LOGGED_IN: &str = "Not logged in · Please run /login. ";
+
 /// No request can be made. The text tells the user how to get going.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LinkError {
-    #[error("Not logged in · Please run /login. {0}")]
+    #[error("{NOT_LOGGED_IN}{0}")]
     NoCredential(NoCredential),
     #[error("{0}")]
     Helper(String),
@@ -105,6 +109,23 @@ impl Link {
     /// Keys come from the user's `apiKeyHelper`.
     pub(crate) fn has_helper(&self) -> bool {
         matches!(self.credential, Ok(Credential::Helper { .. }))
+    }
+
+    /// What the refused credential is, and how to get another.
+    pub(crate) fn refused_advice(&self) -> &'static str {
+        match &self.credential {
+            Ok(Credential::ApiKey(_)) => "The key in ANTHROPIC_API_KEY was not accepted",
+            Ok(Credential::AuthToken(_)) => "The token in ANTHROPIC_AUTH_TOKEN was not accepted",
+            Ok(Credential::OauthToken(_)) => "The token in CLAUDE_CODE_OAUTH_TOKEN was not accepted",
+            Ok(Credential::Login { .. }) => {
+                "The stored login was not accepted, and gimlet cannot renew it; sign in again with the program that \
+                 stored it"
+            }
+            Ok(Credential::StoredKey(_)) => "The stored API key was not accepted",
+            Ok(Credential::OlderKey { .. }) => "The key that an older program left was not accepted",
+            Ok(Credential::Helper { .. }) => "The keys that your apiKeyHelper printed were not accepted",
+            Err(_) => "The request was not accepted without a key",
+        }
     }
 
     /// Where requests go, as it may be shown.

@@ -258,7 +258,10 @@ fn text_of(result: &TurnResult, partial: &Partial) -> String {
     }
     let reason = match (&result.result, &result.errors) {
         (Some(text), _) if !result.is_error => return text.clone(),
-        (Some(text), _) => text.clone(),
+        (Some(text), _) => match text.strip_prefix(engine::NOT_LOGGED_IN) {
+            Some(way_out) => format!("Error: {way_out}"),
+            None => text.clone(),
+        },
         (None, Some(errors)) if !errors.is_empty() => format!("Error: {}", errors.join("\n")),
         (None, _) => format!("Error: the turn ended early ({})", result.subtype),
     };

@@ -155,6 +155,11 @@ pub fn check_url(url: &str) -> Result<(), HttpError> {
     parse(url).map(drop)
 }
 
+/// The host of an http or https URL, as the client would reach it: no user name, no port, in lower case.
+pub fn host_of(url: &str) -> Option<String> {
+    parse(url.trim()).ok()?.host_str().map(str::to_owned)
+}
+
 /// A URL without credentials, query and fragment.
 pub(crate) fn place(url: &reqwest::Url) -> String {
     let mut shown = url.clone();

@@ -40,6 +40,17 @@ pub(crate) enum Failure {
     Permanent(String),
 }
 
+impl Failure {
+    /// Without the credentials that the server, or its address, put into the text.
+    fn hidden(self, shared: &Shared) -> Self {
+        match self {
+            Self::Transient(why) => Self::Transient(shared.owner.hide(&why)),
+            Self::Permanent(why) => Self::Permanent(shared.owner.hide(&why)),
+            Self::NeedsAuth => Self::NeedsAuth,
+        }
+    }
+}
+
 struct Connected {
     running: RunningService<RoleClient, Face>,
     link: Arc<Link>,
@@ -150,7 +161,8 @@ async fn connect_with_retries(server: &Server, shared: &Shared, tries: &mut Trie
     let mut failure = Failure::Permanent("it closes every connection soon after it was made".into());
     while tries.next().await {
         let _place = slots.acquire().await;
-        failure = match Box::pin(connect(server, shared)).await {
+        let connected = Box::pin(connect(server, shared)).await;
+        failure = match connected.map_err(|failure| failure.hidden(shared)) {
             Err(Failure::Transient(why)) => {
                 tracing::debug!(server = server.name, why, left = tries.left, "not connected");
                 Failure::Transient(why)
@@ -182,14 +194,15 @@ async fn open(server: &Server, shared: &Shared, words: &Words) -> Result<Connect
     };
     match &server.config.transport {
         Transport::Stdio(command) => {
-            let (stdio, last_words) = transport::stdio::open(command, &shared.settings).map_err(Failure::Permanent)?;
+            let (stdio, last_words) =
+                transport::stdio::open(command, &shared.settings, &shared.owner).map_err(Failure::Permanent)?;
             *words.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&last_words));
             let opened = greet(stdio, (server, Era::Handshake), shared, Some(Arc::clone(&last_words))).await;
             let opened = match opened {
                 Err(Unmet::Other(refused)) if shared.settings.negotiates => {
                     tracing::debug!(server = server.name, ?refused, "the server may know no handshake");
                     let (stdio, last_words) =
-                        transport::stdio::open(command, &shared.settings).map_err(Failure::Permanent)?;
+                        transport::stdio::open(command, &shared.settings, &shared.owner).map_err(Failure::Permanent)?;
                     let greeted = greet(stdio, (server, Era::Stateless), shared, Some(last_words)).await;
                     greeted.map_err(|_| Unmet::Known(refused))
                 }

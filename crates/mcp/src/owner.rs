@@ -26,6 +26,9 @@ pub trait Owner: Send + Sync {
     /// A server was declared; its settings may hold credentials that nobody must see.
     fn declared(&self, _config: &wire::mcp::ServerConfig) {}
 
+    /// What a server printed, or said when it failed, without the credentials in it: it is shown, stored and logged.
+    fn hide(&self, text: &str) -> String;
+
     /// A server wants something from the person. Without anybody to ask: a decline.
     fn elicit(&self, request: Elicitation) -> BoxFuture<'_, Elicited>;
 

@@ -21,6 +21,10 @@ use wire::mcp::{Remote, Scope, ServerConfig};
 struct Alone;
 
 impl Owner for Alone {
+    fn hide(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
     fn roots(&self) -> Vec<PathBuf> {
         Vec::new()
     }

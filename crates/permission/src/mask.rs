@@ -19,14 +19,18 @@ use std::fmt;
 use std::sync::Arc;
 pub use stream::Stream;
 
-/// The credentials among `variables`.
-pub fn of_variables<'a>(variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<Known> {
-    names::secrets_of(variables)
-}
-
-/// The credential in a header, when it looks like one.
-pub fn of_header(name: &str, value: &str) -> Option<Known> {
-    names::secret_of_header(name, value)
+/// The variables and headers in the settings of an MCP server that hold credentials.
+pub fn of_server(config: &wire::mcp::ServerConfig) -> Vec<Known> {
+    use wire::mcp::Transport;
+    match &config.transport {
+        Transport::Stdio(stdio) => {
+            names::secrets_of(stdio.env.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+        }
+        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
+            remote.headers.iter().filter_map(|(name, value)| names::secret_of_header(name, value)).collect()
+        }
+        Transport::Sdk { .. } => Vec::new(),
+    }
 }
 
 const OPENING: &str = "[secret ";

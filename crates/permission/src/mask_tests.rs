@@ -314,6 +314,10 @@ fn keys() -> Vec<(&'static str, String)> {
     add("Tavily key", "tvly-", a(32));
     add("Jina key", "jina_", a(60));
     add("E2B key", "e2b_", h(40));
+    add("Twilio key", "SK", h(32));
+    add("Airtable token", "pat", format!("{}.{}", a(14), h(64)));
+    add("Mailgun key", "key-", h(32));
+    add("Mailgun key", "pubkey-", h(32));
     keys
 }
 
@@ -333,7 +337,13 @@ fn the_keys_of_every_service_in_the_table_are_hidden() {
     }
     let bot = format!("bot 123456789:AA{} ok", letters(33));
     assert_eq!(mask.text(&bot), "bot 123456789[secret Telegram token hidden by gimlet] ok");
-    for format in table::FORMATS.iter().filter(|format| format.edge != formats::Edge::Digits) {
+    let license = format!("key: aB3dE6_{}_mmk ok", letters(29));
+    let hidden = "key: aB3dE6[secret MaxMind key hidden by gimlet] ok";
+    assert_eq!(mask.text(&license), hidden);
+    let each: Vec<usize> = (0..license.len()).collect();
+    assert_eq!(String::from_utf8_lossy(&in_pieces(&mask, license.as_bytes(), &each)), hidden);
+    let begins_before = |edge: formats::Edge| matches!(edge, formats::Edge::Digits | formats::Edge::Letters(_));
+    for format in table::FORMATS.iter().filter(|format| !begins_before(format.edge)) {
         let special = matches!(
             format.body,
             formats::Body::Password
@@ -347,6 +357,29 @@ fn the_keys_of_every_service_in_the_table_are_hidden() {
             "no key for {}",
             format.start
         );
+    }
+}
+
+// [F-A9]
+#[test]
+fn what_only_looks_like_such_a_key_is_left_alone() {
+    let mask = Mask::of([], &[]);
+    let (hex32, hex64) = (hex(32), hex(64));
+    for text in [
+        format!("restore-keys: linux-cache-key-{hex32}"),
+        format!("cache_key-{hex32}"),
+        format!("key-{}", hex(40)),
+        format!("key-{}", "a".repeat(32)),
+        format!("TASK{hex32} RISK{hex32}"),
+        format!("SK{}", hex(40)),
+        format!("path/{hex64} pattern.{hex64} pat.{hex64}"),
+        format!("patch_{}_mmk", letters(29)),
+        format!("abcdefg_{}_mmk", letters(29)),
+        format!("aB3dE6_{}_mmkx", letters(29)),
+        format!("aB3dE6_{}_mmk", letters(28)),
+        "SKIP SKU SK-1 key-value pubkey-cache pathology __init__ snake_case_name SK8".to_owned(),
+    ] {
+        assert_eq!(mask.text(&text), text);
     }
 }
 

@@ -31,11 +31,17 @@ pub struct Limits {
     pub files: u64,
     pub bytes: u64,
     pub time: Duration,
+    /// So many files, of at most [`SMALL`] bytes together, are saved however long it takes: a busy machine must not cut
+    /// what is small.
+    pub always: u64,
 }
+
+/// What is always saved, in bytes.
+const SMALL: u64 = 64 << 20;
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { files: 50_000, bytes: 1 << 30, time: Duration::from_secs(10) }
+        Self { files: 50_000, bytes: 1 << 30, time: Duration::from_secs(10), always: 5_000 }
     }
 }
 

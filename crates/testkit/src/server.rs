@@ -80,7 +80,7 @@ impl ModelServer {
         self.shared.state.lock().unwrap().script.push_back(reply);
     }
 
-    /// A standing answer for another path, whatever the method.
+    /// A standing answer for another path, whatever the method; with a query for that query alone.
     pub fn route(&self, path: &str, reply: Reply) {
         self.shared.state.lock().unwrap().routes.insert(0, (path.to_owned(), reply));
     }
@@ -189,7 +189,9 @@ impl Shared {
 
 impl State {
     fn pick(&mut self, request: &Captured) -> Reply {
-        if let Some((_, reply)) = self.routes.iter().find(|(path, _)| *path == request.path) {
+        let full = request.query.as_ref().map(|query| format!("{}?{query}", request.path));
+        let is_meant = |(path, _): &&(String, Reply)| *path == request.path || Some(path) == full.as_ref();
+        if let Some((_, reply)) = self.routes.iter().find(is_meant) {
             return reply.clone();
         }
         if !is_message(request) {

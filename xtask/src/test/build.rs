@@ -1,6 +1,7 @@
 //! Compiles all tests and lints them in the same pass: clippy's driver is the compiler of our own crates. A warning fails the
 //! stage. Dependencies are compiled once, by the plain compiler, and shared with an ordinary `cargo test`.
 
+use crate::settings;
 use crate::steps::cargo_program;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -24,6 +25,8 @@ pub(crate) struct Built {
     pub(crate) tests: Vec<TestBinary>,
     /// The product itself, built by the same pass.
     pub(crate) product: Option<PathBuf>,
+    /// Messages of the compiler that tell where settings keys are read.
+    pub(crate) settings_readers: Vec<Value>,
     warnings: usize,
 }
 
@@ -40,7 +43,7 @@ pub(crate) fn build_profile(root: &Path, packages: &[String], release: bool) -> 
         command.arg("--release");
     }
     if packages.is_empty() {
-        command.arg("--workspace");
+        command.args(["--workspace", "--features", settings::FEATURE]);
     }
     for package in packages {
         command.args(["-p", package]);
@@ -72,6 +75,10 @@ impl Built {
     }
 
     fn diagnostic(&mut self, message: &Value) {
+        if settings::is_reader(message) {
+            self.settings_readers.push(message.clone());
+            return;
+        }
         eprint!("{}", message["rendered"].as_str().unwrap_or_default());
         // The closing "3 warnings emitted" has no place in a source file.
         let is_about_source = message["spans"].as_array().is_some_and(|spans| !spans.is_empty());

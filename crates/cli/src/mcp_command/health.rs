@@ -10,6 +10,7 @@ use mcp::auth::{HelperPlace, Keyring};
 use mcp::{Declared, Elicitation, Elicited, Headers, Host, Occasion, Owner, Settings, Status};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +33,11 @@ pub(super) async fn check(servers: &[&Server], cwd: &Path, (env, base): (&Env, &
     let places = servers.iter().map(|server| (server.name.clone(), helper_place(server))).collect();
     let http = Http::new(env.clone());
     let keyring = Keyring::new(http, env.clone(), Arc::new(vault::Tokens::new(base.clone())));
-    let owner = Arc::new(Visitor { cwd: cwd.to_path_buf(), keyring, places });
+    let known: Vec<permission::Known> =
+        servers.iter().flat_map(|server| permission::mask::of_server(&server.config)).collect();
+    let variables = env.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+    let mask = permission::Mask::of(variables, &known);
+    let owner = Arc::new(Visitor { cwd: cwd.to_path_buf(), keyring, places, mask });
     let child_env = env.without(SECRET_VARIABLES.iter().copied());
     let settings =
         Settings { version: wire::version::COMPAT.to_owned(), ..Settings::from_env(env, child_env, cwd.to_path_buf()) };
@@ -67,9 +72,14 @@ struct Visitor {
     cwd: PathBuf,
     keyring: Keyring,
     places: BTreeMap<String, HelperPlace>,
+    mask: permission::Mask,
 }
 
 impl Owner for Visitor {
+    fn hide(&self, text: &str) -> String {
+        self.mask.text(text).into_owned()
+    }
+
     fn roots(&self) -> Vec<PathBuf> {
         vec![self.cwd.clone()]
     }

@@ -17,6 +17,36 @@ pub(crate) fn server(options: &[&str]) -> Value {
     json!({"command": python(), "args": args})
 }
 
+/// The same server over HTTP, until this is dropped.
+pub(crate) struct HttpServer {
+    child: std::process::Child,
+    pub(crate) config: Value,
+    _place: tempfile::TempDir,
+}
+
+impl HttpServer {
+    pub(crate) fn start(options: &[&str]) -> Self {
+        const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_http.py");
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("port");
+        let port = format!("http={}", file.display());
+        let mut command = std::process::Command::new(python());
+        command.arg("-B").arg(FIXTURE).args(options).arg(port).stdin(std::process::Stdio::null());
+        let child = command.spawn().unwrap();
+        wait_for_text(&file, "");
+        let port = std::fs::read_to_string(&file).unwrap();
+        let config = json!({"type": "http", "url": format!("http://127.0.0.1:{}/mcp", port.trim())});
+        Self { child, config, _place: place }
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
 /// `--mcp-config` with one server named `fix`.
 pub(crate) fn config(options: &[&str]) -> String {
     json!({"mcpServers": {"fix": server(options)}}).to_string()

@@ -103,6 +103,34 @@ fn without_a_key_the_answer_says_how_to_get_one() {
     assert_eq!(server.requests().len(), 0);
 }
 
+// [F-C9]
+#[test]
+fn nobody_is_sent_to_a_sign_in_that_is_not_offered() {
+    let server = ModelServer::with_handler(|_| Reply::error(401, "authentication_error", "invalid x-api-key"));
+    let mut sandbox = Sandbox::with_server(GIMLET, &server);
+    sandbox.set("CLAUDE_CODE_MAX_RETRIES", "0");
+    let plain = |variable: &str| {
+        let run = sandbox.gimlet(&["-p", "hi"]).env_remove("ANTHROPIC_API_KEY");
+        if variable.is_empty() { run } else { run.env(variable, "k") }.run().expect_code(1).stdout
+    };
+    let missing = plain("");
+    assert!(missing.starts_with("Error: No API key was found. Set ANTHROPIC_API_KEY"), "{missing}");
+    let expired = r#"{"claudeAiOauth": {"accessToken": "l", "expiresAt": 100, "scopes": ["user:inference"]}}"#;
+    sandbox.write_config(".credentials.json", expired);
+    let expired = plain("");
+    assert!(expired.contains("The stored login has expired") && expired.contains("gimlet auth login"), "{expired}");
+    for variable in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] {
+        let refused = plain(variable);
+        assert!(refused.contains(&format!("in {variable} was not accepted")), "{refused}");
+        assert!(refused.contains("gimlet auth login") && !refused.contains("/login"), "{refused}");
+    }
+    for text in
+        [missing, expired, sandbox.gimlet(&["auth", "status", "--text"]).env_remove("ANTHROPIC_API_KEY").run().stdout]
+    {
+        assert!(!text.contains("/login"), "{text}");
+    }
+}
+
 #[test]
 fn limits_end_the_run_with_their_own_error() {
     // [CLI-20]

@@ -2,10 +2,10 @@
 //! the first prompt. The real binary with real servers.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
-use crate::common::mcp::{scene, server};
+use crate::common::mcp::{HttpServer, scene, server};
 use crate::common::{host, of_kind, print, stream};
 use serde_json::{Value, json};
-use testkit::{Reply, Running, Sandbox};
+use testkit::{ModelServer, Reply, Running, Sandbox};
 
 /// No test gets this far: the harness gives up long before.
 const FOREVER: &str = "600000";
@@ -239,6 +239,121 @@ fn a_server_without_a_handshake_is_spoken_to() {
     assert_eq!(model.request(2).tool_results()[1]["content"], "heard");
 }
 
+/// Runs a test against a server of the revision 2026-07-28, as a child and over HTTP. `log` is what it was asked.
+fn over_both(options: &[&str], check: impl Fn(Value, &std::path::Path)) {
+    for over_http in [false, true] {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("server.log");
+        let log = format!("log={}", path.display());
+        let options: Vec<&str> = options.iter().copied().chain(["stateless", &log]).collect();
+        if over_http {
+            let remote = HttpServer::start(&options);
+            check(remote.config.clone(), &path);
+        } else {
+            check(server(&options), &path);
+        }
+    }
+}
+
+// [F-B7] A task of this revision carries its result, its questions and its failure in its state.
+#[test]
+fn tasks_of_the_newest_revision_are_followed_to_their_end() {
+    over_both(&["tasks"], |declared, log| {
+        let (model, sandbox) = scene([
+            Reply::tool("mcp__fix__job", json!({})),
+            Reply::tool("mcp__fix__broken", json!({})),
+            Reply::text("done"),
+        ]);
+        declare(&sandbox, &json!({"fix": declared}));
+        stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
+        // It asked in between, and nobody is there who could say yes.
+        assert_eq!(model.request(1).tool_results()[0]["content"], "decline, and done");
+        let failed = &model.request(2).tool_results()[1];
+        assert!(failed["is_error"] == true && failed.to_string().contains("the disk is full"), "{failed}");
+        let log = std::fs::read_to_string(log).unwrap();
+        assert_eq!((log.matches("tasks/update").count(), log.matches("tasks/result").count()), (1, 0), "{log}");
+        assert!(!log.contains("notifications/initialized"), "{log}");
+    });
+}
+
+// [F-B7] A task that takes too long is given up, and the server is told.
+#[test]
+fn a_task_of_the_newest_revision_is_cancelled_when_its_time_is_up() {
+    over_both(&["tasks"], |declared, log| {
+        let (model, sandbox) = scene([Reply::tool("mcp__fix__stuck", json!({})), Reply::text("done")]);
+        declare(&sandbox, &json!({"fix": declared}));
+        print(&sandbox, "go", &["--allowedTools", "mcp__fix"]).env("MCP_TOOL_TIMEOUT", "1000").run().expect_clean();
+        let result = &model.request(1).tool_results()[0];
+        assert!(result["is_error"] == true, "{result}");
+        let log = std::fs::read_to_string(log).unwrap();
+        assert!(log.contains("tasks/get") && log.contains("tasks/cancel"), "{log}");
+    });
+}
+
+// [F-B7] Changes are told to whoever subscribed: a tool that comes later is offered and can be called.
+#[test]
+fn changes_are_subscribed_to_in_the_newest_revision() {
+    over_both(&[], |declared, log| {
+        let model = ModelServer::with_handler(|request| {
+            let results = request.tool_results();
+            let last = results.last().map(|result| result["content"].to_string()).unwrap_or_default();
+            let offered = request.tool_names().contains(&"mcp__fix__grown".to_owned());
+            match last.as_str() {
+                "" => Reply::tool("mcp__fix__grow", json!({})),
+                said if said.contains("called grown") => Reply::text("done"),
+                _ if offered => Reply::tool("mcp__fix__grown", json!({})),
+                // The news are on their way.
+                _ => Reply::tool("mcp__fix__echo", json!({"text": "waiting"})),
+            }
+        });
+        let sandbox = Sandbox::with_server(common::EXE, &model);
+        declare(&sandbox, &json!({"fix": declared}));
+        stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
+        assert!(!model.request(0).tool_names().contains(&"mcp__fix__grown".to_owned()));
+        let log = std::fs::read_to_string(log).unwrap();
+        assert_eq!((log.matches("subscriptions/listen").count(), log.matches("tools/list").count()), (1, 2), "{log}");
+    });
+}
+
+// [F-A9] What a server prints on standard error is shown, stored and logged without its credentials.
+#[test]
+fn the_last_words_of_a_server_are_masked() {
+    let pass = ["kX9", "mP2", "qR7", "vT4"].concat();
+    let with_key = |options: &[&str]| {
+        let mut declared = server(options);
+        declared["env"] = json!({"SERVICE_API_KEY": pass});
+        declared
+    };
+    let (model, sandbox) = scene([Reply::tool("mcp__fix__crash", json!({})), Reply::text("done")]);
+    declare(&sandbox, &json!({"fix": with_key(&["secret"]), "shut": with_key(&["refuse", "secret"])}));
+    let log = sandbox.root().join("debug.log");
+    let flags = ["--allowedTools", "mcp__fix", "--debug-file", log.to_str().unwrap()];
+    let run = print(&sandbox, "go", &flags).run();
+    let result = model.request(1).tool_results()[0].to_string();
+    assert!(result.contains("the last words [secret SERVICE_API_KEY hidden"), "{result}");
+    assert!(result.contains("[secret Slack token hidden"), "{result}");
+    let mut host = host(&sandbox, &[]).spawn();
+    control(&mut host, &json!({"subtype": "initialize"}));
+    let status = control(&mut host, &json!({"subtype": "mcp_status"})).to_string();
+    host.close_stdin();
+    host.finish();
+    assert!(status.contains("no access with [secret"), "{status}");
+    let transcripts: Vec<String> =
+        sandbox.transcript_paths().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let list = sandbox.gimlet(&["mcp", "list"]).run();
+    let get = sandbox.gimlet(&["mcp", "get", "shut"]).run();
+    assert!(list.stdout.contains("no access with [secret"), "{}", list.stdout);
+    let doctor = sandbox.gimlet(&["doctor"]).run();
+    let logged = std::fs::read_to_string(&log).unwrap();
+    let mut all =
+        vec![result, status, logged, run.stdout, run.stderr, list.stdout, list.stderr, get.stdout, get.stderr];
+    all.extend(transcripts);
+    all.push(doctor.stdout);
+    for text in all {
+        assert!(!text.contains(&pass) && !text.contains("aB3dE6gH9kLmN2"), "{text}");
+    }
+}
+
 // [F-B11] A call that the server runs as a task is asked after until it ends.
 #[test]
 fn a_task_of_a_server_is_waited_for() {
@@ -278,4 +393,50 @@ fn models_of_a_gateway_are_listed() {
     let (greeting, _, _) = lists("1");
     assert!(greeting.contains("House One"), "{greeting}");
     assert_eq!(model.all_requests().len(), 1);
+}
+
+// [F-B13] The first party is asked without being told to, page by page, and once a day. It is reached through a proxy here.
+#[test]
+fn models_of_the_first_party_are_listed_page_by_page() {
+    let (model, mut sandbox) = scene([]);
+    let page = |id: &str, more: bool| {
+        let data = json!([{"id": id, "display_name": format!("Model {id}")}]);
+        Reply::status(200).json(&json!({"data": data, "has_more": more, "first_id": id, "last_id": id}))
+    };
+    model.route("/v1/models?beta=true&limit=1000", page("claude-page-1", true));
+    model.route("/v1/models?beta=true&limit=1000&after_id=claude-page-1", page("claude-page-2", true));
+    model.route("/v1/models?beta=true&limit=1000&after_id=claude-page-2", page("claude-page-3", false));
+    sandbox.set("HTTP_PROXY", model.url());
+    sandbox.unset("NO_PROXY");
+    let listed = |sandbox: &Sandbox, base_url: &str| {
+        let mut running = host(sandbox, &[]).env("ANTHROPIC_BASE_URL", base_url).spawn();
+        let greeting = control(&mut running, &json!({"subtype": "initialize"}));
+        let listed = control(&mut running, &json!({"subtype": "list_models"}));
+        running.close_stdin();
+        running.finish();
+        (greeting["account"]["apiProvider"].to_string(), listed["models"].to_string())
+    };
+    // Addresses that only look like it are gateways: nobody is asked.
+    for other in [
+        "http://api.anthropic.com.example",
+        "http://gate.example/api.anthropic.com",
+        "http://gate.example/?api.anthropic.com",
+        "http://api.anthropic.com@gate.example",
+        "http://notapi.anthropic.com.gate.example",
+    ] {
+        let (provider, listed) = listed(&sandbox, other);
+        assert!(provider.contains("gateway") && !listed.contains("claude-page"), "{other}: {provider} {listed}");
+    }
+    assert!(model.all_requests().is_empty());
+    let (provider, all) = listed(&sandbox, "http://api.anthropic.com");
+    assert!(provider.contains("firstParty"), "{provider}");
+    for number in 1..=3 {
+        assert!(all.contains(&format!("Model claude-page-{number}")), "{all}");
+    }
+    assert!(all.contains("Offered by the API"), "{all}");
+    let asked = model.all_requests();
+    assert_eq!(asked.len(), 3);
+    assert!(asked.iter().all(|request| request.header("host") == Some("api.anthropic.com")), "{asked:?}");
+    listed(&sandbox, "http://api.anthropic.com");
+    assert_eq!(model.all_requests().len(), 3, "the list on disk is fresh");
 }

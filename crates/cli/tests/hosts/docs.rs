@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use testkit::Sandbox;
+use testkit::{ModelServer, Reply, Sandbox};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
@@ -38,6 +38,37 @@ fn the_command_line_page_lists_the_options_of_the_help() {
     for name in commands.lines().filter_map(|l| l.strip_prefix("  ")?.split(' ').next()) {
         assert!(text.contains(&format!("| `gimlet {name}")), "{name} is not on the page");
     }
+}
+
+// [F-C9]
+#[test]
+fn the_guide_lists_the_tools_of_the_registry() {
+    let mut known: BTreeSet<String> = tools::builtin::all().iter().map(|tool| tool.spec().name.to_string()).collect();
+    // Those that a session adds, where everything is there that they are for.
+    let server = ModelServer::with_handler(|_| Reply::text("done"));
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let git = |args: &[&str]| {
+        let done = std::process::Command::new("git").args(args).current_dir(sandbox.project()).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "-q"]);
+    let config = crate::common::mcp::config(&[]);
+    let schema = r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#;
+    let base = ["-p", "hi", "--output-format", "stream-json", "--verbose", "--mcp-config", &config];
+    for (more, search) in [(vec!["--json-schema", schema], "false"), (vec![], "true")] {
+        let args: Vec<&str> = base.iter().chain(&more).copied().collect();
+        let lines = sandbox.gimlet(&args).env("ENABLE_TOOL_SEARCH", search).run().lines();
+        let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
+        let names = init["tools"].as_array().unwrap().iter().map(|name| wire::names::canonical(name.as_str().unwrap()));
+        known.extend(names.filter(|name| !name.starts_with("mcp__")).map(str::to_owned));
+    }
+    let text = page("docs/guide.md");
+    let rows = text.split("## Tools").nth(1).unwrap().lines().skip_while(|line| !line.starts_with('|')).skip(2);
+    let cells = rows.take_while(|line| line.starts_with('|')).filter_map(|row| row.split('|').nth(1));
+    let words = cells.flat_map(|cell| cell.split([',', ' ']).map(str::trim).map(str::to_owned).collect::<Vec<_>>());
+    let documented: BTreeSet<String> = words.filter(|word| word.starts_with(char::is_uppercase)).collect();
+    assert!(known.len() > 25, "{known:?}");
+    assert_eq!(known, documented);
 }
 
 #[test]

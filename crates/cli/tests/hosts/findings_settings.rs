@@ -47,6 +47,65 @@ fn malformed_allow_rules_grant_nothing_and_are_named_with_their_line() {
 
 // [F-B3]
 #[test]
+fn explain_and_doctor_show_the_same_problems() {
+    let sandbox = Sandbox::new(EXE);
+    sandbox.write_config(
+        "settings.json",
+        "{\n \"permissions\": {\n  \"allow\": [\"Bash()\"],\n  \"additionalDirectories\": \"/srv\"\n },\n \"cleanupPeriodDays\": \"x\",\n \"effortLevel\": \"extreme\"\n}",
+    );
+    sandbox.write(".claude/settings.json", "{\n oops\n}");
+    let doctor = sandbox.gimlet(&["doctor", "--json"]).run().expect_code(1).json();
+    let findings = doctor["findings"].as_array().unwrap().iter();
+    let of_settings =
+        |f: &&serde_json::Value| f["problem"] == true && (f["topic"] == "settings" || f["topic"] == "permissions");
+    let told: Vec<String> = findings.filter(of_settings).map(|f| f["text"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(told.len(), 5, "{told:?}");
+    let text = sandbox.gimlet(&["config", "explain"]).run().expect_code(0).stdout;
+    for problem in &told {
+        assert!(text.contains(&format!("! {problem}")), "{problem}: {text}");
+    }
+    assert!(text.contains("settings.json:6: cleanupPeriodDays must be a whole number"), "{text}");
+    let listed = sandbox.gimlet(&["config", "explain", "--json"]).run().expect_code(0).json();
+    let mut again: Vec<String> = Vec::new();
+    for entry in listed.as_array().unwrap() {
+        again.extend(entry["problems"].as_array().unwrap().iter().map(|p| p["text"].as_str().unwrap().to_owned()));
+    }
+    let sorted = |mut list: Vec<String>| {
+        list.sort();
+        list
+    };
+    assert_eq!(sorted(again), sorted(told));
+    // One key: its own problems, with file and line, and those of files that cannot be read.
+    let one = sandbox.gimlet(&["config", "explain", "effortLevel", "--json"]).run().expect_code(0).json();
+    assert_eq!((one["problems"][1]["line"].as_u64(), one["problems"].as_array().unwrap().len()), (Some(7), 2), "{one}");
+}
+
+// [F-B3]
+#[test]
+fn a_single_word_grants_nothing() {
+    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    for (settings, key) in [
+        (r#"{"permissions": {"additionalDirectories": "/"}}"#, "permissions.additionalDirectories"),
+        (r#"{"sandbox": {"excludedCommands": "docker *"}}"#, "sandbox.excludedCommands"),
+        (r#"{"sandbox": {"network": {"allowedDomains": "*"}}}"#, "sandbox.network.allowedDomains"),
+        (r#"{"sandbox": {"ignoreViolations": {"npm": "network"}}}"#, "sandbox.ignoreViolations.npm"),
+        (r#"{"enabledMcpjsonServers": "theirs"}"#, "enabledMcpjsonServers"),
+        (r#"{"httpHookAllowedEnvVars": "TOKEN"}"#, "httpHookAllowedEnvVars"),
+    ] {
+        let sandbox = Sandbox::with_server(EXE, &server);
+        sandbox.write_config("settings.json", settings);
+        let done = sandbox.gimlet(&["-p", "hi"]).run().expect_code(0);
+        assert!(done.stderr.contains(&format!("settings.json:1: {key} must be a list")), "{settings}: {}", done.stderr);
+        let listed = sandbox.gimlet(&["config", "list"]).run().stdout;
+        assert!(!listed.contains("docker") && !listed.contains("theirs") && !listed.contains("TOKEN"), "{listed}");
+    }
+    // What only refuses is understood as meant.
+    let (ran, stderr) = bash_with(r#"{"permissions": {"allow": ["Bash"], "deny": "Bash(touch *)"}}"#);
+    assert!(!ran && stderr.is_empty(), "{stderr}");
+}
+
+// [F-B3]
+#[test]
 fn all_servers_may_be_allowed_and_attribution_switched_off() {
     let settings = r#"{"permissions": {"allow": ["mcp__*", "Bash"]}, "attribution": {"commit": false, "pr": false}}"#;
     let (ran, stderr) = bash_with(settings);
@@ -93,13 +152,13 @@ fn keys_without_effect_are_named_in_one_line() {
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config(
         "settings.json",
-        r#"{"spinnerTipsEnabled": false, "enabledPlugins": {"a@b": true}, "worktree": {"bgIsolation": "none"}, "verbose": false}"#,
+        r#"{"spinnerTipsEnabled": false, "enabledPlugins": {"a@b": true}, "worktree": {"bgIsolation": "none"}, "verbose": false, "language": "Dutch"}"#,
     );
     let done = sandbox.gimlet(&["-p", "hi"]).run().expect_code(0);
     let lines: Vec<&str> = done.stderr.lines().collect();
     assert_eq!(lines.len(), 1, "{}", done.stderr);
-    assert!(lines[0].contains("enabledPlugins, spinnerTipsEnabled, worktree.bgIsolation"), "{}", lines[0]);
-    assert!(!lines[0].contains("verbose"), "{}", lines[0]);
+    assert!(lines[0].contains("enabledPlugins, spinnerTipsEnabled, verbose, worktree.bgIsolation"), "{}", lines[0]);
+    assert!(!lines[0].contains("language"), "{}", lines[0]);
     let doctor = sandbox.gimlet(&["doctor"]).run().stdout;
     assert!(doctor.contains("enabledPlugins has no effect: gimlet has no plugins yet"), "{doctor}");
     let explained = sandbox.gimlet(&["config", "explain", "spinnerTipsEnabled"]).run().expect_code(0).stdout;

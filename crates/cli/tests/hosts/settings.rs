@@ -114,6 +114,71 @@ fn a_corrupt_state_file_stops_a_script_and_is_kept() {
     assert_eq!(std::fs::read_dir(sandbox.config_dir().join("backups")).unwrap().count(), 1);
 }
 
+// [F-C9]
+#[test]
+fn a_corrupt_state_file_names_its_good_backups_and_the_way_back() {
+    let sandbox = Sandbox::new(GIMLET);
+    let bare = sandbox.write_config(".claude.json", "{\"projects\": ");
+    let run = sandbox.gimlet(&["-p", "hi"]).run().expect_code(1);
+    assert!(run.stderr.contains("There is no good backup"), "{}", run.stderr);
+    let old = sandbox.write_config("backups/.claude.json.backup.1700000000000aaa", "{\"numStartups\": 1}");
+    let good = sandbox.write_config("backups/.claude.json.backup.1700000000001aaa", "{\"numStartups\": 2}");
+    let torn = sandbox.write_config("backups/.claude.json.backup.1700000000002aaa", "{\"numStart");
+    let run = sandbox.gimlet(&["-p", "hi"]).run().expect_code(1);
+    let command = format!("cp {} {}", good.display(), bare.display());
+    for told in [&run.stderr, &sandbox.gimlet(&["doctor"]).run().expect_code(1).stdout] {
+        assert!(told.contains(&format!("newest first: {}, {}.", good.display(), old.display())), "{told}");
+        assert!(told.contains(&command) && !told.contains(&torn.display().to_string()), "{told}");
+    }
+    // The advice works as it stands.
+    let shell = std::process::Command::new("sh").arg("-c").arg(&command).status().unwrap();
+    assert!(shell.success());
+    assert_eq!(json_of(&bare)["numStartups"], 2);
+    assert!(!sandbox.gimlet(&["doctor"]).run().stdout.contains("state file"));
+}
+
+// [F-C9]
+#[test]
+fn errors_of_mcp_config_say_what_where_and_what_to_do() {
+    let server = ModelServer::with_handler(|_| Reply::text("fine"));
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    sandbox.write("broken.json", "{\n \"mcpServers\": {,}\n}");
+    sandbox.write("list.json", "{\n \"mcpServers\": []\n}");
+    sandbox.write("alone.json", "{\"command\": \"x\"}");
+    std::fs::create_dir(sandbox.project().join("folder")).unwrap();
+    let here = |name: &str| sandbox.project().join(name).display().to_string();
+    for (given, said) in [
+        ("none.json", vec!["MCP config file not found: ".to_owned() + &here("none.json"), "Check the path".into()]),
+        (
+            "broken.json",
+            vec![here("broken.json:2"), "is not valid JSON".into(), "(column 17)".into(), "correct it".into()],
+        ),
+        (
+            "{\"mcpServers\": }",
+            vec!["line 1 of the JSON given to --mcp-config is not valid JSON".into(), "column".into()],
+        ),
+        (
+            "list.json",
+            vec![here("list.json:2"), "must hold an object under \"mcpServers\"".into(), "It should look like".into()],
+        ),
+        ("alone.json", vec![here("alone.json"), "must hold its servers under \"mcpServers\"".into()]),
+        ("folder", vec![here("folder"), "is not a regular file".into(), "give --mcp-config a readable".into()]),
+    ] {
+        let run = sandbox.gimlet(&["-p", "hi", "--mcp-config", given]).run().expect_code(1);
+        for part in &said {
+            assert!(run.stderr.contains(part), "{given}: {part}: {}", run.stderr);
+        }
+    }
+    // A server that cannot be used is left out; the run goes on.
+    sandbox.write("odd.json", "{\"mcpServers\": {\n \"odd\": {\"type\": \"carrier-pigeon\"}\n}}");
+    let run = sandbox.gimlet(&["-p", "hi", "--mcp-config", "odd.json"]).run().expect_code(0);
+    assert!(run.stderr.contains(&(here("odd.json:2") + ": server \"odd\" is not used")), "{}", run.stderr);
+    assert!(run.stderr.contains("use stdio, http, sse, ws or sdk"), "{}", run.stderr);
+    let given = r#"{"mcpServers": {"odd": {"command": 3}}}"#;
+    let run = sandbox.gimlet(&["-p", "hi", "--mcp-config", given]).run().expect_code(0);
+    assert!(run.stderr.contains("--mcp-config: server \"odd\" is not used"), "{}", run.stderr);
+}
+
 #[test]
 fn a_deny_rule_added_while_the_session_runs_applies_to_the_next_call() {
     // [CLI-77]

@@ -393,3 +393,101 @@ fn no_mode_removes_the_home_directory_or_what_undo_needs() {
         ],
     );
 }
+
+/// Files that say what rg leaves out, and whether the folder is a repository.
+const IGNORING: &[(&[(&str, &str)], bool)] = &[
+    (&[], false),
+    (&[(".gitignore", "secrets/\n.env\n")], false),
+    (&[(".gitignore", "secrets/\n.env\n")], true),
+    (&[(".gitignore", "/secrets\n")], true),
+    (&[(".ignore", "secrets\n")], false),
+    (&[(".rgignore", "secrets/**\n")], false),
+    (&[(".gitignore", "secrets/\n"), (".ignore", "!secrets/\n")], true),
+    (&[(".gitignore", "secrets/\n"), (".rgignore", "!secrets\n")], true),
+    (&[(".gitignore", "*\n!src/\n!src/**\n")], true),
+    (&[("secrets/.gitignore", "*\n")], true),
+    (&[("secrets/.ignore", "k\n")], false),
+    (&[(".git/info/exclude", "secrets/\n")], true),
+];
+
+/// Options of rg, and whether the walk is modelled exactly: then nobody is asked without need.
+const WALKS: &[(&str, bool)] = &[
+    ("", true),
+    ("--hidden", true),
+    ("-u", true),
+    ("-uu", true),
+    ("-uuu", true),
+    ("--no-ignore", true),
+    ("-g '!secrets'", true),
+    ("-g '!secrets/**' --hidden -g '!.env'", true),
+    ("--max-depth 1", true),
+    ("-L", true),
+    ("--no-ignore-vcs", false),
+    ("--no-ignore-dot", false),
+    ("--no-ignore-parent", false),
+    ("-t rust", false),
+    ("-g '*.rs'", false),
+    ("--files", true),
+];
+
+// [F-A5] The walk that is computed is the one that a real rg takes.
+#[test]
+fn the_walk_of_rg_is_as_computed() {
+    use std::io::Write;
+    let shell = |sandbox: &Sandbox, command: &str| {
+        let mut run = std::process::Command::new("sh");
+        run.arg("-c")
+            .arg(command)
+            .current_dir(sandbox.project())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        run.stdin(std::process::Stdio::null()).env("HOME", sandbox.home()).output().unwrap()
+    };
+    if !shell(&tree(), "rg --version").status.success() {
+        std::io::stderr().write_all(b"NOT RUN: the walk of rg, which is not installed\n").unwrap();
+        return;
+    }
+    let (mut allowed, mut asked) = (0, 0);
+    for (files, is_repository) in IGNORING {
+        let sandbox = tree();
+        if *is_repository {
+            assert!(shell(&sandbox, "git init -q .").status.success());
+        }
+        for (path, text) in *files {
+            sandbox.write(path, text);
+        }
+        for target in ["", "src", "./", "secrets", "docs src"] {
+            let call = |(options, _): &(&str, bool)| match *options {
+                "--files" => format!("rg --files {target}"),
+                options => format!("rg {options} 'DENIED|foo' {target}"),
+            };
+            let commands: Vec<String> = WALKS.iter().map(|walk| call(walk).trim_end().to_owned()).collect();
+            let answers = explained(&sandbox, "default", &rules(), &commands);
+            for ((command, answer), (_, exact)) in commands.iter().zip(&answers).zip(WALKS) {
+                let out = String::from_utf8_lossy(&shell(&sandbox, command).stdout).into_owned();
+                let shown = out.contains("DENIED") || (command.contains("--files") && out.contains("secrets/"));
+                let case =
+                    format!("{command}, with {files:?} (repository: {is_repository}): {}\n{out}", answer["reason"]);
+                match answer["decision"].as_str().unwrap() {
+                    "allow" => {
+                        allowed += 1;
+                        assert!(!shown, "shown without a question: {case}");
+                    }
+                    _ => {
+                        asked += 1;
+                        assert!(shown || !exact, "asked without need: {case}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(allowed > 200 && asked > 100, "{allowed} allowed, {asked} asked");
+}
+
+// [F-A5]
+#[test]
+fn what_reads_nothing_is_not_asked_about_while_files_are_denied() {
+    let quiet =
+        ["rg --version", "grep --version", "rg --type-list", "ls -d */", "ls -ld secrets", "cat --help", "ls -d .*/"];
+    each(&tree(), "default", &rules(), "allow", &quiet);
+}

@@ -90,7 +90,7 @@ fn a_key_that_is_refused_is_not_quoted() {
         .env("CLAUDE_CODE_MAX_RETRIES", "0")
         .env("ANTHROPIC_API_KEY", KEY);
     let done = leaves_no_trace(&sandbox, KEY, run).expect_code(1);
-    assert!(done.result()["result"].as_str().unwrap().contains("/login"));
+    assert!(done.result()["result"].as_str().unwrap().contains("gimlet auth login"));
 }
 
 #[test]

@@ -29,6 +29,10 @@ pub(super) struct Declaration {
 impl Declaration {
     pub(super) fn diagnostic(&self, message: String) -> Diagnostic {
         let line = self.text.as_deref().and_then(|text| locate(text, &[SERVERS, &self.name], None));
+        let message = match (self.scope, &self.file) {
+            (Scope::Flag, None) => format!("--mcp-config: {message}"),
+            _ => message,
+        };
         Diagnostic { source: source_of(self.scope), path: self.file.clone(), line, key: None, message }
     }
 
@@ -113,15 +117,17 @@ fn flags(request: &Request<'_>) -> Result<Vec<Declaration>, McpError> {
     let mut all: Vec<Declaration> = Vec::new();
     for given in request.flags {
         let (text, path) = flag_text(given, request.cwd)?;
-        let shown = path.as_ref().map_or_else(|| "the given JSON".to_owned(), |path| path.display().to_string());
-        let invalid = |why: &str| McpError::Invalid(format!("{shown} {why}"));
-        let mut parsed = parse_object(&text).map_err(|(_, why)| invalid(&why))?;
+        let invalid = |line: Option<usize>, why: &str| McpError::Invalid(told(path.as_deref(), line, why));
+        let mut parsed = parse_object(&text).map_err(|(line, why)| invalid(line, &why))?;
         let servers = match parsed.object.remove(SERVERS) {
             Some(Value::Object(servers)) => servers,
-            Some(_) => return Err(invalid("must hold an object under \"mcpServers\"")),
+            Some(_) => {
+                let line = locate(&text, &[SERVERS], None);
+                return Err(invalid(line, "must hold an object under \"mcpServers\": names and their servers"));
+            }
             // One server's own object is a likely mistake, and the fix is short.
             None if !parsed.object.is_empty() => {
-                return Err(invalid("must hold its servers under \"mcpServers\""));
+                return Err(invalid(None, "must hold its servers under \"mcpServers\""));
             }
             None => Map::new(),
         };
@@ -137,6 +143,18 @@ fn flags(request: &Request<'_>) -> Result<Vec<Declaration>, McpError> {
     Ok(all)
 }
 
+/// What is wrong with a value of `--mcp-config`, where, and what would be right.
+fn told(path: Option<&Path>, line: Option<usize>, why: &str) -> String {
+    const SHAPE: &str = r#"{"mcpServers": {"name": {"command": "program", "args": []}}}"#;
+    let place = match (path, line) {
+        (Some(path), Some(line)) => format!("{}:{line}", path.display()),
+        (Some(path), None) => path.display().to_string(),
+        (None, Some(line)) => format!("line {line} of the JSON given to --mcp-config"),
+        (None, None) => "the JSON given to --mcp-config".to_owned(),
+    };
+    format!("{place} {why}. It should look like {SHAPE}; correct it, or start without --mcp-config")
+}
+
 fn flag_text(given: &str, cwd: &Path) -> Result<(String, Option<PathBuf>), McpError> {
     if given.trim_start().starts_with('{') {
         return Ok((given.to_owned(), None));
@@ -145,7 +163,10 @@ fn flag_text(given: &str, cwd: &Path) -> Result<(String, Option<PathBuf>), McpEr
     match read_text(&path) {
         Ok(text) => Ok((text, Some(path))),
         Err(ReadFailure::Missing) => Err(McpError::NotFound(path.display().to_string())),
-        Err(ReadFailure::Unusable(why)) => Err(McpError::Invalid(format!("{} {why}", path.display()))),
+        Err(ReadFailure::Unusable(why)) => {
+            let fix = "give --mcp-config a readable JSON file, or start without it";
+            Err(McpError::Invalid(format!("{} {why}; {fix}", path.display())))
+        }
     }
 }
 

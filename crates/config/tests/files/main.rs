@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 mod corpus;
-mod effects;
 mod schema;
 mod settings_corpus;
 mod smoke;

@@ -67,6 +67,7 @@ fn takes(shape: &Shape) -> String {
     }
 }
 
+// [F-B3]
 #[test]
 fn real_files_fit_and_wrong_ones_do_not() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
@@ -87,6 +88,14 @@ fn real_files_fit_and_wrong_ones_do_not() {
         json!({"cleanupPeriodDays": 0}),
         json!({"hooks": {"Stop": [{}]}}),
         json!({"env": []}),
+        // What grants something is a list, as the reader of files wants it.
+        json!({"permissions": {"allow": "Bash"}}),
+        json!({"permissions": {"additionalDirectories": "/"}}),
+        json!({"sandbox": {"excludedCommands": "docker *"}}),
+        json!({"sandbox": {"network": {"allowedDomains": "*"}}}),
+        json!({"sandbox": {"ignoreViolations": {"npm": "network"}}}),
+        json!({"enabledMcpjsonServers": "theirs"}),
+        json!({"httpHookAllowedEnvVars": "TOKEN"}),
     ] {
         assert!(!validator.is_valid(&wrong), "{wrong}");
     }

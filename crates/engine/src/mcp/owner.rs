@@ -8,7 +8,6 @@ use futures_util::future::BoxFuture;
 use http::Http;
 use mcp::auth::{HelperPlace, Keyring};
 use mcp::{Action, Elicitation, Elicited, Headers, Occasion, Owner};
-use permission::Known;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -18,7 +17,7 @@ use sys::Env;
 use tokio_util::sync::CancellationToken;
 use tools::masking::Masking;
 use wire::hooks::{Elicitation as ElicitationEvent, ElicitationResult};
-use wire::mcp::{Remote, ServerConfig, Transport};
+use wire::mcp::{Remote, ServerConfig};
 use wire::sdk::SystemBody;
 
 pub(crate) struct SessionOwner {
@@ -168,25 +167,17 @@ fn read(answer: &RawValue) -> Elicited {
     }
 }
 
-/// The variables and headers in a server's own settings that hold credentials.
-pub(crate) fn credentials(config: &ServerConfig) -> Vec<Known> {
-    match &config.transport {
-        Transport::Stdio(stdio) => {
-            let variables = stdio.env.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-            permission::mask::of_variables(variables)
-        }
-        Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
-            remote.headers.iter().filter_map(|(name, value)| permission::mask::of_header(name, value)).collect()
-        }
-        Transport::Sdk { .. } => Vec::new(),
-    }
-}
-
 impl Owner for SessionOwner {
     fn declared(&self, config: &ServerConfig) {
         if let Some(masking) = self.masking.get() {
-            masking.learn_all(credentials(config));
+            masking.learn_all(permission::mask::of_server(config));
         }
+    }
+
+    fn hide(&self, text: &str) -> String {
+        let mask = self.masking.get().map(|masking| masking.mask());
+        // Before the session has its own mask, formats are known.
+        mask.unwrap_or_else(|| permission::Mask::of([], &[])).text(text).into_owned()
     }
 
     fn roots(&self) -> Vec<PathBuf> {

@@ -83,7 +83,7 @@ impl Opening {
 
     pub(super) fn served(&self) -> Served {
         match self.env.non_empty("ANTHROPIC_BASE_URL") {
-            Some(url) if !url.contains("api.anthropic.com") => Served::Gateway,
+            Some(url) if !model::is_first_party(url) => Served::Gateway,
             Some(_) | None => Served::FirstParty,
         }
     }

@@ -21,14 +21,15 @@ pub(super) fn text(error: &ModelError, context: &Context, link: &Link) -> String
 
 fn advice(error: &ModelError, context: &Context, link: &Link) -> Option<String> {
     match &error.kind {
-        ErrorKind::Authentication if link.has_helper() => Some(
-            "The keys that your apiKeyHelper printed were not accepted. Run the helper by hand and check what it prints, \
-             and that ANTHROPIC_BASE_URL names the server that these keys are for."
-                .to_owned(),
-        ),
-        ErrorKind::Authentication => Some(
-            "The key was not accepted. Please run /login, or check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL.".to_owned(),
-        ),
+        ErrorKind::Authentication if link.has_helper() => Some(format!(
+            "{}. Run the helper by hand and check what it prints, and that ANTHROPIC_BASE_URL names the server that these \
+             keys are for.",
+            link.refused_advice()
+        )),
+        ErrorKind::Authentication => Some(format!(
+            "{}. Store another key with `gimlet auth login`, or check ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL.",
+            link.refused_advice()
+        )),
         ErrorKind::ModelNotFound => Some(format!(
             "The model {} may not exist at {}, or your key has no access to it. Choose another with --model, /model or \
              ANTHROPIC_MODEL; if every model fails so, check ANTHROPIC_BASE_URL.",

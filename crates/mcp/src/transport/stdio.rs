@@ -2,10 +2,12 @@
 //! What it writes to stderr is kept in a ring; lines on stdout that are no protocol are skipped, however long they are.
 
 use super::{MAX_MESSAGE, Undelivered};
+use crate::owner::Owner;
 use crate::settings::Settings;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::ffi::OsString;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use sys::RingBuffer;
@@ -28,15 +30,22 @@ const STDERR_SIDE: usize = 16 * 1024;
 const QUOTED: usize = 2000;
 
 /// What is known of a server that is gone.
-#[derive(Debug)]
 pub(crate) struct LastWords {
     stderr: Mutex<RingBuffer>,
     exit: Mutex<Option<Exit>>,
+    /// Hides credentials in what is quoted.
+    owner: Arc<dyn Owner>,
+}
+
+impl fmt::Debug for LastWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LastWords")
+    }
 }
 
 impl LastWords {
-    fn new() -> Self {
-        Self { stderr: Mutex::new(RingBuffer::new(STDERR_SIDE, STDERR_SIDE)), exit: Mutex::new(None) }
+    fn new(owner: Arc<dyn Owner>) -> Self {
+        Self { stderr: Mutex::new(RingBuffer::new(STDERR_SIDE, STDERR_SIDE)), exit: Mutex::new(None), owner }
     }
 
     /// `: exit code 3; its last words: …`, or nothing.
@@ -48,7 +57,7 @@ impl LastWords {
             Some(_) | None => String::new(),
         };
         let bytes = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).to_bytes();
-        let said = String::from_utf8_lossy(&bytes);
+        let said = self.owner.hide(&String::from_utf8_lossy(&bytes));
         let said = said.trim();
         if said.is_empty() {
             return how;
@@ -72,14 +81,18 @@ pub(crate) struct Stdio {
 }
 
 /// Starts the server.
-pub(crate) fn open(command: &Command, settings: &Settings) -> Result<(Stdio, Arc<LastWords>), String> {
+pub(crate) fn open(
+    command: &Command,
+    settings: &Settings,
+    owner: &Arc<dyn Owner>,
+) -> Result<(Stdio, Arc<LastWords>), String> {
     let mut child = sys::process::spawn_in(spawn(command, settings), Terminal::None)
         .map_err(|error| format!("cannot start `{}`: {error}", command.command))?;
     let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         return Err(format!("cannot reach the pipes of `{}`", command.command));
     };
-    let last_words = Arc::new(LastWords::new());
+    let last_words = Arc::new(LastWords::new(Arc::clone(owner)));
     let (sender, outgoing) = mpsc::channel(QUEUE);
     let mut pipes = JoinSet::new();
     pipes.spawn(write(stdin, outgoing));

@@ -86,11 +86,11 @@ const OAUTH_BETA: &str = "oauth-2025-04-20";
 const SHORTEST_SECRET: usize = 8;
 pub const FIRST_PARTY: &str = "https://api.anthropic.com";
 
-/// Whether this address is the first party's own.
+const FIRST_PARTY_HOST: &str = "api.anthropic.com";
+
+/// Whether this address is the first party's own: exactly its host, not a name that contains it.
 pub fn is_first_party(base_url: &str) -> bool {
-    let host = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
-    let host = host.split(['/', ':']).next().unwrap_or(host);
-    host == "anthropic.com" || host.ends_with(".anthropic.com")
+    http::host_of(base_url).is_some_and(|host| host == FIRST_PARTY_HOST)
 }
 
 impl Endpoint {

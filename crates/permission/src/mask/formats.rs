@@ -52,6 +52,8 @@ pub(super) enum Body {
     Run(Class, usize),
     /// Exactly so many.
     Exact(Class, usize),
+    /// Exactly so many, a letter and a digit or both cases among them, and this text behind them.
+    Ending(Class, usize, &'static str),
     /// Parts of these lengths with this byte between them.
     Parts(Class, u8, &'static [usize]),
     Jwt,
@@ -71,8 +73,12 @@ pub(super) enum Edge {
     Any,
     /// Nothing that would make it part of a longer word.
     Word,
+    /// As `Word`, and no dash either: the beginning is an ordinary word.
+    Alone,
     /// At least eight digits.
     Digits,
+    /// Exactly so many letters and digits, at the beginning of a word.
+    Letters(usize),
 }
 
 pub(super) struct Format {
@@ -82,7 +88,7 @@ pub(super) struct Format {
     pub(super) edge: Edge,
 }
 
-use Body::{Authorization, Exact, Jwt, Parts, Password, Pem, Run, Setting};
+use Body::{Authorization, Ending, Exact, Jwt, Parts, Password, Pem, Run, Setting};
 use Class::{Base64, Word};
 
 /// Whether the bytes after a beginning are those of a key.
@@ -118,6 +124,7 @@ pub(super) fn judge(body: Body, bytes: &[u8], ended: bool) -> Verdict {
     match body {
         Run(class, least) => judge_run(class, least, bytes, ended),
         Exact(class, length) => judge_exact(class, length, bytes, ended),
+        Ending(class, length, ending) => judge_ending(class, length, ending.as_bytes(), bytes, ended),
         Parts(class, between, lengths) => judge_parts(class, between, lengths, bytes, ended),
         Authorization => structure::authorization(bytes, ended),
         Password => structure::password(bytes, ended),
@@ -155,6 +162,22 @@ fn judge_exact(class: Class, length: usize, bytes: &[u8], ended: bool) -> Verdic
         run if run == bytes.len() && run <= length && !ended => Verdict::Wait,
         run if run == length && is_random(&bytes[..run]) && !sample => Verdict::Yes(length, Rest::Nothing),
         _ => Verdict::No,
+    }
+}
+
+fn judge_ending(class: Class, length: usize, ending: &[u8], bytes: &[u8], ended: bool) -> Verdict {
+    let run = bytes.iter().take(length).take_while(|b| class.has(**b)).count();
+    let rest = &bytes[run..];
+    match run {
+        run if run < length && rest.is_empty() => unsure(ended),
+        run if run < length => Verdict::No,
+        _ if rest.len() < ending.len() && ending.starts_with(rest) => unsure(ended),
+        _ if !rest.starts_with(ending) || !is_random(&bytes[..run]) => Verdict::No,
+        _ => match rest.get(ending.len()) {
+            None if !ended => Verdict::Wait,
+            Some(byte) if Word.has(*byte) => Verdict::No,
+            _ => Verdict::Yes(length + ending.len(), Rest::Nothing),
+        },
     }
 }
 

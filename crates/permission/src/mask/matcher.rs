@@ -51,6 +51,8 @@ pub(super) enum Found<'a> {
 
 /// More beginnings at once make the vectorised search slower than another pass does.
 const AT_ONCE: usize = 32;
+/// Beginnings this short are searched for one by one.
+const TINY: usize = 2;
 /// Beginnings shorter than this would make the search for longer ones less exact.
 const LONG: usize = 4;
 
@@ -66,8 +68,10 @@ static FORMAT_STARTS: LazyLock<Vec<Finder>> = LazyLock::new(|| {
             needed.push(start);
         }
     }
-    let (long, short): (Vec<&[u8]>, Vec<&[u8]>) = needed.into_iter().partition(|start| start.len() >= LONG);
-    let finders = long.chunks(AT_ONCE).chain(short.chunks(AT_ONCE));
+    let (long, rest): (Vec<&[u8]>, Vec<&[u8]>) = needed.into_iter().partition(|start| start.len() >= LONG);
+    // A search is as sharp as the shortest of its beginnings.
+    let (short, tiny): (Vec<&[u8]>, Vec<&[u8]>) = rest.into_iter().partition(|start| start.len() > TINY);
+    let finders = long.chunks(AT_ONCE).chain(short.chunks(AT_ONCE)).chain(tiny.chunks(1));
     finders.filter_map(|starts| Finder::new(starts.iter().copied())).collect()
 });
 static FORMATS_BY_FIRST: LazyLock<ByFirst> =
@@ -188,7 +192,13 @@ fn fits(edge: Edge, behind: &[u8]) -> bool {
     match edge {
         Edge::Any => true,
         Edge::Word => is_edge(behind),
+        Edge::Alone => is_edge(behind) && behind.last() != Some(&b'-'),
         Edge::Digits => behind.iter().rev().take_while(|b| b.is_ascii_digit()).count() >= 8,
+        Edge::Letters(count) => {
+            let run = behind.iter().rev().take(count + 1).take_while(|b| b.is_ascii_alphanumeric()).count();
+            let before = &behind[..behind.len() - count.min(behind.len())];
+            run >= count && is_edge(before)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! gitleaks was read for them.
 
 use super::formats::{Body, Class, Edge, Format};
-use Body::{Authorization, Exact, Jwt, Parts, Password, Pem, Run, Setting};
+use Body::{Authorization, Ending, Exact, Jwt, Parts, Password, Pem, Run, Setting};
 use Class::{Alnum, Base64, Dotted, Hex, HexDash, Path, Upper, Url, Word};
 
 const fn row(start: &'static str, name: &'static str, body: Body, edge: Edge) -> Format {
@@ -181,6 +181,11 @@ pub(super) const FORMATS: &[Format] = &[
     row("tvly-", "Tavily key", Run(Word, 28), Edge::Word),
     row("jina_", "Jina key", Run(Word, 55), Edge::Word),
     row("e2b_", "E2B key", Exact(Hex, 40), Edge::Word),
+    row("SK", "Twilio key", Exact(Hex, 32), Edge::Word),
+    row("pat", "Airtable token", Parts(Alnum, b'.', &[14, 64]), Edge::Word),
+    row("key-", "Mailgun key", Exact(Hex, 32), Edge::Alone),
+    row("pubkey-", "Mailgun key", Exact(Hex, 32), Edge::Alone),
+    row("_", "MaxMind key", Ending(Alnum, 29, "_mmk"), Edge::Letters(6)),
     row("uthorization", "authorization header", Authorization, Edge::Any),
     row("UTHORIZATION", "authorization header", Authorization, Edge::Any),
     row("://", "password", Password, Edge::Any),

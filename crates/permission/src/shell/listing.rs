@@ -1,6 +1,6 @@
 //! Tools that tell what they are or what is installed. Per tool the forms that only print; whatever is not in the tables
-//! asks. Left out on purpose: tools that run code of the folder to say their version (`yarn`, `pnpm`, `mvn`, `dotnet`,
-//! `gradle`), and listings that reach the network or run a program the folder names (`cargo tree`, `go list`).
+//! asks. Left out on purpose: tools that load code or settings of the folder even to say their version (`yarn`, `mvn`,
+//! `poetry`, `bundle`, `erl`, `ansible` and the others of the table in `docs/security.md`), and listings that reach the network or run a program the folder names (`cargo tree`, `go list`).
 
 use super::readonly::Look;
 use super::script::Word;
@@ -9,12 +9,12 @@ use super::script::Word;
 #[rustfmt::skip]
 const TOOLS: &[&str] = &[
     "cargo", "rustc", "rustup", "rustfmt", "rustdoc", "node", "npm", "npx", "bun", "deno", "tsc", "python", "python3", "pip", "pip3",
-    "pipx", "uv", "uvx", "poetry", "ruby", "gem", "bundle", "perl", "php", "composer", "lua", "java", "javac", "gcc", "g++", "cc",
-    "c++", "clang", "clang++", "ld", "make", "cmake", "ninja", "meson", "ghc", "stack", "ocaml", "erl", "elixir", "mix", "docker",
-    "podman", "kubectl", "helm", "terraform", "ansible", "vagrant", "aws", "gcloud", "az", "gh", "glab", "git", "hg", "svn", "tar",
+    "pipx", "uv", "uvx", "ruby", "gem", "perl", "php", "lua", "java", "javac", "gcc", "g++", "cc",
+    "c++", "clang", "clang++", "ld", "make", "cmake", "ninja", "meson", "ghc", "stack", "ocaml", "docker",
+    "podman", "kubectl", "helm", "terraform", "aws", "gcloud", "az", "gh", "glab", "git", "svn", "tar",
     "zip", "unzip", "gzip", "bzip2", "xz", "zstd", "curl", "wget", "rsync", "openssl", "gpg", "sqlite3", "psql", "mysql",
     "redis-cli", "mongosh", "ffmpeg", "convert", "pandoc", "tmux", "screen", "vim", "nvim", "emacs", "nano", "bash", "zsh", "fish",
-    "dash", "sh", "sudo", "find", "sed", "awk", "gawk", "jq", "yq", "diff", "patch", "strace", "gdb", "valgrind", "bat", "exa", "eza",
+    "dash", "sh", "sudo", "find", "sed", "awk", "gawk", "jq", "yq", "diff", "patch", "strace", "gdb", "bat", "exa", "eza",
     "ag", "tree", "bc", "shellcheck", "black", "ruff", "mypy", "hyperfine", "just", "watch", "parallel", "brew", "apt", "dpkg", "rpm",
     "systemctl", "less", "man", "time", "env", "xargs", "ps", "top", "htop",
 ];
@@ -33,7 +33,7 @@ const FORMS: &[Form] = &[
     (&["java", "javac", "ffmpeg", "ffprobe"], &["-version"], &[], &[], false),
     (&["go"], &["version"], &[], &[], false),
     (&["go"], &["env"], &["-json"], &[], true),
-    (&["git", "docker", "openssl", "hg"], &["version"], &[], &[], false),
+    (&["git", "docker", "openssl"], &["version"], &[], &[], false),
     (&["terraform"], &["version"], &["-json"], &[], false),
     (&["terraform"], &["-version"], &[], &[], false),
     (&["helm"], &["version"], &["--short"], &[], false),
@@ -148,6 +148,32 @@ mod tests {
     fn looks(command: &str) -> bool {
         let words = Reading::of(command).strict.unwrap().remove(0).words;
         super::looks(&words[0].raw, &words[1..]).is_some()
+    }
+
+    /// Why each may run what lies in the folder stands in `docs/security.md`.
+    #[rustfmt::skip]
+    const LOADERS: &[&str] = &[
+        "yarn", "pnpm", "corepack", "mvn", "mvnw", "mvnd", "gradle", "gradlew", "sbt", "mill", "lein", "ant", "bazel", "buck2", "pants",
+        "poetry", "pipenv", "pdm", "hatch", "tox", "nox", "pytest", "pre-commit", "scons", "invoke", "fab", "bundle", "bundler", "rake",
+        "rails", "rspec", "pod", "fastlane", "composer", "phpunit", "artisan", "erl", "erlc", "escript", "elixir", "iex", "mix", "rebar3",
+        "dotnet", "nuget", "swift", "ansible", "ansible-playbook", "vagrant", "pulumi", "serverless", "cdk", "hg", "jj", "eslint",
+        "prettier", "jest", "vitest", "webpack", "vite", "gulp", "grunt", "nx", "turbo", "lerna", "ng", "expo", "direnv", "mise", "asdf",
+        "valgrind", "R", "Rscript", "julia", "sage", "opam", "dune", "nix", "devbox",
+    ];
+
+    // [F-A2]
+    #[test]
+    fn tools_that_load_files_of_the_folder_are_asked_about() {
+        for program in LOADERS {
+            for asked in ["--version", "-V", "-v", "version", "--help", "-version"] {
+                assert!(!looks(&format!("{program} {asked}")), "{program} {asked}");
+            }
+        }
+        for through in
+            ["npx eslint --version", "npx prettier --version", "npx -v eslint", "./gradlew --version", "./mvnw -v"]
+        {
+            assert!(!looks(through), "{through}");
+        }
     }
 
     #[test]

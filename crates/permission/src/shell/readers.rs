@@ -54,7 +54,13 @@ impl Planner<'_> {
             return;
         }
         let Some(reader) = tables::find(name) else { return };
+        if options::is_informational(reader, arguments) && !is_fed(unit, name) {
+            return;
+        }
         let options = Options::read(reader, arguments);
+        if options.names_only {
+            return;
+        }
         if options.unknown_word {
             self.unknown(name, "a word of it is known only when it runs");
         }

@@ -4,13 +4,13 @@
 use super::blobs::{NotSaved, hash_of};
 use super::manifest::{Entry, Header, Manifest, Stage, State};
 use super::newer::Left;
-use super::{Limits, Snapshots};
+use super::{Limits, SMALL, Snapshots};
 use crate::error::StoreError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use sys::fs::anchored::{Folder, Seen, SeenKind};
 
 /// How much of a path may change.
@@ -24,6 +24,9 @@ pub enum Reach {
 
 /// A time this close to the moment of saving may hide a later change.
 const RACY: i64 = 100_000_000;
+
+/// Longer than any file of a small snapshot takes.
+const FOREVER: Duration = Duration::from_hours(1);
 
 /// A snapshot being taken.
 #[derive(Debug)]
@@ -160,7 +163,8 @@ impl Draft {
         }
         self.prepare()?;
         let mut file = folder.read(name)?;
-        match self.snapshots.blobs().put(&mut file, self.deadline) {
+        let deadline = if self.is_small(seen.size) { Instant::now() + FOREVER } else { self.deadline };
+        match self.snapshots.blobs().put(&mut file, deadline) {
             Ok((blob, size)) => {
                 self.header.bytes += size;
                 let state = State::File {
@@ -183,6 +187,11 @@ impl Draft {
         }
     }
 
+    /// Whether so little was saved, with so many bytes more, that the time does not matter.
+    fn is_small(&self, more: u64) -> bool {
+        (self.entries.len() as u64) < self.limits.always && self.header.bytes + more <= SMALL
+    }
+
     fn late(&mut self) {
         self.header.cut = Some(format!("saving took longer than {} s", self.limits.time.as_secs()));
     }
@@ -193,7 +202,7 @@ impl Draft {
         }
         if self.entries.len() as u64 >= self.limits.files {
             self.header.cut = Some(format!("more than {} files would have to be saved", self.limits.files));
-        } else if Instant::now() > self.deadline {
+        } else if !self.is_small(0) && Instant::now() > self.deadline {
             self.late();
         }
         self.header.cut.is_some()

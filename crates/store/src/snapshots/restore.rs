@@ -19,7 +19,7 @@ use sys::fs::anchored::{self, Folder, SeenKind};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a restore may save: far more than one change, because what is not saved is not touched.
-const ROOM: Limits = Limits { files: 2_000_000, bytes: 1 << 40, time: Duration::from_hours(1) };
+const ROOM: Limits = Limits { files: 2_000_000, bytes: 1 << 40, time: Duration::from_hours(1), always: 0 };
 
 /// What to take back.
 #[derive(Clone, Debug)]

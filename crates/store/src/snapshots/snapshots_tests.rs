@@ -243,8 +243,10 @@ fn limits_stop_saving_and_say_so() {
     assert!(few.cut.as_ref().unwrap().contains("5 files") && !few.is_complete(), "{few:?}");
     let small = keep(Limits { bytes: 35, ..Limits::default() });
     assert_eq!((small.bytes, small.cut.is_some()), (30, true));
-    let slow = keep(Limits { time: Duration::ZERO, ..Limits::default() });
+    let slow = keep(Limits { time: Duration::ZERO, always: 3, ..Limits::default() });
     assert!(slow.cut.as_ref().unwrap().contains("longer"), "{slow:?}");
+    let busy = keep(Limits { time: Duration::ZERO, ..Limits::default() });
+    assert!(busy.is_complete(), "what is small is saved whole, however slow the machine is: {busy:?}");
     assert!(keep(Limits::default()).is_complete());
 }
 

@@ -162,7 +162,7 @@ keys! {
         /// How much of the conversation is shown.
         "viewMode" view_mode: Option<String> => one_of(&["default", "verbose", "focus"]), no_effect("the terminal interface has no such choice");
         /// Show tool output in full.
-        "verbose" verbose: Option<bool>;
+        "verbose" verbose: Option<bool> => no_effect("ctrl+o shows tool output in full");
         /// Keys of the prompt editor.
         "editorMode" editor_mode: Option<String> => one_of(&["normal", "vim"]);
         /// Two characters that leave insert mode.

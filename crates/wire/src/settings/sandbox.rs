@@ -25,7 +25,7 @@ keys! {
         /// Allows Apple events (macOS).
         "allowAppleEvents" allow_apple_events: Option<bool> => user_managed, no_effect("gimlet is not confined that way on macOS");
         /// The search program used inside the sandbox: command and arguments.
-        "ripgrep" ripgrep: Option<Value> => user_managed;
+        "ripgrep" ripgrep: Option<Value> => user_managed, no_effect("gimlet searches by itself");
         /// Absolute path of bubblewrap.
         "bwrapPath" bwrap_path: Option<String> => managed;
         /// Absolute path of socat.

@@ -27,6 +27,9 @@ fn object(keys: &[Key]) -> Value {
 
 fn property(key: &Key) -> Value {
     let mut value = shape(&key.shape);
+    if key.takes_single_word() {
+        value = json!({"anyOf": [value, {"type": "string"}]});
+    }
     if let Some(value) = value.as_object_mut() {
         let doc = format!("{}{}", key.doc.trim(), scope(key.scope));
         value.insert("description".into(), doc.into());
@@ -60,10 +63,7 @@ fn shape(of: &Shape) -> Value {
             value
         }
         Shape::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
-        Shape::List(item) => {
-            let item = shape(item);
-            json!({"anyOf": [{"type": "array", "items": item}, item]})
-        }
+        Shape::List(item) => json!({"type": "array", "items": shape(item)}),
         Shape::Map(item) => json!({"type": "object", "additionalProperties": shape(item)}),
         Shape::Object(keys) => object(keys),
         Shape::Any => json!({}),

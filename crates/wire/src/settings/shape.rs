@@ -197,6 +197,11 @@ impl Key {
         self
     }
 
+    /// Whether a single word may stand where a list is expected. Never where entries grant or run something.
+    pub fn takes_single_word(&self) -> bool {
+        matches!(self.shape, Shape::List(Shape::Text)) && matches!(self.gate, Gate::Open | Gate::Loosens { .. })
+    }
+
     pub(super) const fn deprecated(mut self) -> Self {
         self.deprecated = true;
         self
@@ -266,6 +271,7 @@ macro_rules! keys {
         pub struct $name { $(
             $(#[doc = $doc])+
             #[serde(rename = $json)]
+            #[cfg_attr(feature = "settings-readers", deprecated(note = $json))]
             pub $field: $ty,
         )* }
 

@@ -26,6 +26,8 @@ pub(super) struct Options {
     /// Names of files come from a file.
     pub(super) lists_files: bool,
     pub(super) unknown_word: bool,
+    /// `ls -d`: directories are named, not looked into.
+    pub(super) names_only: bool,
 }
 
 impl Options {
@@ -91,6 +93,7 @@ impl Options {
                 self.recursive |= name == "dereference-recursive";
                 self.follows = true;
             }
+            "directory" if reader.name == "ls" => self.names_only = true,
             "hidden" => self.hidden = true,
             "no-ignore" | "unrestricted" => self.unrestricted += 1,
             "files" if reader.name == "rg" => self.pattern_given = true,
@@ -141,6 +144,7 @@ impl Options {
                 self.follows = true;
             }
             ("zip", 'R') => self.recursive = true,
+            ("ls", 'd') => self.names_only = true,
             ("rg" | "cp" | "rsync", 'L') => self.follows = true,
             ("rg", 'u') => self.unrestricted += 1,
             ("rg", '.') => self.hidden = true,
@@ -171,6 +175,17 @@ impl Options {
             ("grep", "exclude") => self.exclude.push(text),
             _ => {}
         }
+    }
+}
+
+/// Whether the program only tells about itself: its one word asks for that. Nothing is opened.
+pub(super) fn is_informational(reader: &Reader, arguments: &[Arg]) -> bool {
+    let [Arg::Known(only)] = arguments else { return false };
+    match only.text().as_str() {
+        "--version" | "--help" => true,
+        "-V" => matches!(reader.name, "rg" | "grep"),
+        "-h" | "--type-list" | "--pcre2-version" => reader.name == "rg",
+        _ => false,
     }
 }
 
