@@ -278,7 +278,8 @@ impl Agents {
 
     /// Counts how an agent ended. One that its own call waited for ends before its time only with the turn.
     fn count_end(&self, id: &str, status: TaskStatus, is_background: bool) {
-        let stopped = self.rows().iter().find(|row| row.id == id).map(|row| (row.stopped_by_user, row.stopped_by_system));
+        let stopped =
+            self.rows().iter().find(|row| row.id == id).map(|row| (row.stopped_by_user, row.stopped_by_system));
         self.count(|stats| match (status, stopped) {
             (TaskStatus::Completed | TaskStatus::Running, _) => stats.completed += 1,
             (TaskStatus::Failed, _) => stats.failed += 1,

@@ -291,7 +291,8 @@ fn note(session: &mut Session, typed: &Typed, said: &Said) -> Result<(), StoreEr
     session.begin()?;
     let command = prompts::command(typed.row.name, &typed.arguments);
     for (text, source) in [(prompts::COMMAND_CAVEAT, PromptSource::Meta), (command.as_str(), PromptSource::Local)] {
-        let line = UserLine { message: text_message(text), uuid: None, mode: session.io.mode, source: &source, origin: "" };
+        let line =
+            UserLine { message: text_message(text), uuid: None, mode: session.io.mode, source: &source, origin: "" };
         session.io.scribe.user(line)?;
     }
     let mut fields = serde_json::Map::new();

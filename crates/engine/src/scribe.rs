@@ -6,7 +6,9 @@ use store::{Failure, Persist, StoreError, Transcript};
 use sys::{clock, id};
 pub(crate) use wire::entry::RefusalMark;
 use wire::entry::{
-    TurnPosition, AssistantEntry, AttachmentEntry, Attribution, BlockMarks, CallMarks, Entry, MetaEntry, SystemEntry, Tail, UserEntry};
+    AssistantEntry, AttachmentEntry, Attribution, BlockMarks, CallMarks, Entry, MetaEntry, SystemEntry, Tail,
+    TurnPosition, UserEntry,
+};
 use wire::mode::PermissionMode;
 
 pub(crate) struct Scribe {
@@ -220,10 +222,8 @@ impl Scribe {
 
     /// The position behind the last turn of the conversation that is taken up.
     pub(crate) fn following(self, last: Option<TurnPosition>) -> Self {
-        let next = |last: TurnPosition| TurnPosition {
-            prompt_index: last.prompt_index + 1,
-            turn_index: last.turn_index + 1,
-        };
+        let next =
+            |last: TurnPosition| TurnPosition { prompt_index: last.prompt_index + 1, turn_index: last.turn_index + 1 };
         Self { position: last.map(next).unwrap_or_default(), ..self }
     }
 

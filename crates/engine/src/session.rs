@@ -511,7 +511,13 @@ impl Session {
         let owed = std::mem::take(&mut self.start.owed);
         self.settle_owed(owed)?;
         let message = user_message(&prompt.content);
-        let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &PromptSource::Task, origin: "" };
+        let line = UserLine {
+            message: message.clone(),
+            uuid: None,
+            mode: self.io.mode,
+            source: &PromptSource::Task,
+            origin: "",
+        };
         let written = self.io.scribe.user(line)?;
         self.context.push_prompt(&prompt.content, written.uuid.clone());
         let user = User { is_replay: false, ..echo(prompt, &written, &self.io.host) };

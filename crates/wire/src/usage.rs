@@ -248,7 +248,8 @@ mod tests {
     // [F-B5]
     #[test]
     fn what_the_api_adds_is_kept() {
-        let first = r#"{"input_tokens":1,"iterations":[{"type":"message"}],"server_tool_use":{"tool_search_requests":2}}"#;
+        let first =
+            r#"{"input_tokens":1,"iterations":[{"type":"message"}],"server_tool_use":{"tool_search_requests":2}}"#;
         let last = r#"{"output_tokens":9,"iterations":null,"output_tokens_details":{"thinking_tokens":4,"x":1}}"#;
         let usage = absorbed(&[first, last]);
         let told = serde_json::to_value(&usage).unwrap();

@@ -71,7 +71,13 @@ pub(super) fn record(
 ) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
     let structured = outcome.structured.unwrap_or_else(|| failure(&outcome.content));
     let Ok(block) = tool_result(tool_use_id, &outcome.content, outcome.is_error) else { return Ok(None) };
-    let line = ResultLine { message: message(&block), structured, assistant_uuid: assistant_uuid.to_owned(), marks: CallMarks::default(), mcp_meta: None };
+    let line = ResultLine {
+        message: message(&block),
+        structured,
+        assistant_uuid: assistant_uuid.to_owned(),
+        marks: CallMarks::default(),
+        mcp_meta: None,
+    };
     let written = io.scribe.result(line)?;
     Ok(Some((Arc::from(block), written.uuid)))
 }

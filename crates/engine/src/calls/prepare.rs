@@ -164,7 +164,9 @@ pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io:
     };
     match (decision, ruling.word) {
         // What a hook wants asked is asked, whatever else would have let it pass.
-        (Decision::Allow(_), Some(Word::Ask(reason))) if io.mode == PermissionMode::DontAsk => refuse(used, by_hook(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await,
+        (Decision::Allow(_), Some(Word::Ask(reason))) if io.mode == PermissionMode::DontAsk => {
+            refuse(used, by_hook(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await
+        }
         (Decision::Allow(_), Some(Word::Ask(reason))) => ask(used, draft, by_hook(&reason), facts, io).await,
         (Decision::Allow(_), _) if draft.call.insists() && io.mode == PermissionMode::DontAsk => {
             refuse(used, insisting(used), io).await
@@ -270,7 +272,17 @@ impl Draft {
         let (held, cage) = confine(used, &input, io)
             .await
             .map_err(|error| Outcome::failed(format!("The sandbox could not be set up: {error}")))?;
-        Ok(Self { call, input, cancel, held, cage, answered: false, changed: false, git_guard: None, by: accepted("config", None) })
+        Ok(Self {
+            call,
+            input,
+            cancel,
+            held,
+            cage,
+            answered: false,
+            changed: false,
+            git_guard: None,
+            by: accepted("config", None),
+        })
     }
 
     /// The same call with another input, which must be readable like the first.

@@ -229,7 +229,8 @@ impl Reception {
         let quote = |text: &str| wire::raw::to_line(text).unwrap_or_else(|_| "\"\"".into());
         let optional = |text: Option<&str>| text.map_or("null".into(), quote);
         let sequence = stop.and(self.assembly.stop_sequence.as_deref());
-        let raw = |value: &Option<Box<RawValue>>| value.as_ref().map_or_else(|| "null".to_owned(), |v| v.get().to_owned());
+        let raw =
+            |value: &Option<Box<RawValue>>| value.as_ref().map_or_else(|| "null".to_owned(), |v| v.get().to_owned());
         let details = stop.and(self.assembly.stop_details.as_ref());
         let details = details.map_or_else(String::new, |details| format!(r#","stop_details":{}"#, details.get()));
         let text = format!(
