@@ -102,12 +102,20 @@ fn messages_of_the_model_say_how_they_came() {
 // [F-B5] A call of a server's tool is named for people, and its lines name server and tool.
 #[test]
 fn calls_of_servers_are_attributed() {
-    let (_server, sandbox) = scene([Reply::tool("mcp__fix__echo", json!({"text": "hi"})), Reply::text("done")]);
-    let lines = stream(&sandbox, "hi", &["--mcp-config", &config(&[]), "--allowedTools", "mcp__fix__echo"]);
+    let (_server, sandbox) = scene([
+        Reply::tool("mcp__fix__echo", json!({"text": "hi"})),
+        Reply::tool("mcp__fix__structured", json!({})),
+        Reply::text("done"),
+    ]);
+    let lines = stream(&sandbox, "hi", &["--mcp-config", &config(&[]), "--allowedTools", "mcp__fix"]);
     let meta = &of_kind(&lines, "assistant")[0]["tool_use_meta"][0];
     assert_eq!((&meta["display_name"], &meta["server_display_name"]), (&json!("Echo"), &json!("fix")), "{meta}");
     let call = &stored(&sandbox, "assistant")[0];
     assert_eq!((&call["attributionMcpServer"], &call["attributionMcpTool"]), (&json!("fix"), &json!("echo")), "{call}");
+    let results = stored(&sandbox, "user");
+    assert!(results[1].get("mcpMeta").is_none(), "{}", results[1]);
+    let beside = json!({"_meta": {"trace": "t1"}, "structuredContent": {"answer": 42}});
+    assert_eq!(results[2]["mcpMeta"], beside, "{}", results[2]);
 }
 
 // [F-B5] The API's own name for an error.
@@ -444,7 +452,7 @@ fn hooks_that_ran_are_recorded() {
         "PreToolUse": run("echo broken >&2; exit 1"),
     });
     sandbox.write_config("settings.json", json!({"hooks": hooks}).to_string());
-    stream(&sandbox, "hi", &[]);
+    print(&sandbox, "hi", &[]).run().expect_code(0);
     let ran = attachments(&sandbox, "hook_success");
     let after = ran.iter().find(|line| line["hookEvent"] == "PostToolUse").unwrap();
     assert_eq!((&after["stdout"], &after["exitCode"]), (&json!("secretly\n"), &json!(0)), "{after}");
@@ -475,7 +483,7 @@ fn reached_limits_leave_a_line() {
 // [F-B5] An answer that a person broke off is marked.
 #[test]
 fn a_broken_off_answer_is_marked() {
-    let (server, sandbox) = played([Reply::text("a long answer").cut_after_events(3).cut_by_stall()]);
+    let (server, sandbox) = played([Reply::text("a long answer").cut_after_events(4).cut_by_stall()]);
     let mut running = host(&sandbox, &["--include-partial-messages"]).spawn();
     running.send_user("hi");
     server.wait_for_requests(1);
@@ -512,8 +520,6 @@ fn thinking_leaves_a_line() {
         thought.is_some() && thought < said
     });
     assert!(!screen.contains("let me see"), "{screen}");
-    terminal.send("\x03");
-    terminal.wait_for("again to exit");
-    terminal.send("\x03");
+    terminal.terminate();
     terminal.finish();
 }
