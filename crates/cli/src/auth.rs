@@ -104,6 +104,12 @@ impl Found {
         put("loggedIn", self.method.is_some().into());
         put("authMethod", self.method.unwrap_or("none").into());
         put("apiProvider", self.provider.into());
+        put("apiKeySource", self.key_source().into());
+        let layout = store::Layout::new(env);
+        put("configDirectory", layout.home().display().to_string().into());
+        put("projectsDirectory", layout.projects().display().to_string().into());
+        // Nothing is ever sent.
+        put("analyticsDisabled", true.into());
         let state = GlobalState::read(env);
         if self.method == Some("claude.ai") {
             let names = [("email", "emailAddress"), ("orgId", "organizationUuid"), ("orgName", "organizationName")];
@@ -115,11 +121,22 @@ impl Found {
         }
         if let Some(at) = self.expires_at {
             put("expiresAt", at.into());
+            put("loginExpiresAt", at.into());
         }
         if let Some(note) = &self.note {
             put("note", note.as_str().into());
         }
         Value::Object(out).to_string()
+    }
+
+    /// As `system/init` names it.
+    fn key_source(&self) -> &'static str {
+        match (self.method, self.source) {
+            (Some("api_key"), "ANTHROPIC_API_KEY") => "ANTHROPIC_API_KEY",
+            (Some("api_key_helper"), _) => "apiKeyHelper",
+            (Some("api_key"), _) => "/login managed key",
+            _ => "none",
+        }
     }
 
     fn text(&self) -> String {

@@ -279,7 +279,7 @@ fn as_text(event: EventName, merged: &Merged) -> String {
         write!(text, "\nupdated input: {input}").ok();
     }
     for message in &merged.messages {
-        write!(text, "\nmessage: {message}").ok();
+        write!(text, "\nmessage: {}", message.text).ok();
     }
     text
 }
@@ -296,7 +296,7 @@ fn as_json(event: EventName, merged: &Merged) -> String {
         "reason": merged.stop.clone().or_else(|| verdict?.reason.clone()).or_else(|| merged.blocked()),
         "updatedInput": merged.updated_input,
         "contexts": merged.contexts.iter().map(|context| &context.text).collect::<Vec<_>>(),
-        "messages": merged.messages,
+        "messages": merged.messages.iter().map(|message| &message.text).collect::<Vec<_>>(),
         "problems": merged.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "runs": reports.collect::<Vec<_>>(),
     });

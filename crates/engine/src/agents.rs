@@ -40,9 +40,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tools::tasks::TaskStatus;
 use wire::control::PermissionUpdate;
 use wire::mode::PermissionMode;
-use wire::sdk::PermissionDenial;
+use wire::sdk::{PermissionDenial, SubagentStats};
 
 /// What a call without a type gets.
 pub(crate) const DEFAULT_TYPE: &str = "general-purpose";
@@ -58,6 +59,7 @@ pub(crate) struct Agents {
     grants: Mutex<Vec<PermissionUpdate>>,
     /// What agents were denied, until a result names it.
     denials: Mutex<Vec<PermissionDenial>>,
+    stats: Mutex<SubagentStats>,
 }
 
 /// Declared agent types, read again when their files change.
@@ -81,6 +83,8 @@ struct Row {
     commands: Option<Commands>,
     stop: CancellationToken,
     stopped_by_user: bool,
+    /// The run ends, and this with it.
+    stopped_by_system: bool,
 }
 
 /// Why no agent starts. The text goes to the model.
@@ -97,7 +101,15 @@ impl Agents {
         let listed_at = Instant::now();
         let definitions = Mutex::new(Definitions { roots, given, declared: Arc::new(declared), listed_at });
         let kit = Mutex::new(Arc::new(kit));
-        Self { kit, limits, definitions, rows: Mutex::default(), grants: Mutex::default(), denials: Mutex::default() }
+        Self {
+            kit,
+            limits,
+            definitions,
+            rows: Mutex::default(),
+            grants: Mutex::default(),
+            denials: Mutex::default(),
+            stats: Mutex::default(),
+        }
     }
 
     /// What agents are made from now.
@@ -111,6 +123,16 @@ impl Agents {
         change(&mut kit);
         *self.kit.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(kit);
         self.rows().clear();
+        self.count(|stats| *stats = SubagentStats::default());
+    }
+
+    /// What became of agents so far.
+    pub(crate) fn stats(&self) -> SubagentStats {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn count(&self, change: impl FnOnce(&mut SubagentStats)) {
+        change(&mut self.stats.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     fn rows(&self) -> MutexGuard<'_, Vec<Row>> {
@@ -197,6 +219,7 @@ impl Agents {
         let mut rows = self.rows();
         let running = rows.iter().filter(|row| row.commands.is_some()).count();
         if room == Room::Needed && running >= self.limits.concurrent {
+            self.count(|stats| stats.refused.concurrency_limit += 1);
             return Err(format!(
                 "Concurrent subagent limit reached ({running} of {} are running). Do not retry; wait until one has \
                  finished, or do the work yourself.",
@@ -244,6 +267,27 @@ impl Agents {
         known.given.extend(given);
         let roots = known.roots.clone().unwrap_or_default();
         known.declared = Arc::new(config::agents::Agents::load(&roots, &known.given));
+    }
+
+    /// The run ends: what still runs is not ended by anybody's wish.
+    pub(crate) fn end_with_run(&self) {
+        for row in self.rows().iter_mut().filter(|row| row.commands.is_some()) {
+            row.stopped_by_system = true;
+        }
+    }
+
+    /// Counts how an agent ended. One that its own call waited for ends before its time only with the turn.
+    fn count_end(&self, id: &str, status: TaskStatus, is_background: bool) {
+        let stopped =
+            self.rows().iter().find(|row| row.id == id).map(|row| (row.stopped_by_user, row.stopped_by_system));
+        self.count(|stats| match (status, stopped) {
+            (TaskStatus::Completed | TaskStatus::Running, _) => stats.completed += 1,
+            (TaskStatus::Failed, _) => stats.failed += 1,
+            (TaskStatus::Killed, Some((true, _))) => stats.killed.user += 1,
+            (TaskStatus::Killed, Some((false, true))) => stats.killed.system += 1,
+            (TaskStatus::Killed, _) if is_background => stats.killed.parent += 1,
+            (TaskStatus::Killed, _) => stats.killed.user += 1,
+        });
     }
 
     fn is_stopped_by_user(&self, id: &str) -> bool {
@@ -358,12 +402,18 @@ impl Spawner {
         }
         match (builtin::has_forks(&self.agents.kit().env), self.is_fork) {
             (true, false) if self.depth < self.agents.limits.depth => Ok(builtin::fork()),
-            (true, false) => Err("Agents cannot be nested deeper than this one.".into()),
+            (true, false) => Err(self.too_deep()),
             (true, true) => {
                 Err("A fork cannot fork again. Do the work here, or start an agent of another type.".into())
             }
             (false, _) => Err(self.agents.unknown(builtin::FORK)),
         }
+    }
+
+    /// What is said instead of starting an agent below the last layer.
+    fn too_deep(&self) -> Refused {
+        self.agents.count(|stats| stats.refused.depth_limit += 1);
+        "Agents cannot be nested deeper than this one.".into()
     }
 
     /// Told before calls run, so that an agent starts from what holds now.

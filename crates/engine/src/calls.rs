@@ -10,7 +10,7 @@ use crate::agents::recover::OwedResult;
 use crate::ask::Reply;
 use crate::hooks::Batched;
 use crate::session::Io;
-use prepare::{Draft, Pending, Prepared};
+use prepare::{Draft, Judged, Pending, Prepared};
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ pub(crate) async fn run(mut uses: Vec<ToolUse>, io: &mut Io, turn: &Cancellation
 pub(crate) async fn refuse(uses: Vec<ToolUse>, io: &mut Io, why: &str) -> Result<Report, StoreError> {
     let mut report = Report::default();
     for used in &uses {
-        finalize::deliver(used, Outcome::failed(why), io, &mut report).await?;
+        finalize::deliver(used, Outcome::failed(why), None, io, &mut report).await?;
     }
     Ok(report)
 }
@@ -149,6 +149,7 @@ enum Step {
 struct Batch {
     uses: Vec<ToolUse>,
     outcomes: Vec<Option<Outcome>>,
+    judged: Vec<Option<Judged>>,
     /// How long the calls that ran took.
     took: Vec<Option<Duration>>,
     delivered: usize,
@@ -168,6 +169,7 @@ impl Batch {
             uses.iter().enumerate().map(|(index, used)| Waiting { index, parsed: prepare::parse(used, io) }).collect();
         Self {
             outcomes: uses.iter().map(|_| None).collect(),
+            judged: vec![None; uses.len()],
             took: vec![None; uses.len()],
             delivered: 0,
             waiting,
@@ -227,11 +229,17 @@ impl Batch {
                 self.outcomes[index] = Some(outcome);
                 return;
             }
+            Prepared::Refused(outcome, judged) => {
+                self.judged[index] = Some(judged);
+                self.outcomes[index] = Some(outcome);
+                return;
+            }
             Prepared::Deferred => {
                 self.is_deferred = true;
                 return;
             }
-            Prepared::Ready(call, cx) => {
+            Prepared::Ready(call, cx, judged) => {
+                self.judged[index] = Some(judged);
                 let guard = safekeeping::before(&self.uses[index], &*call, &cx, io).await;
                 let (sharing, run) = (call.sharing(), safekeeping::run(call, cx, guard));
                 (sharing, Stage::Running, self.running.spawn(async move { Step::Ended(run.await) }).id())
@@ -309,7 +317,8 @@ impl Batch {
                 io.after_call(&self.uses[self.delivered], &mut outcome, took_ms, &self.turn).await;
                 io.follow_move()?;
             }
-            finalize::deliver(&self.uses[self.delivered], outcome, io, report).await?;
+            let judged = self.judged[self.delivered].take();
+            finalize::deliver(&self.uses[self.delivered], outcome, judged, io, report).await?;
             self.delivered += 1;
         }
         Ok(())

@@ -137,6 +137,15 @@ pub(crate) fn names(io: &Io) -> Vec<String> {
     listed(io, &io.lore.skills()).iter().map(name).collect()
 }
 
+/// The names of those that only a person at a terminal can use.
+pub(crate) fn terminal_names(io: &Io) -> Vec<String> {
+    if !io.facts.has_commands {
+        return Vec::new();
+    }
+    let only = table::ROWS.iter().filter(|row| row.action == table::Action::Terminal);
+    only.map(|row| row.name.to_owned()).collect()
+}
+
 fn of_row(row: &Row) -> SlashCommand {
     SlashCommand {
         name: row.name.to_owned(),
@@ -199,6 +208,7 @@ async fn local(session: &mut Session, typed: Typed, prompt: Prompt) {
 /// Records and tells what was said; the turn is over.
 async fn local_end(session: &mut Session, typed: &Typed, mut turn: Turn, said: Said) {
     session.announce().await;
+    session.tell_title().await;
     turn.text.clone_from(&said.text);
     turn.command_failed = said.is_error;
     let recorded = match said.audience {
@@ -281,7 +291,8 @@ fn note(session: &mut Session, typed: &Typed, said: &Said) -> Result<(), StoreEr
     session.begin()?;
     let command = prompts::command(typed.row.name, &typed.arguments);
     for (text, source) in [(prompts::COMMAND_CAVEAT, PromptSource::Meta), (command.as_str(), PromptSource::Local)] {
-        let line = UserLine { message: text_message(text), uuid: None, mode: session.io.mode, source: &source };
+        let line =
+            UserLine { message: text_message(text), uuid: None, mode: session.io.mode, source: &source, origin: "" };
         session.io.scribe.user(line)?;
     }
     let mut fields = serde_json::Map::new();

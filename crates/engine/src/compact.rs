@@ -264,6 +264,7 @@ async fn replace(
         uuid: summary_uuid,
         timestamp: written.timestamp,
         tool_use_result: None,
+        tool_result_meta: Vec::new(),
         is_replay: false,
         is_synthetic: true,
         agent: None,

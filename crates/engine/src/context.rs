@@ -313,6 +313,11 @@ impl Context {
         self.settings.effort = level;
     }
 
+    /// How long the provider keeps what is sent; `None` when caching is off.
+    pub(crate) fn cache_ttl(&self) -> Option<CacheTtl> {
+        CacheTtl::from_env(&self.settings.env, self.models.current(), false)
+    }
+
     /// How long a cached prefix lives with that model, and what writing `tokens` of it costs, where the price is known.
     pub(crate) fn cache_cost_of(&self, model: &str, tokens: u64) -> (&'static str, Option<f64>) {
         let hour = matches!(CacheTtl::from_env(&self.settings.env, model, false), Some(CacheTtl::Hour));

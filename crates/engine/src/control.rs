@@ -47,6 +47,8 @@ pub(crate) struct Control {
     /// What requests are answered from; the session keeps it up to date.
     pub board: Board,
     wishes: Wishes,
+    /// A title the host gave and has not heard of.
+    title: Option<String>,
     /// Cancelled when whoever started this session wants it to end.
     scope: CancellationToken,
     turn: CancellationToken,
@@ -94,6 +96,7 @@ impl Control {
             jobs: Jobs::default(),
             board: Board::default(),
             wishes: Wishes::default(),
+            title: None,
             scope: CancellationToken::new(),
             turn: CancellationToken::new(),
             running: false,

@@ -9,6 +9,7 @@ mod declared;
 mod host;
 mod listener;
 mod mcp_tool;
+mod runs;
 mod seed;
 mod session;
 mod tasks;
@@ -97,6 +98,8 @@ pub(crate) struct Hooking {
     pub stop: Option<String>,
     /// What the model is to read once the results of the batch stand.
     pub beside: Vec<Beside>,
+    /// `attachment` objects of runs that are not in the transcript yet.
+    pub runs: Vec<Box<RawValue>>,
     /// Texts of hooks that ended beside the session.
     later: Vec<Beside>,
     /// The same, for an idle session too.
@@ -241,6 +244,7 @@ impl Hooking {
             observers: JoinSet::new(),
             stop: None,
             beside: Vec::new(),
+            runs: Vec::new(),
             later: Vec::new(),
             woken: VecDeque::new(),
             rewritten: BTreeMap::new(),
@@ -264,6 +268,7 @@ impl Hooking {
         }
         self.current = assemble(self.current.catalogue().clone(), &self.around, self.runner(), &self.spent);
         self.beside.clear();
+        self.runs.clear();
         self.later.clear();
         self.woken.clear();
         self.rewritten.clear();
@@ -287,6 +292,11 @@ impl Hooking {
 
     pub(crate) fn listens(&self, event: EventName) -> bool {
         self.current.listens(event)
+    }
+
+    /// Which definition the session runs as, whether an agent or the main thread.
+    pub(crate) fn speaks_as(&self) -> Option<String> {
+        self.agent.as_ref().map(|agent| agent.kind.clone()).or_else(|| self.own.runs_as.clone())
     }
 
     /// The agent whose hooks these are.
@@ -399,7 +409,7 @@ impl Io {
             return Merged::default();
         }
         let merged = self.raise(event, scope).await;
-        self.settle_hooks(merged).await
+        self.settle_hooks(merged, scope.tool.map(|tool| tool.id)).await
     }
 
     /// What the host registered counts from the next event on.
@@ -522,10 +532,11 @@ impl Io {
         })
     }
 
-    async fn settle_hooks(&mut self, mut merged: Merged) -> Merged {
+    async fn settle_hooks(&mut self, mut merged: Merged, tool_use_id: Option<&str>) -> Merged {
         self.hooks.adopt(std::mem::take(&mut merged.detached));
-        for content in std::mem::take(&mut merged.messages) {
-            let content = bounded(&content, &self.state.facts.session_dir);
+        self.hooks.runs.extend(runs::lines(&merged, tool_use_id));
+        for message in std::mem::take(&mut merged.messages) {
+            let content = bounded(&message.text, &self.state.facts.session_dir);
             self.host.system(SystemBody::Informational { content, level: "warning" }).await;
         }
         for sequence in std::mem::take(&mut merged.sequences) {

@@ -28,6 +28,8 @@ pub(crate) struct Ledger {
     used: BTreeSet<String>,
     turn: Usage,
     last: Usage,
+    /// When that came, in milliseconds since the epoch.
+    last_at_ms: u64,
     pub api_ms: u64,
     /// Of requests that were answered, in all turns.
     pub answered_ms: u64,
@@ -39,6 +41,8 @@ pub(crate) struct Ledger {
     started_at_ms: u64,
     /// Shared as well.
     pub call_ids: CallIds,
+    /// The model totals that the last result had.
+    told: BTreeMap<String, ModelUsage>,
 }
 
 impl Ledger {
@@ -53,6 +57,7 @@ impl Ledger {
             used: BTreeSet::new(),
             turn: Usage::default(),
             last: Usage::default(),
+            last_at_ms: 0,
             api_ms: 0,
             answered_ms: 0,
             tool_ms: 0,
@@ -60,6 +65,7 @@ impl Ledger {
             started: Instant::now(),
             started_at_ms: sys::clock::now_ms(),
             call_ids: CallIds::default(),
+            told: BTreeMap::new(),
         }
     }
 
@@ -69,6 +75,7 @@ impl Ledger {
         self.lines.0.store(state.total_lines_added, Relaxed);
         self.lines.1.store(state.total_lines_removed, Relaxed);
         (*self.accounts()).clone_from(&state.model_usage);
+        self.told.clone_from(&state.model_usage);
         if state.start_time > 0 {
             self.started_at_ms = state.start_time;
         }
@@ -109,6 +116,7 @@ impl Ledger {
     /// Another conversation begins: totals start at zero, for its agents too.
     pub(crate) fn begin_session(&mut self) {
         self.accounts().clear();
+        self.told.clear();
         self.carried = Arc::default();
         (self.answered_ms, self.tool_ms) = (0, 0);
         self.started_at_ms = sys::clock::now_ms();
@@ -126,7 +134,7 @@ impl Ledger {
     }
 
     pub(crate) fn start_turn(&mut self) {
-        self.turn = Usage { service_tier: "standard".into(), ..Usage::default() };
+        self.turn = Usage::empty();
         self.earlier_api_ms += std::mem::take(&mut self.api_ms);
     }
 
@@ -145,6 +153,7 @@ impl Ledger {
     pub(crate) fn main(&mut self, model: &str, usage: &Usage) {
         self.turn.add(usage);
         self.last = usage.clone();
+        self.last_at_ms = sys::clock::now_ms();
         self.used.insert(model.to_owned());
         self.model(model, usage);
     }
@@ -211,6 +220,15 @@ impl Ledger {
         self.accounts().clone()
     }
 
+    /// What every model was used for since this was last asked.
+    pub(crate) fn take_news(&mut self) -> BTreeMap<String, ModelUsage> {
+        let now = self.models();
+        let news = now.iter().filter_map(|(model, row)| Some((model.clone(), row.since(self.told.get(model))?)));
+        let news = news.collect();
+        self.told = now;
+        news
+    }
+
     /// The last response says nothing any more about what the next request weighs.
     pub(crate) fn forget_last(&mut self) {
         self.last = Usage::default();
@@ -219,6 +237,11 @@ impl Ledger {
     /// Usage of the last response.
     pub(crate) fn last_usage(&self) -> &Usage {
         &self.last
+    }
+
+    /// When the last response came, in milliseconds since the epoch.
+    pub(crate) fn last_at_ms(&self) -> u64 {
+        self.last_at_ms
     }
 
     pub(crate) fn models_used(&self) -> Vec<String> {

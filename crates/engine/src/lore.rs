@@ -81,6 +81,8 @@ pub(crate) struct Lore {
     lazy: Lazy,
     /// What active skills grant and take away until the next prompt.
     grants: Vec<RuleText>,
+    /// The skill that was last taken up since the prompt.
+    active: Option<String>,
     /// What each skill last said, to say it only once; the newest last.
     said: Vec<(String, String)>,
 }
@@ -131,6 +133,7 @@ impl Lore {
             unsettled: true,
             lazy: parts.lazy,
             grants: Vec::new(),
+            active: None,
             said: Vec::new(),
         }
     }
@@ -196,11 +199,10 @@ impl Lore {
         self.unsettled = true;
     }
 
-    /// Names of skills for `system/init`.
+    /// Names of the skills that the model may use, for `system/init`.
     pub(crate) fn names(&self) -> Vec<String> {
         let skills = self.skills();
-        let is_skill = |skill: &&Skill| skill.shown != config::skills::Shown::Off;
-        skills.all.iter().filter(is_skill).map(|skill| skill.name.clone()).collect()
+        skills.all.iter().filter(|skill| skill.is_listed()).map(|skill| skill.name.clone()).collect()
     }
 
     /// The lines of the listing that the model knows, or will be told with the first prompt.
@@ -329,6 +331,7 @@ impl Lore {
         let name = &invocation.skill.name;
         let before = self.said.iter().position(|(said, _)| said == name).map(|at| self.said.remove(at).1);
         self.said.push((name.clone(), invocation.text.clone()));
+        self.active = Some(name.clone());
         if before.as_ref() == Some(&invocation.text) {
             return prompts::skill_again(name);
         }
@@ -340,6 +343,7 @@ impl Lore {
         self.fixed = Arc::new(Fixed { session_id: id.to_owned(), ..(*self.fixed).clone() });
         self.shelf().fixed = Some(Arc::clone(&self.fixed));
         self.grants.clear();
+        self.active = None;
         self.said.clear();
         self.in_play.clear();
         self.begin_anew(lazy);
@@ -379,6 +383,11 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 impl Lore {
+    /// The skill that the model follows, as far as it can be told.
+    pub(crate) fn active(&self) -> Option<&str> {
+        self.active.as_deref()
+    }
+
     /// What skills grant and take away now.
     pub(crate) fn grants(&self) -> &[RuleText] {
         &self.grants
@@ -388,6 +397,7 @@ impl Lore {
 impl Io {
     /// A new prompt ends what skills granted.
     pub(crate) fn end_grants(&mut self) {
+        self.lore.active = None;
         if !std::mem::take(&mut self.lore.grants).is_empty() {
             self.renew_policy();
         }

@@ -89,6 +89,11 @@ impl Watch {
         memory
     }
 
+    /// Where notes for later sessions are kept; `None` when they are switched off.
+    pub(crate) fn notes_dir(&self) -> Option<PathBuf> {
+        config::memory::auto_directory(&self.loaded.env, &self.loaded, Some(&self.notes))
+    }
+
     /// The directories besides the starting one.
     pub(crate) fn additional(&self) -> Vec<PathBuf> {
         let mut all = self.given_directories.clone();

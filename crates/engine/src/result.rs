@@ -10,8 +10,8 @@ use crate::turn::{Turn, TurnError};
 use serde_json::value::RawValue;
 use store::StoreError;
 use store::registry::Status as LiveStatus;
-use wire::entry::MetaEntry;
-use wire::sdk::{Assistant, Init, Message, StoppedTask, SystemBody, TurnResult};
+use wire::entry::{Attribution, MetaEntry};
+use wire::sdk::{Assistant, Init, MemoryPaths, Message, StoppedTask, SystemBody, TurnResult};
 use wire::usage::Usage;
 
 /// What every fresh result and init says: there is no fast mode.
@@ -32,6 +32,7 @@ pub(crate) fn init(context: &Context, io: &Io) -> Init {
         model: context.model().to_owned(),
         permission_mode: io.mode.as_str(),
         slash_commands,
+        terminal_slash_commands: crate::commands::terminal_names(io),
         api_key_source: io.facts.api_key_source,
         claude_code_version: wire::version::COMPAT,
         output_style: io.facts.output_style.clone(),
@@ -41,8 +42,16 @@ pub(crate) fn init(context: &Context, io: &Io) -> Init {
         betas: io.facts.betas.clone(),
         capabilities: crate::control::CAPABILITIES.to_vec(),
         uuid: sys::id::uuid(),
+        memory_paths: memory_paths(io),
+        original_cwd: io.watch.cwd.display().to_string(),
+        additional_directories: io.watch.additional().iter().map(|dir| dir.display().to_string()).collect(),
         fast_mode_state: FAST_MODE,
     }
+}
+
+/// Where this session reads and keeps notes, unless that is switched off.
+fn memory_paths(io: &Io) -> Option<MemoryPaths> {
+    io.watch.notes_dir().map(|dir| MemoryPaths { auto: dir.display().to_string() })
 }
 
 /// What is offered, and the tools of servers that can be loaded.
@@ -66,6 +75,8 @@ pub(crate) async fn synthetic_error(
     let (uuid, timestamp) = (sys::id::uuid(), sys::clock::now_iso());
     let line = AssistantLine {
         message: message.clone(),
+        block: None,
+        attribution: Attribution::default(),
         uuid: uuid.clone(),
         timestamp: timestamp.clone(),
         request_id: None,
@@ -82,6 +93,7 @@ pub(crate) async fn synthetic_error(
         error: Some(error.category),
         is_api_error_message: true,
         api_error_status: error.status,
+        api_error_type: error.api_type,
         ..Assistant::new(message, session.io.host.session_id.clone(), uuid, timestamp)
     };
     session.io.host.send(Message::Assistant(Box::new(frame))).await;
@@ -104,7 +116,7 @@ fn default_error(reason: EndReason) -> TurnError {
             "unknown",
         ),
     };
-    TurnError { text: text.into(), category, status: None }
+    TurnError::own(text.into(), category)
 }
 
 /// The conversation no longer fits the model's window.
@@ -163,6 +175,7 @@ pub(crate) async fn conclude(session: &mut Session, turn: Turn, reason: EndReaso
     // A conversation without a line needs no file.
     let noted = if session.io.scribe.leaf().is_some() {
         let recorded = session.record_queue().and_then(|()| session.io.scribe.meta(meta));
+        let recorded = recorded.and_then(|()| session.io.scribe.note_kind());
         recorded.and_then(|()| session.io.scribe.meta(cost))
     } else {
         Ok(())
@@ -229,9 +242,10 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason, stopped: Vec<Stop
         subtype: reason.subtype(),
         is_error: is_error(reason) || turn.command_failed,
         api_error_status: failed.and_then(|e| e.status),
+        api_error_type: failed.and_then(|e| e.api_type.clone()),
         duration_ms: millis(turn.started),
         duration_api_ms: io.ledger.api_ms,
-        ttft_ms: turn.ttft_ms,
+        times: turn.times,
         num_turns: u64::from(turn.facts.rounds) + u64::from(turn.local_command.is_none()),
         result,
         errors: (!is_success).then_some(errors),
@@ -240,6 +254,7 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason, stopped: Vec<Stop
         total_cost_usd: io.ledger.cost(),
         usage: io.ledger.turn_usage(),
         model_usage: io.ledger.models(),
+        model_usage_since_last_result: Some(io.ledger.take_news()),
         permission_denials,
         structured_output,
         background_tasks_stopped: stopped,
@@ -254,6 +269,7 @@ fn build(session: &mut Session, turn: Turn, reason: EndReason, stopped: Vec<Stop
         queued_turn_count: session.control.backlog(),
         result_index: io.results,
         fast_mode_state: FAST_MODE,
+        subagent_stats: io.spawner.agents.stats(),
         uuid: sys::id::uuid(),
     }
 }

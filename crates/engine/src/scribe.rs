@@ -5,7 +5,10 @@ use serde_json::value::RawValue;
 use store::{Failure, Persist, StoreError, Transcript};
 use sys::{clock, id};
 pub(crate) use wire::entry::RefusalMark;
-use wire::entry::{AssistantEntry, AttachmentEntry, Entry, MetaEntry, SystemEntry, Tail, UserEntry};
+use wire::entry::{
+    AssistantEntry, AttachmentEntry, Attribution, BlockMarks, CallMarks, Entry, MetaEntry, SystemEntry, Tail,
+    TurnPosition, UserEntry,
+};
 use wire::mode::PermissionMode;
 
 pub(crate) struct Scribe {
@@ -18,6 +21,10 @@ pub(crate) struct Scribe {
     prompt_id: Option<String>,
     /// The id of a prompt that is not written yet.
     announced: bool,
+    /// `note_kind` was done.
+    has_kind: bool,
+    /// Where the next prompt stands in the session.
+    position: TurnPosition,
     /// The failure the user was last told of.
     told: Option<Failure>,
     /// The file held this conversation before this process wrote to it.
@@ -38,6 +45,8 @@ pub(crate) struct UserLine<'a> {
     pub uuid: Option<String>,
     pub mode: PermissionMode,
     pub source: &'a PromptSource,
+    /// Who asked, when it is a prompt.
+    pub origin: &'static str,
 }
 
 /// Where a user line came from.
@@ -65,11 +74,16 @@ pub(crate) struct ResultLine {
     pub structured: Box<RawValue>,
     /// The assistant line that made the call: parent of this one.
     pub assistant_uuid: String,
+    pub marks: CallMarks,
+    pub mcp_meta: Option<Box<RawValue>>,
 }
 
 /// One block of a response, not yet written: lines wait for the final usage.
 pub(crate) struct AssistantLine {
     pub message: Box<RawValue>,
+    /// `None` on a message of our own.
+    pub block: Option<BlockMarks>,
+    pub attribution: Attribution,
     pub uuid: String,
     pub timestamp: String,
     pub request_id: Option<String>,
@@ -124,6 +138,8 @@ impl Scribe {
             leaf,
             prompt_id: None,
             announced: false,
+            has_kind: false,
+            position: TurnPosition::default(),
             told: None,
             mirror: None,
         }
@@ -143,6 +159,7 @@ impl Scribe {
         self.was_saved = before.was_saved || before.transcript.has_saved();
         self.prompt_id.clone_from(&before.prompt_id);
         self.announced = before.announced;
+        (self.has_kind, self.position) = (before.has_kind, before.position);
         self.tail.slug.clone_from(&before.tail.slug);
         self.transcript.remember(metadata);
     }
@@ -203,7 +220,37 @@ impl Scribe {
         &self.transcript
     }
 
+    /// The position behind the last turn of the conversation that is taken up.
+    pub(crate) fn following(self, last: Option<TurnPosition>) -> Self {
+        let next =
+            |last: TurnPosition| TurnPosition { prompt_index: last.prompt_index + 1, turn_index: last.turn_index + 1 };
+        Self { position: last.map(next).unwrap_or_default(), ..self }
+    }
+
+    /// A turn begins that no prompt opened.
+    pub(crate) fn count_turn(&mut self) {
+        self.position.turn_index += 1;
+    }
+
+    /// Where a turn that this line opens stands; the next one stands behind it.
+    fn take_position(&mut self, source: PromptSource) -> Option<TurnPosition> {
+        let taken = self.position;
+        match source {
+            PromptSource::Host => {
+                self.position = TurnPosition { prompt_index: taken.prompt_index + 1, turn_index: taken.turn_index + 1 };
+                Some(taken)
+            }
+            PromptSource::Notice
+            | PromptSource::Task
+            | PromptSource::Meta
+            | PromptSource::Nudge
+            | PromptSource::Marker
+            | PromptSource::Local => None,
+        }
+    }
+
     pub(crate) fn user(&mut self, line: UserLine<'_>) -> Result<Written, StoreError> {
+        let turn_position = self.take_position(*line.source);
         let is_prompt = *line.source == PromptSource::Host;
         let opens_group = is_prompt || *line.source == PromptSource::Task;
         if opens_group && !std::mem::take(&mut self.announced) {
@@ -214,6 +261,8 @@ impl Scribe {
             origin: (*line.source == PromptSource::Notice).then(notice_origin),
             permission_mode: is_prompt.then(|| line.mode.as_str()),
             prompt_source: is_prompt.then_some("sdk"),
+            turn_origin: is_prompt.then_some(line.origin),
+            turn_position,
             ..self.blank_user(line.message, line.uuid)
         };
         self.push_user(entry)
@@ -229,6 +278,8 @@ impl Scribe {
         let entry = UserEntry {
             parent_uuid: Some(line.assistant_uuid.clone()),
             tool_use_result: Some(line.structured),
+            call: (line.marks != CallMarks::default()).then_some(line.marks),
+            mcp_meta: line.mcp_meta,
             source_tool_assistant_uuid: Some(line.assistant_uuid),
             ..self.blank_user(line.message, None)
         };
@@ -251,7 +302,11 @@ impl Scribe {
             permission_mode: None,
             prompt_source: None,
             origin: None,
+            turn_origin: None,
+            turn_position: None,
             tool_use_result: None,
+            call: None,
+            mcp_meta: None,
             source_tool_assistant_uuid: None,
             source_tool_use_id: None,
             tail: self.tail.clone(),
@@ -275,6 +330,7 @@ impl Scribe {
                 is_sidechain: self.agent_id.is_some(),
                 agent_id: self.agent_id.clone(),
                 message: line.message,
+                block: line.block,
                 request_id: line.request_id,
                 kind: "assistant",
                 uuid: line.uuid,
@@ -285,6 +341,8 @@ impl Scribe {
                 api_error_status: line.error.as_ref().and_then(|e| e.status),
                 refusal: line.error.and_then(|e| e.refusal),
                 aborted: line.aborted,
+                is_aborted_mid_stream: line.aborted,
+                attribution: line.attribution,
                 tail: self.tail.clone(),
             })));
         }
@@ -368,6 +426,21 @@ impl Scribe {
 
     pub(crate) fn meta(&mut self, entry: MetaEntry) -> Result<(), StoreError> {
         self.push(&[Entry::Meta(entry)])
+    }
+
+    /// That this is a conversation like any other, once per process: readers tell kinds of sessions apart by it.
+    pub(crate) fn note_kind(&mut self) -> Result<(), StoreError> {
+        if std::mem::replace(&mut self.has_kind, true) {
+            return Ok(());
+        }
+        self.meta(MetaEntry::Mode { mode: "normal".into(), session_id: self.tail.session_id.clone() })
+    }
+
+    /// What the session is called: among sessions, and for whoever sends messages to it.
+    pub(crate) fn name(&mut self, name: String, session_id: String) -> Result<(), StoreError> {
+        let title = MetaEntry::CustomTitle { custom_title: name.clone(), session_id: session_id.clone() };
+        let agent = MetaEntry::AgentName { agent_name: name, session_id };
+        self.push(&[Entry::Meta(title), Entry::Meta(agent)])
     }
 
     fn push(&mut self, entries: &[Entry]) -> Result<(), StoreError> {

@@ -76,6 +76,8 @@ pub(crate) struct Start {
     pub refused: Option<String>,
     /// `--name`
     pub name: Option<String>,
+    /// A title the host has not heard of.
+    pub told_title: Option<String>,
     /// The mode, when it is not the one the resumed conversation was left in.
     pub new_mode: Option<PermissionMode>,
     /// The definition the main thread runs as, when the file does not say so yet.
@@ -365,6 +367,7 @@ impl Session {
                 let stands = stands.as_ref().or(plan.as_ref().map(|plan| &plan.content)).unwrap_or(&prompt.content);
                 let recorded = self.record_prompt_as(prompt, stands);
                 self.announce().await;
+                self.tell_title().await;
                 let written = recorded?;
                 if self.io.flags.replay_user_messages || prompt.joins.is_some() {
                     self.io.host.send(Message::User(Box::new(echo(prompt, &written, &self.io.host)))).await;
@@ -388,6 +391,7 @@ impl Session {
         if let Some(hint) = hint {
             self.attach(hint)?;
         }
+        self.write_hook_runs()?;
         let started = std::mem::take(&mut self.start.contexts);
         self.place(started.into_iter().chain(texts).collect())?;
         Ok(Opened::Accepted(plan))
@@ -415,6 +419,13 @@ impl Session {
             return;
         }
         self.io.host.send(Message::Init(Box::new(result::init(&self.context, &self.io)))).await;
+    }
+
+    /// Tells the host what the session is called now, once.
+    pub(crate) async fn tell_title(&mut self) {
+        if let Some(title) = self.start.told_title.take() {
+            self.io.host.system(SystemBody::SessionTitleChanged { title }).await;
+        }
     }
 
     /// Notices changed settings, a moved shell and watched files, and tells the hooks that care.
@@ -466,7 +477,8 @@ impl Session {
             self.io.scribe.meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
         }
         if let Some(custom_title) = self.start.name.take() {
-            self.io.scribe.meta(MetaEntry::CustomTitle { custom_title, session_id })?;
+            self.start.told_title = Some(custom_title.clone());
+            self.io.scribe.name(custom_title, session_id)?;
         }
         Ok(())
     }
@@ -499,7 +511,13 @@ impl Session {
         let owed = std::mem::take(&mut self.start.owed);
         self.settle_owed(owed)?;
         let message = user_message(&prompt.content);
-        let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &PromptSource::Task };
+        let line = UserLine {
+            message: message.clone(),
+            uuid: None,
+            mode: self.io.mode,
+            source: &PromptSource::Task,
+            origin: "",
+        };
         let written = self.io.scribe.user(line)?;
         self.context.push_prompt(&prompt.content, written.uuid.clone());
         let user = User { is_replay: false, ..echo(prompt, &written, &self.io.host) };
@@ -527,6 +545,7 @@ impl Session {
             uuid: prompt.uuid.clone(),
             mode: self.io.mode,
             source: &PromptSource::Host,
+            origin: if prompt.by_human { "human" } else { "sdk" },
         };
         let written = self.io.scribe.user(line)?;
         self.context.push_prompt(content, written.uuid.clone());
@@ -570,7 +589,7 @@ impl Session {
         let content = serde_json::json!([{"type": "text", "text": text}]);
         let Ok(content) = wire::raw::to_raw(&content) else { return Ok(()) };
         let message = user_message(&content);
-        let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &source };
+        let line = UserLine { message: message.clone(), uuid: None, mode: self.io.mode, source: &source, origin: "" };
         let written = self.io.scribe.user(line)?;
         if source == PromptSource::Notice && prompts::is_task_notice(text) {
             self.context.push_beside(text, written.uuid.clone());

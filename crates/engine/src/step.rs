@@ -11,7 +11,7 @@ use crate::link::LinkError;
 use crate::session::Io;
 use crate::turn::{Turn, TurnError};
 use model::{ErrorKind, ModelError, RetryPolicy, Verdict, catalog};
-use reception::Reception;
+use reception::{Asked, Reception};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::StoreError;
@@ -59,8 +59,16 @@ pub(crate) async fn run(context: &mut Context, io: &mut Io, turn: &mut Turn) -> 
         io.host.system(SystemBody::requesting()).await;
     }
     let sent_at = Instant::now();
+    turn.times.time_to_request_ms.get_or_insert_with(|| millis(turn.started.elapsed()));
     io.ledger.call_ids.know(context.history().turns());
-    let mut reception = Reception::new(context.effort(), turn.token.clone(), io.ledger.call_ids.claim());
+    let asked = Asked {
+        model: request.model.clone(),
+        effort: context.effort(),
+        display: request.thinking.as_ref().and_then(|thinking| thinking.display()).map(Arc::from),
+        at: sent_at,
+        instead_of: turn.abandoned.take(),
+    };
+    let mut reception = Reception::new(asked, turn.token.clone(), io.ledger.call_ids.claim());
     let received = receive(&client, &request, &mut reception, io, turn).await?;
     let took_ms = millis(sent_at.elapsed());
     io.ledger.api_ms += took_ms;
@@ -111,9 +119,15 @@ async fn receive(
                     return Ok(Received::Broken(fault));
                 }
                 let event = reception.call_ids.admit(event);
-                turn.ttft_ms =
-                    turn.ttft_ms.or_else(|| reception::has_content(&event).then(|| millis(turn.started.elapsed())));
+                let since = || millis(turn.started.elapsed());
+                turn.times.ttft_stream_ms.get_or_insert_with(since);
+                if reception::has_content(&event) {
+                    turn.times.ttft_ms.get_or_insert_with(since);
+                }
                 reception.take(&event, io).await?;
+                if reception.has_told {
+                    turn.times.first_content_frame_ms.get_or_insert_with(since);
+                }
             }
             Ok(None) if reception.assembly.stop_reason.is_some() => return Ok(Received::Whole),
             Ok(None) => return Ok(Received::Broken(ModelError::dropped("the stream ended before the answer did"))),
@@ -191,6 +205,7 @@ async fn broken(
     if verdict == Verdict::Reauthenticate && !io.link.has_helper() {
         verdict = turn.attempts.policy.keep_key(error);
     }
+    turn.abandoned = reception.abandoned(&verdict, io);
     Ok(Last::Failed(match verdict {
         Verdict::Complete => return keep(reception, Cut::No, context, io, turn).await,
         Verdict::KeepCompleted => return keep(reception, Cut::Yes, context, io, turn).await,
@@ -222,11 +237,8 @@ async fn broken(
 fn overflow(error: &ModelError, turn: &mut Turn) -> Failure {
     turn.facts.oversized = error.status == Some(413);
     let why = if turn.facts.oversized { crate::result::REQUEST_TOO_LARGE } else { crate::result::PROMPT_TOO_LONG };
-    turn.error = Some(TurnError {
-        text: format!("{why} (The API said: {})", error.message),
-        category: "invalid_request",
-        status: error.status,
-    });
+    let text = format!("{why} (The API said: {})", error.message);
+    turn.error = Some(TurnError::told(text, "invalid_request", error));
     Failure::Overflow
 }
 
@@ -237,7 +249,7 @@ fn give_up(error: &ModelError, context: &mut Context, io: &Io, turn: &mut Turn) 
         return Failure::FallBack;
     }
     let text = failure::text(error, context, &io.link);
-    turn.error = Some(TurnError { text, category: error.category(), status: error.status });
+    turn.error = Some(TurnError::told(text, error.category(), error));
     Failure::Fatal
 }
 
@@ -245,12 +257,12 @@ fn give_up(error: &ModelError, context: &mut Context, io: &Io, turn: &mut Turn) 
 fn too_large(turn: &mut Turn, error: TooLarge) -> Last {
     turn.facts.oversized = false;
     let text = format!("{} ({error}.)", crate::result::PROMPT_TOO_LONG);
-    turn.error = Some(TurnError { text, category: "invalid_request", status: None });
+    turn.error = Some(TurnError::own(text, "invalid_request"));
     Last::Failed(Failure::Overflow)
 }
 
 fn no_credential(turn: &mut Turn, error: &LinkError) -> Last {
-    turn.error = Some(TurnError { text: error.to_string(), category: "authentication_failed", status: None });
+    turn.error = Some(TurnError::own(error.to_string(), "authentication_failed"));
     Last::Failed(Failure::Fatal)
 }
 

@@ -77,6 +77,7 @@ pub(crate) async fn wait_briefly(io: &mut Io) {
 pub(crate) async fn stop_rest(io: &mut Io) -> Vec<StoppedTask> {
     let named = |task: Task| StoppedTask { task_id: task.id, description: task.description };
     let stopped = io.state.tasks.running().into_iter().map(named).collect();
+    io.spawner.agents.end_with_run();
     io.state.tasks.stop_all().await;
     settled(io).await;
     stopped

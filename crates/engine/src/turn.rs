@@ -17,7 +17,7 @@ use crate::step;
 use std::time::Instant;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
-use wire::sdk::{DeferredToolUse, Origin, SystemBody};
+use wire::sdk::{AbandonedBlocks, DeferredToolUse, FirstTimes, Origin, SystemBody};
 
 pub(crate) const MARKER_STREAM: &str = "[Request interrupted by user]";
 const MARKER_TOOLS: &str = "[Request interrupted by user for tool use]";
@@ -41,7 +41,9 @@ pub(crate) struct Turn {
     /// Text of the last response that had any.
     pub text: String,
     pub stop_reason: Option<String>,
-    pub ttft_ms: Option<u64>,
+    pub times: FirstTimes,
+    /// What was shown of an answer that broke off and is asked for again.
+    pub abandoned: Option<AbandonedBlocks>,
     /// Why the turn failed, in the user's words.
     pub error: Option<TurnError>,
     /// The host's id for the prompt.
@@ -67,6 +69,20 @@ pub(crate) struct TurnError {
     pub text: String,
     pub category: &'static str,
     pub status: Option<u16>,
+    /// The API's own name for it.
+    pub api_type: Option<String>,
+}
+
+impl TurnError {
+    /// One that the API did not send.
+    pub(crate) fn own(text: String, category: &'static str) -> Self {
+        Self { text, category, status: None, api_type: None }
+    }
+
+    /// One that the API sent, in our words.
+    pub(crate) fn told(text: String, category: &'static str, error: &model::ModelError) -> Self {
+        Self { text, category, status: error.status, api_type: error.api_type.as_deref().map(str::to_owned) }
+    }
 }
 
 /// How a turn went, for whoever started it.
@@ -106,7 +122,8 @@ impl Turn {
             calls: Vec::new(),
             text: String::new(),
             stop_reason: None,
-            ttft_ms: None,
+            times: FirstTimes::default(),
+            abandoned: None,
             error: None,
             prompt_uuid,
             origin: None,
@@ -122,14 +139,11 @@ impl Turn {
 
     /// The transcript is gone: whatever was planned, the turn ends.
     pub(crate) fn unrecorded(&mut self, error: &StoreError) {
-        self.error = Some(TurnError {
-            text: format!(
-                "The session could not be saved any more, so the turn was stopped: {error}. What is in its file can be \
-                 resumed when there is room again. {SAVE_ELSEWHERE}"
-            ),
-            category: "unknown",
-            status: None,
-        });
+        let text = format!(
+            "The session could not be saved any more, so the turn was stopped: {error}. What is in its file can be \
+             resumed when there is room again. {SAVE_ELSEWHERE}"
+        );
+        self.error = Some(TurnError::own(text, "unknown"));
         self.facts.last = Last::Failed(Failure::Unrecorded);
     }
 
@@ -165,6 +179,9 @@ pub(crate) async fn run(session: &mut Session, opener: Opener) -> Ended {
         Opener::Hook(_) => (None, None),
     };
     let mut turn = Turn { origin, ..Turn::new(session, prompt_uuid) };
+    if !matches!(opener, Opener::Prompt(_)) {
+        session.io.scribe.count_turn();
+    }
     session.io.ledger.start_turn();
     session.io.denials.clear();
     session.io.hooks.stop = None;
@@ -416,12 +433,18 @@ async fn settle(session: &mut Session, turn: &mut Turn, reason: EndReason) -> Re
             }
             Ok(())
         }
+        EndReason::MaxTurns => {
+            let line = serde_json::json!({
+                "type": "max_turns_reached", "maxTurns": turn.facts.max_turns, "turnCount": turn.facts.rounds + 1,
+            });
+            let Ok(line) = wire::raw::to_raw(&line) else { return Ok(()) };
+            session.io.scribe.attachment(line).map(drop)
+        }
         EndReason::Completed
         | EndReason::HookStopped
         | EndReason::StopHookPrevented
         | EndReason::ToolDeferred
         | EndReason::DeferredUnavailable
-        | EndReason::MaxTurns
         | EndReason::Budget
         | EndReason::StructuredRetries
         | EndReason::MalformedCalls

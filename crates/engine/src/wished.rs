@@ -146,7 +146,11 @@ impl Session {
         let prompts = self.io.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| {
             SlashCommand { name, description, argument_hint, aliases: Vec::new(), builtin: false }
         });
-        board.commands = commands.into_iter().chain(prompts).collect();
+        let commands: Vec<SlashCommand> = commands.into_iter().chain(prompts).collect();
+        if board.commands != commands && !board.commands.is_empty() && board.greeted {
+            self.io.host.system(SystemBody::CommandsChanged { commands: commands.clone() }).await;
+        }
+        board.commands = commands;
         board.agents = self
             .io
             .spawner
@@ -188,6 +192,8 @@ impl Session {
         board.usage = usage;
         let last = self.io.ledger.last_usage();
         board.last_usage = (last.input_tokens + last.output_tokens > 0).then(|| last.clone());
+        board.last_at_ms = self.io.ledger.last_at_ms();
+        board.cache_ttl = self.context.cache_ttl();
         board.prompt_id = self.io.scribe.prompt_id().map(str::to_owned);
         board.thinks = self.context.thinks();
         board.agent = self.io.hooks.runs_as();

@@ -194,7 +194,9 @@ impl Printer {
 
     /// What text and JSON print at the end.
     fn answer(&mut self) -> String {
-        let Some(result) = self.last.take() else { return String::new() };
+        let Some(mut result) = self.last.take() else { return String::new() };
+        // There is no result before it.
+        result.model_usage_since_last_result = None;
         let mut out = String::new();
         match self.output {
             Output::StreamJson => {}

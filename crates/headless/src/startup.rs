@@ -5,7 +5,7 @@ use crate::run::Output;
 use crate::stdio::complain;
 use std::io::{BufRead, Write};
 use std::time::Duration;
-use wire::sdk::{Message, TurnResult};
+use wire::sdk::{FirstTimes, Message, SubagentStats, TurnResult};
 use wire::usage::Usage;
 
 /// How long a host may take to write its first line to a session that failed.
@@ -44,9 +44,10 @@ fn failure(session_id: &str, message: &str, reason: Option<&'static str>) -> Tur
         subtype: "error_during_execution",
         is_error: true,
         api_error_status: None,
+        api_error_type: None,
         duration_ms: 0,
         duration_api_ms: 0,
-        ttft_ms: None,
+        times: FirstTimes::default(),
         num_turns: 0,
         background_tasks_stopped: Vec::new(),
         result: None,
@@ -56,6 +57,7 @@ fn failure(session_id: &str, message: &str, reason: Option<&'static str>) -> Tur
         total_cost_usd: 0.0,
         usage: Usage::default(),
         model_usage: std::collections::BTreeMap::new(),
+        model_usage_since_last_result: None,
         permission_denials: Vec::new(),
         structured_output: None,
         deferred_tool_use: None,
@@ -68,6 +70,7 @@ fn failure(session_id: &str, message: &str, reason: Option<&'static str>) -> Tur
         queued_turn_count: 0,
         result_index: 0,
         fast_mode_state: "off",
+        subagent_stats: SubagentStats::default(),
         uuid: sys::id::uuid(),
     }
 }

@@ -17,7 +17,7 @@ pub struct Merged {
     /// The first `continue: false`, with its reason.
     pub stop: Option<String>,
     /// For the user.
-    pub messages: Vec<String>,
+    pub messages: Vec<Context>,
     pub contexts: Vec<Context>,
     pub verdict: Option<Verdict>,
     pub updated_input: Option<Value>,
@@ -145,7 +145,7 @@ impl Joining<'_> {
             self.merged.blocks.push(Block { hook: hook.clone(), what, message });
         }
         self.merged.stop = self.merged.stop.take().or(answer.stop);
-        self.merged.messages.extend(answer.message);
+        self.merged.messages.extend(answer.message.map(|text| Context { hook: hook.clone(), text }));
         self.merged.sequences.extend(answer.sequence);
         self.merged.display = answer.display.or(self.merged.display.take());
         if let Some(text) = answer.context {

@@ -7,6 +7,8 @@ pub struct CallResult {
     pub content: Vec<Part>,
     pub structured: Option<Value>,
     pub is_error: bool,
+    /// `_meta` as it came.
+    pub meta: Option<Value>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +48,7 @@ pub enum ResourceBody {
 impl CallResult {
     pub(crate) fn read(value: Value) -> Self {
         let Value::Object(mut fields) = value else {
-            return Self { content: vec![Part::Other(value)], structured: None, is_error: false };
+            return Self { content: vec![Part::Other(value)], structured: None, is_error: false, meta: None };
         };
         let content = match fields.shift_remove("content") {
             Some(Value::Array(parts)) => parts.into_iter().map(Part::read).collect(),
@@ -57,7 +59,8 @@ impl CallResult {
         // Servers older than the content list answered with this.
         let structured = fields.shift_remove("structuredContent").or_else(|| fields.shift_remove("toolResult"));
         let is_error = fields.get("isError") == Some(&Value::Bool(true));
-        Self { content, structured: structured.filter(|value| !value.is_null()), is_error }
+        let meta = fields.shift_remove("_meta").filter(Value::is_object);
+        Self { content, structured: structured.filter(|value| !value.is_null()), is_error, meta }
     }
 }
 

@@ -169,6 +169,22 @@ impl Assembly {
         }
     }
 
+    /// The block that is open under this index is the model's thinking.
+    pub fn thinks(&self, index: u32) -> bool {
+        let thinking = |kind| matches!(kind, BlockKind::Thinking | BlockKind::RedactedThinking);
+        self.open.iter().any(|open| open.index == index && thinking(open.kind))
+    }
+
+    /// The first block whose end has not come.
+    pub fn first_open(&self) -> Option<u32> {
+        self.open.iter().map(|open| open.index).min()
+    }
+
+    /// The first block of which anything has come.
+    pub fn first_seen(&self) -> Option<u32> {
+        self.done.iter().map(|done| done.index).chain(self.first_open()).min()
+    }
+
     /// The text of an unfinished text block, as far as it came.
     pub fn open_text(&self) -> Option<&str> {
         self.open.iter().find(|o| o.kind == BlockKind::Text).map(|o| o.text.as_str()).filter(|t| !t.is_empty())

@@ -304,8 +304,8 @@ impl Rule {
                 let called = called.trim_start_matches('/');
                 let (called, inline) = called.split_once(' ').unwrap_or((called, ""));
                 let plain = inline.is_empty() && input.text("args").unwrap_or("").is_empty();
-                // A deny or ask for the skill holds with arguments too.
-                called == name && (*any_arguments || plain || !allow)
+                // A deny or ask for the skill holds with arguments too, and by whichever of its names it is called.
+                if allow { called == name && (*any_arguments || plain) } else { is_same_skill(called, name) }
             }
             Target::Parameter(parameter) => {
                 let value = input.text(&parameter.field);
@@ -319,6 +319,12 @@ impl Rule {
             | Target::Unjudged(_) => false,
         }
     }
+}
+
+/// A command in a folder has two names: `folder:name` and `name`.
+fn is_same_skill(called: &str, named: &str) -> bool {
+    let belongs = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with(':'));
+    called == named || belongs(called, named) || belongs(named, called)
 }
 
 /// The top-level scalars of a call's input, as texts.

@@ -112,6 +112,8 @@ pub struct Loaded {
     pub sticky: Vec<Box<str>>,
     /// The newest `cost-state` line.
     pub cost_state: Option<Box<str>>,
+    /// Where the newest prompt stands in the session.
+    pub position: Option<wire::entry::TurnPosition>,
     pub skipped_lines: usize,
     /// Where some of them begin, newest first.
     skipped_at: Vec<u64>,
@@ -335,6 +337,7 @@ fn assemble<R: ReadAt>(source: &R, index: Index, found: &Found) -> io::Result<Lo
         replacements: index.replacements.into_iter().rev().collect(),
         sticky: index.sticky.into_iter().rev().map(|(_, line)| line).collect(),
         cost_state: index.cost_state,
+        position: index.position.flatten(),
         skipped_lines: index.skipped,
         skipped_at: index.skipped_at,
         ..Loaded::default()

@@ -43,6 +43,10 @@ pub enum Sharing {
 
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &Spec;
+    /// Its name for people, when that is not the one the model uses.
+    fn title(&self) -> Option<&str> {
+        None
+    }
     /// Checks and reads the input. Lenient as specified: numeric strings, `"true"`, unknown keys.
     fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError>;
 }
@@ -132,16 +136,18 @@ pub struct Outcome {
     pub is_error: bool,
     /// The structured twin of `content` (`toolUseResult`). `None` on failure: the engine then stores `"Error: …"`.
     pub structured: Option<Box<RawValue>>,
+    /// What an MCP server sent beside the content, for the transcript.
+    pub mcp_meta: Option<Box<RawValue>>,
 }
 
 impl Outcome {
     pub fn text(text: impl Into<String>, structured: Option<Box<RawValue>>) -> Self {
-        Self { content: Content::Text(text.into()), is_error: false, structured }
+        Self { content: Content::Text(text.into()), is_error: false, structured, mcp_meta: None }
     }
 
     /// A failure while running: the text reaches the model as it is.
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { content: Content::Text(text.into()), is_error: true, structured: None }
+        Self { content: Content::Text(text.into()), is_error: true, structured: None, mcp_meta: None }
     }
 
     /// A failed check before anything ran: wrapped the way models and readers know it.

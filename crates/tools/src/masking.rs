@@ -125,7 +125,7 @@ fn hide(outcome: Outcome, mask: &Mask) -> Outcome {
     if mask.is_off() {
         return outcome;
     }
-    let Outcome { content, is_error, structured } = outcome;
+    let Outcome { content, is_error, structured, mcp_meta } = outcome;
     let content = match content {
         Content::Text(text) => Content::Text(hide_text(text, mask)),
         Content::Blocks(blocks) => Content::Blocks(
@@ -138,8 +138,8 @@ fn hide(outcome: Outcome, mask: &Mask) -> Outcome {
                 .collect(),
         ),
     };
-    let structured = structured.map(|raw| mask.json(&raw).unwrap_or(raw));
-    Outcome { content, is_error, structured }
+    let hidden = |raw: Box<RawValue>| mask.json(&raw).unwrap_or(raw);
+    Outcome { content, is_error, structured: structured.map(hidden), mcp_meta: mcp_meta.map(hidden) }
 }
 
 fn hide_text(text: String, mask: &Mask) -> String {

@@ -40,6 +40,9 @@ fn stream(app: &mut App, event: &serde_json::Value) {
         parent_tool_use_id: None,
         uuid: "u".into(),
         ttft_ms: None,
+        api_message_id: None,
+        thinking_display: None,
+        abandoned_blocks: None,
     };
     app.update(Input::Event(engine::Event::Message(Message::StreamEvent(event))));
 }

@@ -228,6 +228,11 @@ pub struct PermissionUpdate {
 }
 
 impl PermissionUpdate {
+    /// It holds beyond the session.
+    pub fn lasts(&self) -> bool {
+        matches!(self.destination, Some(Source::User | Source::Project | Source::Local))
+    }
+
     /// `rules` are allowed until the session ends.
     pub fn allow_for_session(rules: Vec<UpdatedRule>) -> Self {
         Self {

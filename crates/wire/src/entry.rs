@@ -48,14 +48,59 @@ pub struct UserEntry {
     pub prompt_source: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Box<RawValue>>,
+    /// What opened the turn, on the line that did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_origin: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_position: Option<TurnPosition>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_result: Option<Box<RawValue>>,
+    #[serde(flatten)]
+    pub call: Option<CallMarks>,
+    /// What an MCP server sent beside the content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_meta: Option<Box<RawValue>>,
     #[serde(rename = "sourceToolAssistantUUID", skip_serializing_if = "Option::is_none")]
     pub source_tool_assistant_uuid: Option<String>,
     #[serde(rename = "sourceToolUseID", skip_serializing_if = "Option::is_none")]
     pub source_tool_use_id: Option<String>,
     #[serde(flatten)]
     pub tail: Tail,
+}
+
+/// Where a prompt stands in its session, counted from zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TurnPosition {
+    /// Among the prompts.
+    pub prompt_index: u64,
+    /// Among all turns, also those that no prompt opened.
+    pub turn_index: u64,
+}
+
+/// How a call came to its result, on the line of the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallMarks {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_decision: Option<PermissionDecision>,
+    /// Why the call did not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_denial_kind: Option<&'static str>,
+    /// The command ran in the sandbox.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sandboxed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionDecision {
+    /// `accept` or `reject`.
+    pub decision: &'static str,
+    /// Who decided: `config`, `hook`, `user_temporary`, `user_permanent`, `user_reject`.
+    pub source: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason_type: Option<&'static str>,
 }
 
 /// An `assistant` line: one content block of one API response.
@@ -68,6 +113,8 @@ pub struct AssistantEntry {
     pub agent_id: Option<String>,
     /// The API message with exactly one block, final usage and stop reason.
     pub message: Box<RawValue>,
+    #[serde(flatten)]
+    pub block: Option<BlockMarks>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     #[serde(rename = "type")]
@@ -86,8 +133,40 @@ pub struct AssistantEntry {
     pub refusal: Option<RefusalMark>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
+    /// The same under the name that newer readers look for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_aborted_mid_stream: bool,
+    #[serde(flatten)]
+    pub attribution: Attribution,
     #[serde(flatten)]
     pub tail: Tail,
+}
+
+/// Which block of which answer a line holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockMarks {
+    pub api_block_index: u32,
+    /// The model that was asked; the message names the one that answered.
+    pub requested_model: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_duration_ms: Option<u64>,
+}
+
+/// On whose behalf the model wrote a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Attribution {
+    /// The skill that was invoked last in this turn.
+    #[serde(rename = "attributionSkill", skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+    /// The type of the subagent that speaks.
+    #[serde(rename = "attributionAgent", skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The server and the tool that the line calls.
+    #[serde(rename = "attributionMcpServer", skip_serializing_if = "Option::is_none")]
+    pub mcp_server: Option<String>,
+    #[serde(rename = "attributionMcpTool", skip_serializing_if = "Option::is_none")]
+    pub mcp_tool: Option<String>,
 }
 
 /// Names the answer that was refused, on the lines that tell of it.
@@ -167,6 +246,11 @@ pub enum MetaEntry {
         permission_mode: String,
         session_id: String,
     },
+    /// The name the session goes by among others.
+    AgentName {
+        agent_name: String,
+        session_id: String,
+    },
     /// The definition the main thread runs as.
     AgentSetting {
         agent_setting: String,
@@ -221,7 +305,14 @@ pub struct WorktreeSession {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree_branch: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_head_commit: Option<String>,
+    /// Where the session worked when it entered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_enter_original_cwd: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hook_based: bool,
 }
@@ -414,7 +505,11 @@ mod tests {
             permission_mode: Some("default"),
             prompt_source: Some("sdk"),
             origin: None,
+            turn_origin: None,
+            turn_position: None,
             tool_use_result: None,
+            call: None,
+            mcp_meta: None,
             source_tool_assistant_uuid: None,
             source_tool_use_id: None,
             tail: Tail {

@@ -20,6 +20,11 @@ pub fn canonical(name: &str) -> &str {
     ALIASES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }
 
+/// Server and tool of the tool of an MCP server.
+pub fn mcp_parts(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix("mcp__")?.split_once("__")
+}
+
 /// The name `system/init` lists a tool under: the subagent tool keeps its old name there.
 pub fn listed(name: &str) -> &str {
     if name == "Agent" { "Task" } else { name }

@@ -51,6 +51,9 @@ pub struct Init {
     #[serde(rename = "permissionMode")]
     pub permission_mode: &'static str,
     pub slash_commands: Vec<String>,
+    /// Those of them that need the terminal.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub terminal_slash_commands: Vec<String>,
     #[serde(rename = "apiKeySource")]
     pub api_key_source: &'static str,
     pub claude_code_version: &'static str,
@@ -62,7 +65,18 @@ pub struct Init {
     pub betas: Vec<String>,
     pub capabilities: Vec<&'static str>,
     pub uuid: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_paths: Option<MemoryPaths>,
+    /// Where the session was started; `cwd` is where it works now.
+    pub original_cwd: String,
+    pub additional_directories: Vec<String>,
     pub fast_mode_state: &'static str,
+}
+
+/// Where notes for later sessions are kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MemoryPaths {
+    pub auto: String,
 }
 
 /// One finished content block of an API response, or a synthetic error text.
@@ -83,6 +97,17 @@ pub struct Assistant {
     pub is_api_error_message: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_error_status: Option<u16>,
+    /// The API's own name for the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_error_type: Option<String>,
+    /// How long the model thought, on the message of a thinking block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_duration_ms: Option<u64>,
+    /// How much of its thinking was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_display: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_use_meta: Vec<ToolUseMeta>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +139,10 @@ impl Assistant {
             error: None,
             is_api_error_message: false,
             api_error_status: None,
+            api_error_type: None,
+            thinking_duration_ms: None,
+            thinking_display: None,
+            tool_use_meta: Vec::new(),
             aborted: false,
             user_message_uuid: None,
             local_command_run: None,
@@ -122,6 +151,44 @@ impl Assistant {
             agent: None,
         }
     }
+}
+
+/// How a call is shown to a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolUseMeta {
+    pub id: String,
+    pub tool_name: String,
+    pub display_name: String,
+    /// For the tool of an MCP server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_display_name: Option<String>,
+}
+
+/// How a call came to its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolResultMeta {
+    pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_decision: Option<ToldDecision>,
+    /// Why the call did not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub non_execution_kind: Option<&'static str>,
+}
+
+/// `entry::PermissionDecision` as hosts read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ToldDecision {
+    pub decision: &'static str,
+    pub source: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason_type: Option<&'static str>,
+}
+
+/// Parts of an answer that broke off: whoever showed them takes them back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AbandonedBlocks {
+    pub api_message_id: Arc<str>,
+    pub from_block_index: u32,
 }
 
 /// A command that was carried out without the model.
@@ -151,6 +218,8 @@ pub struct User {
     pub timestamp: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_result: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_result_meta: Vec<ToolResultMeta>,
     #[serde(rename = "isReplay", skip_serializing_if = "std::ops::Not::not")]
     pub is_replay: bool,
     #[serde(rename = "isSynthetic", skip_serializing_if = "std::ops::Not::not")]
@@ -184,6 +253,7 @@ impl Past {
             uuid,
             timestamp,
             tool_use_result: None,
+            tool_result_meta: Vec::new(),
             is_replay: true,
             is_synthetic: false,
             agent: None,
@@ -200,8 +270,17 @@ pub struct StreamEvent {
     pub session_id: String,
     pub parent_tool_use_id: Option<String>,
     pub uuid: String,
+    /// On the first event of an answer: how long it was waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_message_id: Option<Arc<str>>,
+    /// On the first event of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_display: Option<Arc<str>>,
+    /// On the first event of an answer that replaces another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abandoned_blocks: Option<AbandonedBlocks>,
 }
 
 /// Closes every turn.
@@ -213,10 +292,12 @@ pub struct TurnResult {
     pub is_error: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_error_status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_error_type: Option<String>,
     pub duration_ms: u64,
     pub duration_api_ms: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttft_ms: Option<u64>,
+    #[serde(flatten)]
+    pub times: FirstTimes,
     pub num_turns: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
@@ -228,6 +309,9 @@ pub struct TurnResult {
     pub usage: Usage,
     #[serde(rename = "modelUsage")]
     pub model_usage: BTreeMap<String, ModelUsage>,
+    /// The part of `modelUsage` that the result before did not have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_usage_since_last_result: Option<BTreeMap<String, ModelUsage>>,
     pub permission_denials: Vec<PermissionDenial>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Box<RawValue>>,
@@ -254,7 +338,64 @@ pub struct TurnResult {
     pub queued_turn_count: usize,
     pub result_index: u64,
     pub fast_mode_state: &'static str,
+    pub subagent_stats: SubagentStats,
     pub uuid: String,
+}
+
+/// How long things of a turn took to begin, in milliseconds since the turn did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FirstTimes {
+    /// The first piece of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_ms: Option<u64>,
+    /// The first event of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_stream_ms: Option<u64>,
+    /// The first request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_to_request_ms: Option<u64>,
+    /// The first message or event with content that was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_content_frame_ms: Option<u64>,
+}
+
+/// What became of the subagents of a session so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SubagentStats {
+    pub requested: SubagentWishes,
+    pub spawned: u64,
+    pub started_in_background: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub killed: SubagentKills,
+    pub refused: SubagentRefusals,
+    pub by_type: BTreeMap<String, u64>,
+    pub max_depth: u32,
+    pub spawned_by_subagents: u64,
+}
+
+/// What calls said about waiting for the agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SubagentWishes {
+    pub foreground: u64,
+    pub background: u64,
+    pub unset: u64,
+}
+
+/// Who ended agents before they were done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SubagentKills {
+    pub user: u64,
+    pub parent: u64,
+    pub system: u64,
+}
+
+/// Which limit refused an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SubagentRefusals {
+    pub budget: u64,
+    pub concurrency_limit: u64,
+    pub depth_limit: u64,
 }
 
 /// Background work that did not end in time.
@@ -383,6 +524,20 @@ pub enum SystemBody {
         #[serde(skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
         outcome: &'static str,
+    },
+    /// The session has this title from now on.
+    SessionTitleChanged {
+        title: String,
+    },
+    /// Something a person may want to see for a moment.
+    Notification {
+        key: &'static str,
+        text: String,
+        priority: &'static str,
+    },
+    /// All commands that can be typed now.
+    CommandsChanged {
+        commands: Vec<crate::control::SlashCommand>,
     },
     SessionStateChanged {
         state: &'static str,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -23,6 +24,9 @@ pub struct Usage {
     pub inference_geo: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<String>,
+    /// What else the API reported (`iterations`, …), as it came.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +34,8 @@ pub struct Usage {
 pub struct CacheCreation {
     pub ephemeral_1h_input_tokens: u64,
     pub ephemeral_5m_input_tokens: u64,
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,12 +43,16 @@ pub struct CacheCreation {
 pub struct ServerToolUse {
     pub web_search_requests: u64,
     pub web_fetch_requests: u64,
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OutputDetails {
     pub thinking_tokens: u64,
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
 }
 
 /// One report on the wire: every field may be missing or null.
@@ -59,6 +69,8 @@ struct Report {
     service_tier: Option<String>,
     inference_geo: Option<String>,
     speed: Option<String>,
+    #[serde(flatten)]
+    other: Map<String, Value>,
 }
 
 impl Usage {
@@ -85,6 +97,7 @@ impl Usage {
         self.output_tokens_details = r.output_tokens_details.or(self.output_tokens_details.take());
         self.inference_geo = r.inference_geo.or(self.inference_geo.take());
         self.speed = r.speed.or(self.speed.take());
+        self.other.extend(r.other.into_iter().filter(|(_, value)| !value.is_null()));
     }
 
     /// Adds another response's usage, for per-turn totals.
@@ -103,8 +116,25 @@ impl Usage {
         if !other.service_tier.is_empty() {
             self.service_tier.clone_from(&other.service_tier);
         }
-        self.inference_geo.clone_from(&other.inference_geo);
-        self.speed.clone_from(&other.speed);
+        for (slot, said) in [(&mut self.inference_geo, &other.inference_geo), (&mut self.speed, &other.speed)] {
+            if said.is_some() {
+                slot.clone_from(said);
+            }
+        }
+        // Nobody knows how to add these up: the last response's stand.
+        self.other.extend(other.other.clone());
+    }
+
+    /// Before any response, with every key that a result has.
+    pub fn empty() -> Self {
+        Self {
+            service_tier: "standard".into(),
+            output_tokens_details: Some(OutputDetails::default()),
+            inference_geo: Some(String::new()),
+            speed: Some("standard".into()),
+            other: Map::from_iter([("iterations".to_owned(), Value::Array(Vec::new()))]),
+            ..Self::default()
+        }
     }
 
     pub fn total_input(&self) -> u64 {
@@ -174,6 +204,28 @@ impl ModelUsage {
         self.cache_creation_1h += usage.cache_creation.ephemeral_1h_input_tokens;
         self.cost_usd += cost;
     }
+
+    /// What was added since `before`; `None` when nothing was.
+    pub fn since(&self, before: Option<&Self>) -> Option<Self> {
+        let Some(before) = before else { return Some(self.clone()) };
+        if self == before {
+            return None;
+        }
+        Some(Self {
+            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+            cache_read_input_tokens: self.cache_read_input_tokens.saturating_sub(before.cache_read_input_tokens),
+            cache_creation_input_tokens: self
+                .cache_creation_input_tokens
+                .saturating_sub(before.cache_creation_input_tokens),
+            web_search_requests: self.web_search_requests.saturating_sub(before.web_search_requests),
+            cost_usd: (self.cost_usd - before.cost_usd).max(0.0),
+            thinking_tokens: self.thinking_tokens.saturating_sub(before.thinking_tokens),
+            cache_creation_5m: self.cache_creation_5m.saturating_sub(before.cache_creation_5m),
+            cache_creation_1h: self.cache_creation_1h.saturating_sub(before.cache_creation_1h),
+            ..self.clone()
+        })
+    }
 }
 
 #[cfg(test)]
@@ -191,6 +243,23 @@ mod tests {
     fn writes(usage: &Usage) -> (u64, u64, u64) {
         let split = &usage.cache_creation;
         (usage.cache_creation_input_tokens, split.ephemeral_5m_input_tokens, split.ephemeral_1h_input_tokens)
+    }
+
+    // [F-B5]
+    #[test]
+    fn what_the_api_adds_is_kept() {
+        let first =
+            r#"{"input_tokens":1,"iterations":[{"type":"message"}],"server_tool_use":{"tool_search_requests":2}}"#;
+        let last = r#"{"output_tokens":9,"iterations":null,"output_tokens_details":{"thinking_tokens":4,"x":1}}"#;
+        let usage = absorbed(&[first, last]);
+        let told = serde_json::to_value(&usage).unwrap();
+        assert_eq!(told["iterations"], serde_json::json!([{"type": "message"}]));
+        assert_eq!(told["server_tool_use"]["tool_search_requests"], 2);
+        assert_eq!(told["output_tokens_details"], serde_json::json!({"thinking_tokens": 4, "x": 1}));
+        let mut turn = Usage::empty();
+        turn.add(&usage);
+        assert_eq!((turn.speed.as_deref(), turn.inference_geo.as_deref()), (Some("standard"), Some("")));
+        assert_eq!(turn.other["iterations"], told["iterations"]);
     }
 
     #[test]

@@ -447,7 +447,7 @@ fn local_commands_are_stored_and_streamed() {
         _ => line["type"].as_str().unwrap().to_owned(),
     };
     let order: Vec<String> = stored.iter().map(kind).collect();
-    assert_eq!(order, ["enqueue", "dequeue", "user", "user", "local_command", "last-prompt", "cost-state"]);
+    assert_eq!(order, ["enqueue", "dequeue", "user", "user", "local_command", "last-prompt", "mode", "cost-state"]);
     assert_eq!(stored[2]["isMeta"], true);
     let command = stored[3]["message"]["content"].as_str().unwrap();
     assert!(command.starts_with("<command-name>/context</command-name>"), "{command}");

@@ -10,6 +10,7 @@ mod cassette;
 mod compaction;
 mod findings_client;
 mod findings_engine;
+mod findings_keys;
 mod findings_models;
 mod input;
 mod messages;

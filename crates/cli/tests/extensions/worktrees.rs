@@ -74,6 +74,11 @@ fn a_session_in_a_worktree_of_its_own() {
     let entry = sandbox.project().join(".git/worktrees/x");
     assert!(!entry.join("locked").exists());
     let state: Vec<Value> = sandbox.transcript().into_iter().filter(|l| l["type"] == "worktree-state").collect();
+    // [F-B5]
+    let stay = &state[0]["worktreeSession"];
+    let here = json!(sandbox.project().canonicalize().unwrap());
+    assert_eq!((&stay["preEnterOriginalCwd"], &stay["sessionId"]), (&here, &lines[0]["session_id"]), "{stay}");
+    assert_eq!(stay["originalBranch"], git(&sandbox, &["branch", "--show-current"]).trim(), "{stay}");
     assert_eq!(state[0]["worktreeSession"]["worktreePath"], path.to_str().unwrap());
     assert_eq!(state[0]["worktreeSession"]["worktreeBranch"], "worktree-x");
 }

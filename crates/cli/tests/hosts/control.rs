@@ -294,7 +294,6 @@ fn what_only_looks_is_answered_with_its_shape() {
         json!({"subtype": "rename_session", "title": "x", "session_id": "another"}),
         json!({"subtype": "mcp_reconnect", "serverName": "none"}),
         json!({"subtype": "mcp_toggle", "serverName": "none", "enabled": true}),
-        json!({"subtype": "stop_task", "task_id": "none"}),
         json!({"subtype": "set_permission_mode", "mode": "novel"}),
         json!({"subtype": "set_model", "model": 7}),
     ] {

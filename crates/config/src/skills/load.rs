@@ -131,10 +131,8 @@ fn command_files<'a>(root: &'a Root, found: &mut Vec<Candidate<'a>>, stamps: &mu
     for (at, (path, folders)) in tree.files.iter().enumerate() {
         let short = stems[at].to_owned();
         let long = folders.iter().map(String::as_str).chain([stems[at]]).collect::<Vec<_>>().join(":");
-        let unique = stems.iter().filter(|stem| **stem == short).count() == 1;
-        let (name, alias) = if unique { (short, long) } else { (long, short) };
-        let aliases = if name == alias { Vec::new() } else { vec![alias] };
-        found.push(Candidate { root, form: Form::Command, path: path.clone(), name, aliases });
+        let aliases = if short == long { Vec::new() } else { vec![short] };
+        found.push(Candidate { root, form: Form::Command, path: path.clone(), name: long, aliases });
     }
 }
 
@@ -175,11 +173,8 @@ impl Loader<'_> {
         self.skills.all.push(*skill);
     }
 
-    /// `apps/web:deploy` for a skill of a directory below, `folder:name` for a command in a folder.
+    /// `apps/web:deploy` for a skill of a directory below.
     fn qualified(&self, candidate: &Candidate<'_>) -> Option<String> {
-        if let Some(long) = candidate.aliases.iter().find(|alias| alias.contains(':')) {
-            return Some(long.clone());
-        }
         if candidate.root.scope != Scope::Nested {
             return None;
         }

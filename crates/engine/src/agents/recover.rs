@@ -186,6 +186,7 @@ impl Record {
             content: Content::Blocks(vec![Block::text(self.report.clone()), Block::text(trailer)]),
             is_error: false,
             structured: wire::raw::to_raw(&structured).ok(),
+            mcp_meta: None,
         }
     }
 

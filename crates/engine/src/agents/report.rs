@@ -151,6 +151,7 @@ pub(super) fn outcome(done: &Finished, prompt: &str) -> Outcome {
         content: Content::Blocks(vec![text, trailer]),
         is_error: false,
         structured: wire::raw::to_raw(&structured).ok(),
+        mcp_meta: None,
     }
 }
 

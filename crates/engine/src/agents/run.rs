@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 use store::agents::{Outcome as Stored, Sidecar};
 use tools::tasks::{AgentTask, End, Task, TaskStatus, Tasks};
-use wire::sdk::{SystemBody, TaskNotification, TaskPatch, TaskStarted, TaskUsage};
+use wire::sdk::{Message, SystemBody, TaskNotification, TaskPatch, TaskStarted, TaskUsage};
 use wire::usage::Usage;
 
 /// An agent that is ready to begin.
@@ -139,6 +139,7 @@ impl Running {
             models: self.session.io.ledger.models_used(),
             worktree,
         };
+        self.agents.count_end(&self.sheet.id, finished.status, self.sheet.background);
         self.record_end(&finished).await;
         self.tell_end(&finished).await;
         let Self { seat, .. } = *self;
@@ -221,6 +222,9 @@ impl Running {
 
     async fn tell_end(&self, finished: &Finished) {
         let host = &self.agents.kit().host.clone();
+        if let Some(said) = self.voice.take_last_words().filter(|_| self.sheet.background) {
+            host.send(Message::Assistant(said)).await;
+        }
         let (task_id, run_id) = (self.sheet.id.clone(), Some(self.voice.run_id().to_owned()));
         let patch = TaskPatch { status: finished.status.as_str(), end_time: Some(sys::clock::now_ms()) };
         host.system(SystemBody::TaskUpdated { task_id: task_id.clone(), run_id: run_id.clone(), patch }).await;

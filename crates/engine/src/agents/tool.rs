@@ -150,7 +150,7 @@ pub(crate) fn fork<'a>(
     let refused = if !is_allowed(policy, agent_type) {
         Some(format!("The rules do not allow agents of the type {agent_type}."))
     } else if spawner.depth >= spawner.agents.limits.depth {
-        Some("Agents cannot be nested deeper than this one.".into())
+        Some(spawner.too_deep())
     } else {
         None
     };
@@ -193,10 +193,16 @@ impl Call for AgentCall {
 impl AgentCall {
     async fn start(&self, cx: CallCx) -> Result<Outcome, Refused> {
         let spawner = &self.spawner;
+        spawner.agents.count(|stats| match self.background {
+            Some(true) => stats.requested.background += 1,
+            Some(false) => stats.requested.foreground += 1,
+            None => stats.requested.unset += 1,
+        });
         let mut live = spawner.live()?;
         live.watch.granted.extend(self.rules.iter().cloned());
         let definition = self.definition()?;
         if spawner.agents.is_over_budget() {
+            spawner.agents.count(|stats| stats.refused.budget += 1);
             return Err("Budget limit reached: no further agent is started.".into());
         }
         let background = self.is_background(&definition);
@@ -214,6 +220,13 @@ impl AgentCall {
                 return Err(why);
             }
         };
+        spawner.agents.count(|stats| {
+            stats.spawned += 1;
+            stats.started_in_background += u64::from(background);
+            stats.spawned_by_subagents += u64::from(spawner.id.is_some());
+            stats.max_depth = stats.max_depth.max(running.sheet.depth);
+            *stats.by_type.entry(running.sheet.definition.name.clone()).or_default() += 1;
+        });
         run::write_sidecar(&spawner.agents, &running.sheet.id, running.sidecar.clone()).await;
         running.announce(&self.prompt, First::Yes).await;
         if background { Ok(self.detach(running, &scope, &cx).await) } else { Ok(self.wait(running).await) }
@@ -392,6 +405,7 @@ pub(super) fn admit(spawner: &Spawner, live: Live, candidate: Candidate) -> Admi
         commands: Some(child.commands.clone()),
         stop: scope,
         stopped_by_user: false,
+        stopped_by_system: false,
     };
     match spawner.agents.admit(row, room) {
         Ok(seat) => {

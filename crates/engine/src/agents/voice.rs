@@ -33,6 +33,8 @@ pub(crate) struct Voice {
 struct Tally {
     tool_uses: u64,
     total_tokens: u64,
+    /// What it said last, when the host was not told of it.
+    last_words: Option<Box<Assistant>>,
 }
 
 /// What goes to the host for one message.
@@ -75,6 +77,11 @@ impl Voice {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner).total_tokens = total;
     }
 
+    /// The last text it wrote, unless the host has it.
+    pub(crate) fn take_last_words(&self) -> Option<Box<Assistant>> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner).last_words.take()
+    }
+
     pub(crate) fn carry(&self, message: Message) -> Carried {
         match message {
             Message::Assistant(said) => self.assistant(said),
@@ -103,6 +110,9 @@ impl Voice {
                     | SystemBody::ModelRefusalNoFallback(_)
                     | SystemBody::ThinkingTokens { .. }
                     | SystemBody::LocalCommandOutput { .. }
+                    | SystemBody::SessionTitleChanged { .. }
+                    | SystemBody::Notification { .. }
+                    | SystemBody::CommandsChanged { .. }
                     | SystemBody::SessionStateChanged { .. } => false,
                 };
                 Carried { progress: None, message: wanted.then_some(Message::System(system)) }
@@ -123,11 +133,17 @@ impl Voice {
         if self.forward == Forward::Nothing {
             return Carried::default();
         }
-        if progress.is_none() && (self.forward == Forward::Calls || said.is_api_error_message) {
+        if progress.is_none() && said.is_api_error_message {
             return Carried::default();
         }
         said.parent_tool_use_id = Some(self.tool_use_id.clone());
         said.agent = Some(Arc::clone(&self.stamp));
+        if progress.is_none() && self.forward == Forward::Calls {
+            if head.is_text {
+                self.tally.lock().unwrap_or_else(PoisonError::into_inner).last_words = Some(said);
+            }
+            return Carried::default();
+        }
         Carried { progress, message: Some(Message::Assistant(said)) }
     }
 
@@ -145,6 +161,7 @@ impl Voice {
         {
             let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
             tally.tool_uses += 1;
+            tally.last_words = None;
             tally.total_tokens = tally.total_tokens.max(tokens);
         }
         SystemBody::TaskProgress(Box::new(TaskProgress {
@@ -163,6 +180,7 @@ impl Voice {
 #[derive(Default)]
 struct Said {
     tool: Option<String>,
+    is_text: bool,
     tokens: u64,
 }
 
@@ -174,10 +192,11 @@ impl Said {
             BlockHead::ToolUse { name, .. } => Some(name.into_owned()),
             _ => None,
         });
+        let is_text = blocks.iter().any(|block| matches!(BlockHead::read(block), Some(BlockHead::Text(_))));
         let mut usage = Usage::default();
         if let Some(raw) = head.usage {
             usage.absorb(raw);
         }
-        Self { tool, tokens: usage.total_input() + usage.output_tokens }
+        Self { tool, is_text, tokens: usage.total_input() + usage.output_tokens }
     }
 }

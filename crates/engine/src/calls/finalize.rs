@@ -1,5 +1,6 @@
 //! From an outcome to its result: bounded, recorded, told to the host, kept for the history.
 
+use super::prepare::Judged;
 use super::{Report, ToolUse};
 use crate::scribe::ResultLine;
 use crate::session::Io;
@@ -9,11 +10,13 @@ use std::sync::Arc;
 use store::StoreError;
 use tools::Outcome;
 use wire::block::{Block, Content, tool_result};
-use wire::sdk::{Message, User};
+use wire::entry::{CallMarks, PermissionDecision};
+use wire::sdk::{Message, ToldDecision, ToolResultMeta, User};
 
 pub(super) async fn deliver(
     used: &ToolUse,
     outcome: Outcome,
+    judged: Option<Judged>,
     io: &mut Io,
     report: &mut Report,
 ) -> Result<(), StoreError> {
@@ -32,6 +35,12 @@ pub(super) async fn deliver(
         message: message.clone(),
         structured: structured.clone(),
         assistant_uuid: used.assistant_uuid.clone(),
+        marks: CallMarks {
+            permission_decision: judged.map(|judged| judged.decision),
+            tool_denial_kind: judged.and_then(|judged| judged.denial),
+            sandboxed: judged.is_some_and(|judged| judged.sandboxed),
+        },
+        mcp_meta: outcome.mcp_meta,
     };
     let written = io.scribe.result(line)?;
     let user = User {
@@ -42,6 +51,7 @@ pub(super) async fn deliver(
         uuid: written.uuid.clone(),
         timestamp: written.timestamp,
         tool_use_result: Some(structured),
+        tool_result_meta: judged.map(|judged| told(&used.id, judged)).into_iter().collect(),
         is_replay: false,
         is_synthetic: false,
         agent: None,
@@ -61,9 +71,24 @@ pub(super) fn record(
 ) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
     let structured = outcome.structured.unwrap_or_else(|| failure(&outcome.content));
     let Ok(block) = tool_result(tool_use_id, &outcome.content, outcome.is_error) else { return Ok(None) };
-    let line = ResultLine { message: message(&block), structured, assistant_uuid: assistant_uuid.to_owned() };
+    let line = ResultLine {
+        message: message(&block),
+        structured,
+        assistant_uuid: assistant_uuid.to_owned(),
+        marks: CallMarks::default(),
+        mcp_meta: None,
+    };
     let written = io.scribe.result(line)?;
     Ok(Some((Arc::from(block), written.uuid)))
+}
+
+fn told(id: &str, judged: Judged) -> ToolResultMeta {
+    let PermissionDecision { decision, source, reason_type } = judged.decision;
+    ToolResultMeta {
+        id: id.to_owned(),
+        permission_decision: Some(ToldDecision { decision, source, reason_type }),
+        non_execution_kind: judged.denial,
+    }
 }
 
 fn message(block: &RawValue) -> Box<RawValue> {

@@ -16,18 +16,47 @@ use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tools::cage::Cage;
 use tools::{Call, CallCx, Met, Outcome, Sharing, Workspace};
-use wire::control::CommandPart;
+use wire::control::{CommandPart, PermissionUpdate};
+use wire::entry::PermissionDecision;
 use wire::hooks::EventName;
 use wire::mode::PermissionMode;
 use wire::sdk::{PermissionDenial, SystemBody};
 
 pub(super) enum Prepared {
-    Ready(Box<dyn Call>, CallCx),
+    Ready(Box<dyn Call>, CallCx, Judged),
     Settled(Outcome),
+    Refused(Outcome, Judged),
     /// A hook leaves it for a later run: there is no result.
     Deferred,
     /// The host was asked; `answered` goes on with its reply.
     Asking(Box<Pending>, BoxFuture<'static, Reply>),
+}
+
+/// Who let a call run or did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Judged {
+    pub(super) decision: PermissionDecision,
+    /// Why it did not run.
+    pub(super) denial: Option<&'static str>,
+    pub(super) sandboxed: bool,
+}
+
+impl Judged {
+    fn refused(source: &'static str, reason: Option<&Reason>) -> Self {
+        let reason_type = reason.map(Reason::kind);
+        let denial = match source {
+            "user_reject" => "user-rejected",
+            "hook" => "hook",
+            _ => "permission-rule",
+        };
+        let decision = PermissionDecision { decision: "reject", source, reason_type };
+        Self { decision, denial: Some(denial), sandboxed: false }
+    }
+}
+
+/// Leave to run.
+fn accepted(source: &'static str, reason: Option<&Reason>) -> PermissionDecision {
+    PermissionDecision { decision: "accept", source, reason_type: reason.map(Reason::kind) }
 }
 
 /// Pure: finds the tool and reads its input.
@@ -115,7 +144,7 @@ pub(super) async fn consult(calls: &[(&ToolUse, &Draft)], io: &mut Io) -> Vec<Ru
 /// Decides; a refusal is told to the host before its result.
 pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io: &mut Io) -> Prepared {
     match &ruling.word {
-        Some(Word::Deny(message)) => return Prepared::Settled(refuse(used, by_hook(message), io).await),
+        Some(Word::Deny(message)) => return refuse(used, by_hook(message), io).await,
         Some(Word::Defer) => return Prepared::Deferred,
         Some(Word::Allow | Word::Ask(_)) | None => {}
     }
@@ -135,19 +164,23 @@ pub(super) async fn decide(used: &ToolUse, mut draft: Draft, ruling: Ruling, io:
     };
     match (decision, ruling.word) {
         // What a hook wants asked is asked, whatever else would have let it pass.
-        (Decision::Allow(_), Some(Word::Ask(reason))) if io.mode == PermissionMode::DontAsk => Prepared::Settled(
-            refuse(used, by_hook(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await,
-        ),
+        (Decision::Allow(_), Some(Word::Ask(reason))) if io.mode == PermissionMode::DontAsk => {
+            refuse(used, by_hook(&format!("dontAsk mode refuses what a hook asks about: {reason}")), io).await
+        }
         (Decision::Allow(_), Some(Word::Ask(reason))) => ask(used, draft, by_hook(&reason), facts, io).await,
         (Decision::Allow(_), _) if draft.call.insists() && io.mode == PermissionMode::DontAsk => {
-            Prepared::Settled(refuse(used, insisting(used), io).await)
+            refuse(used, insisting(used), io).await
         }
         (Decision::Allow(_), _) if draft.call.insists() => ask(used, draft, insisting(used), facts, io).await,
-        (Decision::Allow(reason), _) => {
+        (Decision::Allow(reason), word) => {
             tracing::debug!(tool = used.name, reason = %reason.describe(), "call allowed");
+            draft.by = match (word, &reason) {
+                (Some(Word::Allow), Reason::Hook(_)) => accepted("hook", Some(&reason)),
+                _ => accepted("config", Some(&reason)),
+            };
             guarded(used, draft, facts, io).await
         }
-        (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
+        (Decision::Deny(refusal), _) => refuse(used, refusal, io).await,
         (Decision::Ask(refusal), _) => match checked(used, draft, &facts, io).await {
             Ok(draft) => ask(used, draft, refusal, facts, io).await,
             Err(outcome) => Prepared::Settled(outcome),
@@ -221,6 +254,8 @@ pub(super) struct Draft {
     /// The person changed what the model proposed.
     changed: bool,
     git_guard: Option<GitGuard>,
+    /// Who let it run, once somebody did.
+    by: PermissionDecision,
 }
 
 impl Draft {
@@ -237,7 +272,17 @@ impl Draft {
         let (held, cage) = confine(used, &input, io)
             .await
             .map_err(|error| Outcome::failed(format!("The sandbox could not be set up: {error}")))?;
-        Ok(Self { call, input, cancel, held, cage, answered: false, changed: false, git_guard: None })
+        Ok(Self {
+            call,
+            input,
+            cancel,
+            held,
+            cage,
+            answered: false,
+            changed: false,
+            git_guard: None,
+            by: accepted("config", None),
+        })
     }
 
     /// The same call with another input, which must be readable like the first.
@@ -303,11 +348,11 @@ async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, i
         None => {}
         Some(RequestDecision::Deny { message, interrupt }) => {
             let message = message.unwrap_or_else(|| "Permission was refused by a hook.".into());
-            let outcome = refuse(used, by_hook(&message), io).await;
+            let refused = refuse(used, by_hook(&message), io).await;
             if interrupt {
                 io.hooks.stop.get_or_insert(message);
             }
-            return Prepared::Settled(outcome);
+            return refused;
         }
         Some(RequestDecision::Allow { updated_input, updated_permissions }) => {
             let updates = updated_permissions.into_iter().filter_map(|update| serde_json::from_value(update).ok());
@@ -324,8 +369,11 @@ async fn ask(used: &ToolUse, mut draft: Draft, refusal: Refusal, facts: Facts, i
                 (Decision::Allow(_), facts) if draft.call.insists() => {
                     return ask_host(used, draft, insisting(used), facts, io).await;
                 }
-                (Decision::Allow(_), facts) => return guarded(used, draft, facts, io).await,
-                (Decision::Deny(refusal), _) => return Prepared::Settled(refuse(used, refusal, io).await),
+                (Decision::Allow(_), facts) => {
+                    draft.by = accepted("hook", Some(&Reason::Hook(String::new())));
+                    return guarded(used, draft, facts, io).await;
+                }
+                (Decision::Deny(refusal), _) => return refuse(used, refusal, io).await,
                 (Decision::Ask(refusal), facts) => return ask_host(used, draft, refusal, facts, io).await,
             }
         }
@@ -347,7 +395,7 @@ async fn hook_answer(used: &ToolUse, draft: &Draft, facts: &Facts, io: &mut Io) 
 async fn ask_host(used: &ToolUse, draft: Draft, refusal: Refusal, facts: Facts, io: &mut Io) -> Prepared {
     let host = match &io.asker {
         Asker::Host(host) => host,
-        Asker::Nobody => return Prepared::Settled(refuse(used, refusal, io).await),
+        Asker::Nobody => return refuse(used, refusal, io).await,
         Asker::Tool(tool) => {
             let reply = ask_tool(tool.clone(), used, &draft, &refusal, io);
             return Prepared::Asking(Box::new(Pending { draft, facts }), reply);
@@ -433,9 +481,11 @@ pub(super) async fn answered(
                 turn.cancel();
             }
             note_denial(used, io);
-            return Prepared::Settled(Outcome::failed(message));
+            return Prepared::Refused(Outcome::failed(message), Judged::refused("user_reject", None));
         }
     };
+    let lasts = updates.iter().any(PermissionUpdate::lasts);
+    let by = accepted(if lasts { "user_permanent" } else { "user_temporary" }, None);
     if !updates.is_empty() {
         io.grant(updates).await;
     }
@@ -447,8 +497,9 @@ pub(super) async fn answered(
             Err(outcome) => return Prepared::Settled(outcome),
         };
     }
+    draft.by = by;
     match judge(used, &draft, Leave::None, io) {
-        (Decision::Deny(refusal), _) => Prepared::Settled(refuse(used, refusal, io).await),
+        (Decision::Deny(refusal), _) => refuse(used, refusal, io).await,
         (Decision::Ask(refusal), now) if !is_changed && now != facts => ask_host(used, draft, refusal, now, io).await,
         (Decision::Allow(_), now) => guarded(used, draft, now, io).await,
         // A person agreed to the command as it is.
@@ -483,9 +534,10 @@ async fn guarded(used: &ToolUse, mut draft: Draft, facts: Facts, io: &mut Io) ->
 
 async fn ready(used: &ToolUse, draft: Draft, facts: Facts, io: &mut Io) -> Prepared {
     interact::admitted(used, &draft.input, io).await;
-    let Draft { call, cancel, cage, changed: changed_by_user, git_guard, .. } = draft;
+    let Draft { call, cancel, cage, changed: changed_by_user, git_guard, by, .. } = draft;
+    let judged = Judged { decision: by, denial: None, sandboxed: cage.is_some() };
     let cx = CallCx { cage, changed_by_user, git_guard, ..call_cx(used, facts, io, cancel) };
-    Prepared::Ready(call, cx)
+    Prepared::Ready(call, cx, judged)
 }
 
 fn note_denial(used: &ToolUse, io: &mut Io) {
@@ -498,7 +550,7 @@ fn note_denial(used: &ToolUse, io: &mut Io) {
     }
 }
 
-async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
+async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Prepared {
     tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "call denied");
     note_denial(used, io);
     let body = SystemBody::PermissionDenied {
@@ -510,7 +562,9 @@ async fn refuse(used: &ToolUse, refusal: Refusal, io: &mut Io) -> Outcome {
         decision_reason: Some(refusal.reason.describe()),
     };
     io.host.system(body).await;
-    Outcome::failed(refusal.message)
+    let source = if matches!(refusal.reason, Reason::Hook(_)) { "hook" } else { "config" };
+    let judged = Judged::refused(source, Some(&refusal.reason));
+    Prepared::Refused(Outcome::failed(refusal.message), judged)
 }
 
 pub(super) fn call_cx(used: &ToolUse, facts: Facts, io: &Io, cancel: CancellationToken) -> CallCx {

@@ -10,7 +10,6 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use wire::block::BlockHead;
 use wire::control::{PermissionUpdate, UpdatedRule};
-use wire::entry::MetaEntry;
 use wire::mode::PermissionMode;
 use wire::settings::{Behaviour, Source};
 
@@ -37,7 +36,8 @@ pub(super) fn rename(session: &mut Session, wanted: &str) -> Said {
 pub(super) fn set_name(session: &mut Session, name: &str) -> Result<(), store::StoreError> {
     session.begin()?;
     let session_id = session.io.host.session_id.clone();
-    session.io.scribe.meta(MetaEntry::CustomTitle { custom_title: name.to_owned(), session_id })?;
+    session.io.scribe.name(name.to_owned(), session_id)?;
+    session.start.told_title = Some(name.to_owned());
     session.control.board.name = Some(name.to_owned());
     if let Some(live) = &session.io.live {
         live.set_name(Some(name.to_owned()));

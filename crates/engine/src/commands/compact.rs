@@ -67,6 +67,7 @@ async fn record(session: &mut Session, arguments: &str, output: &str) -> Result<
         uuid: session.io.scribe.leaf().unwrap_or_default().to_owned(),
         timestamp: sys::clock::now_iso(),
         tool_use_result: None,
+        tool_result_meta: Vec::new(),
         is_replay: true,
         is_synthetic: false,
         agent: None,

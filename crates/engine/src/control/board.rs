@@ -1,6 +1,7 @@
 //! What the session last said about itself: requests are answered from it while phases own the real things.
 
 use super::context_usage::ContextUsage;
+use model::CacheTtl;
 use permission::Policy;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +30,10 @@ pub(crate) struct Board {
     pub usage: ContextUsage,
     /// By the provider's count, of the last response since the conversation began or was compacted.
     pub last_usage: Option<Usage>,
+    /// When that came, in milliseconds since the epoch.
+    pub last_at_ms: u64,
+    /// How long the provider keeps the conversation cached; `None` when it is not asked to.
+    pub cache_ttl: Option<CacheTtl>,
     /// The name a person gave to the session.
     pub name: Option<String>,
     pub prompt_id: Option<String>,

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wire::control::{Change, ControlResponse, HostRequest, Interrupt, RenameSession};
 use wire::entry::{Entry, MetaEntry};
+use wire::sdk::{Message, System, SystemBody};
 
 /// What `system/init` and the reply to `initialize` promise.
 pub(crate) const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
@@ -68,12 +69,24 @@ impl Control {
         let said = self.dispatch(&request_id, request);
         self.tell_dropped(before).await;
         match said {
-            Said::Now(response) => self.send(success(&request_id, response)).await,
+            Said::Now(response) => {
+                self.send(success(&request_id, response)).await;
+                self.tell_title().await;
+            }
             Said::Line(line) => self.send(line).await,
             Said::Refused(refusal) => self.send(refused(&request_id, refusal)).await,
             Said::Later(work) => self.start_reply(request_id, work),
             Said::Noted => {}
         }
+    }
+
+    /// A title that the host has just given, for whoever reads the stream.
+    async fn tell_title(&mut self) {
+        let (Some(title), Some(front)) = (self.title.take(), &self.front) else { return };
+        let body = SystemBody::SessionTitleChanged { title };
+        let session_id = front.reach.session_id.clone();
+        let message = Message::System(System { kind: "system", body, session_id, uuid: sys::id::uuid() });
+        self.tell(Event::Message(message)).await;
     }
 
     async fn tell_dropped(&self, before: usize) {
@@ -127,10 +140,9 @@ impl Control {
             }
             HostRequest::GetBinaryVersion => Said::Now(json!({"version": wire::version::COMPAT})),
             HostRequest::StopTask(asked) => {
-                if front.reach.agents.stop_for_user(&asked.task_id) {
-                    return Said::Now(json!({}));
-                }
-                Said::refused(format!("No task with the id {} is running", asked.task_id))
+                // One that is not running is stopped already.
+                front.reach.agents.stop_for_user(&asked.task_id);
+                Said::Now(json!({}))
             }
             HostRequest::BackgroundTasks(asked) => {
                 if !tools::tasks::may_background(&front.reach.env) {
@@ -154,7 +166,8 @@ impl Control {
                 let title = asked.title.clone();
                 let said = rename(front, asked);
                 if matches!(said, Said::Now(_)) {
-                    self.board.name = Some(title);
+                    self.board.name = Some(title.clone());
+                    self.title = Some(title);
                 }
                 said
             }
@@ -221,8 +234,13 @@ impl Control {
         {
             return Said::refused(format!("The model {name} is not among availableModels"));
         }
+        let reach = self.front.as_ref().map(|front| &front.reach);
+        let model = reach.map(|reach| match &named {
+            Some(name) => reach.catalog.resolve(name, &reach.env),
+            None => reach.default_model.clone(),
+        });
         self.wishes.model = named.map_or(Change::Reset, Change::Set);
-        Said::Now(json!({}))
+        Said::Now(json!({ "model": model }))
     }
 }
 
@@ -234,12 +252,14 @@ fn rename(front: &Front, asked: RenameSession) -> Said {
     if asked.title.trim().is_empty() {
         return Said::refused("A title must not be empty");
     }
-    let entry = Entry::Meta(MetaEntry::CustomTitle { custom_title: asked.title, session_id });
-    let line = match entry.to_line() {
-        Ok(line) => line,
+    let agent = MetaEntry::AgentName { agent_name: asked.title.clone(), session_id: session_id.clone() };
+    let title = MetaEntry::CustomTitle { custom_title: asked.title, session_id };
+    let lines: Result<Vec<String>, _> = [title, agent].into_iter().map(|entry| Entry::Meta(entry).to_line()).collect();
+    let lines = match lines {
+        Ok(lines) => lines,
         Err(error) => return Said::refused(error.to_string()),
     };
-    match front.reach.transcript.append(vec![line]) {
+    match front.reach.transcript.append(lines) {
         Ok(()) => Said::Now(json!({})),
         Err(error) => Said::refused(error.to_string()),
     }

@@ -174,6 +174,9 @@ impl Control {
             }),
         );
         put("context_window", self.window());
+        if let Some(cache) = self.prompt_cache() {
+            put("prompt_cache", cache);
+        }
         let all = board.last_usage.as_ref().map_or(0, |usage| input_tokens(usage) + usage.output_tokens);
         put("exceeds_200k_tokens", json!(all > LARGE));
         put("fast_mode", json!(false));
@@ -197,6 +200,22 @@ impl Control {
             put("vim", json!({"mode": mode}));
         }
         Value::Object(input)
+    }
+
+    /// How much of the last request the provider had kept, and how long it keeps this one. `None` before any answer.
+    fn prompt_cache(&self) -> Option<Value> {
+        let board = &self.board;
+        let (usage, ttl) = (board.last_usage.as_ref()?, board.cache_ttl?);
+        let expires_at_ms = board.last_at_ms + ttl.millis();
+        let read = usage.cache_read_input_tokens;
+        Some(json!({
+            "warm": sys::clock::now_ms() < expires_at_ms,
+            "ttl": ttl.name(),
+            "expires_at": expires_at_ms / 1_000,
+            "read_tokens": read,
+            "write_tokens": usage.cache_creation_input_tokens,
+            "hit_percentage": (read * 100).checked_div(input_tokens(usage)).unwrap_or(0),
+        }))
     }
 
     /// By the provider's count of the last request; `estimate` is ours, and there before any.

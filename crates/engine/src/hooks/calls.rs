@@ -68,7 +68,7 @@ impl Io {
         };
         let mut rulings = Vec::new();
         for (call, merged) in calls.iter().zip(fired) {
-            let merged = self.settle_hooks(merged).await;
+            let merged = self.settle_hooks(merged, Some(&call.used.id)).await;
             rulings.push(self.rule(call.used, merged).await);
         }
         rulings
@@ -203,7 +203,7 @@ impl Io {
     ) -> Merged {
         self.renew_host_hooks();
         let merged = self.raise_for(event, used, seen, cancel).await;
-        self.settle_hooks(merged).await
+        self.settle_hooks(merged, Some(&used.id)).await
     }
 
     async fn raise_for<E: wire::hooks::HookEvent>(

@@ -51,6 +51,7 @@ impl Seed {
             observers: JoinSet::new(),
             stop: None,
             beside: Vec::new(),
+            runs: Vec::new(),
             later: Vec::new(),
             woken: VecDeque::new(),
             rewritten: BTreeMap::new(),

@@ -14,6 +14,7 @@ use wire::hooks::{
     BackgroundTask, ConfigChange, EventName, InstructionsLoaded, Nullable, PostCompact, PreCompact, SessionEnd,
     SessionStart, Setup, Stop, StopFailure, SubagentStart, SubagentStop, UserPromptSubmit, clip,
 };
+use wire::sdk::SystemBody;
 use wire::settings::Source;
 
 /// All SessionEnd handlers together, unless they ask for more.
@@ -111,11 +112,12 @@ impl Session {
             return PromptSays::Blocked(format!("UserPromptSubmit operation blocked by hook:\n{reason}{original}"));
         }
         if let Some(custom_title) = merged.session_title.take() {
-            let session_id = self.io.host.session_id.clone();
+            let (session_id, told) = (self.io.host.session_id.clone(), custom_title.clone());
             let title = wire::entry::MetaEntry::CustomTitle { custom_title, session_id };
             if let Err(error) = self.io.scribe.meta(title) {
                 tracing::warn!(%error, "a title set by a hook could not be recorded");
             }
+            self.start.told_title = Some(told);
         }
         PromptSays::GoOn(contexts(&merged, EventName::UserPromptSubmit))
     }
@@ -139,8 +141,17 @@ impl Session {
         Ok(())
     }
 
+    /// A line for every hook that ran since this was last done, for programs that show them. The model never reads them.
+    pub(crate) fn write_hook_runs(&mut self) -> Result<(), StoreError> {
+        for line in std::mem::take(&mut self.io.hooks.runs) {
+            self.io.scribe.attachment(line)?;
+        }
+        Ok(())
+    }
+
     /// What hooks said during a batch goes behind its results.
     pub(crate) fn place_beside(&mut self) -> Result<(), StoreError> {
+        self.write_hook_runs()?;
         let texts = std::mem::take(&mut self.io.hooks.beside);
         self.place(texts)
     }
@@ -155,6 +166,7 @@ impl Session {
         self.publish_for_hooks();
         let Self { control, io, .. } = self;
         let Some(merged) = control.during(io.fire_stop(state)).await else { return Ok(StopSays::End) };
+        self.write_hook_runs()?;
         self.record_stop(&merged)?;
         if self.io.hooks.stop.take().is_some() {
             return Ok(StopSays::Prevented);
@@ -168,9 +180,11 @@ impl Session {
         let cap = self.io.env.number("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").unwrap_or(STOP_CAP);
         if state.continued >= cap {
             let content = format!("Stop hooks kept the turn going {cap} times in a row; it ends now.");
-            self.io.host.system(wire::sdk::SystemBody::Informational { content, level: "warning" }).await;
+            self.io.host.system(SystemBody::Informational { content, level: "warning" }).await;
             return Ok(StopSays::End);
         }
+        let text = format!("Stop hook keeps the turn going: {}", all.join("\n"));
+        self.io.host.system(SystemBody::Notification { key: "stop-hook-blocked", text, priority: "low" }).await;
         Ok(StopSays::GoOn(crate::prompts::stop_feedback(&all)))
     }
 

@@ -35,6 +35,10 @@ impl Tool for McpTool {
         &self.spec
     }
 
+    fn title(&self) -> Option<&str> {
+        self.remote.annotations.title.as_deref()
+    }
+
     fn parse(&self, input: &RawValue) -> Result<Box<dyn Call>, InputError> {
         let arguments: Map<String, Value> = serde_json::from_str(input.get())
             .map_err(|_| InputError(format!("{}: the input must be a JSON object", self.spec.name)))?;

@@ -4,6 +4,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use mcp::{CallResult, Part, RemoteTool, ResourceBody};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,8 @@ fn limit(tool: &RemoteTool, cx: &CallCx) -> usize {
 }
 
 fn make(result: CallResult, server: &str, limit: usize, session_dir: &Path) -> Outcome {
-    let CallResult { content, structured, is_error } = result;
+    let CallResult { content, structured, is_error, meta } = result;
+    let mcp_meta = beside(structured.as_ref(), meta);
     let links = links(&content);
     let repeats = structured.as_ref().is_none_or(|value| content.iter().any(|part| says(part, value)));
     let mut blocks: Vec<Block> = content.into_iter().map(|part| block(part, server, session_dir)).collect();
@@ -54,7 +56,15 @@ fn make(result: CallResult, server: &str, limit: usize, session_dir: &Path) -> O
         Err(blocks) => Content::Blocks(blocks),
     };
     let structured = if is_error { None } else { wire::raw::to_raw(&twin(&content, structured, links)).ok() };
-    Outcome { content, is_error, structured }
+    Outcome { content, is_error, structured, mcp_meta }
+}
+
+/// What the server sent besides the content.
+fn beside(structured: Option<&Value>, meta: Option<Value>) -> Option<Box<RawValue>> {
+    let mut fields = serde_json::Map::new();
+    fields.extend(meta.map(|meta| ("_meta".to_owned(), meta)));
+    fields.extend(structured.map(|value| ("structuredContent".to_owned(), value.clone())));
+    if fields.is_empty() { None } else { wire::raw::to_raw(&fields).ok() }
 }
 
 /// What hosts and transcripts get beside the text.
@@ -223,7 +233,7 @@ mod tests {
 
     fn made(content: Vec<Part>, structured: Option<Value>, limit: usize) -> (Outcome, tempfile::TempDir) {
         let temp = tempfile::tempdir().unwrap();
-        let outcome = make(CallResult { content, structured, is_error: false }, "srv", limit, temp.path());
+        let outcome = make(CallResult { content, structured, is_error: false, meta: None }, "srv", limit, temp.path());
         (outcome, temp)
     }
 

@@ -106,7 +106,7 @@ impl Search {
                 definitions.join("\n")
             )),
         };
-        Outcome { content, is_error: false, structured }
+        Outcome { content, is_error: false, structured, mcp_meta: None }
     }
 
     /// Remembers what is loaded; the definitions as text.

@@ -7,7 +7,6 @@ use crate::mcp::ServerControl;
 use crate::models::Offered;
 use crate::session::Io;
 use config::Credential;
-use model::catalog::Served;
 use std::sync::Arc;
 use tools::Registry;
 use wire::control::Account;
@@ -44,10 +43,8 @@ impl Opening {
                     | Err(_) => None,
                 },
                 api_key_source: (key_source != "none").then(|| key_source.to_owned()),
-                api_provider: match self.served() {
-                    Served::FirstParty => "firstParty",
-                    Served::Gateway => "gateway",
-                },
+                // Behind a base URL as well: it is the first party's protocol that is spoken.
+                api_provider: "firstParty",
             },
             agents: Arc::clone(&io.spawner.agents),
             state: Arc::clone(&io.state),

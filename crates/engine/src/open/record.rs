@@ -29,7 +29,10 @@ impl Opening {
         if let Some(loaded) = &self.conversation.loaded {
             transcript.remember(&loaded.sticky);
         }
-        Scribe::new(transcript, persist, self.tail(), self.conversation.leaf()).mirrored(self.mirror.clone())
+        let last = self.conversation.loaded.as_ref().and_then(|loaded| loaded.position);
+        Scribe::new(transcript, persist, self.tail(), self.conversation.leaf())
+            .mirrored(self.mirror.clone())
+            .following(last)
     }
 
     pub(super) fn transcript_path(&self) -> PathBuf {

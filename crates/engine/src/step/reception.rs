@@ -6,7 +6,7 @@ use crate::command::{Aside, Event};
 use crate::scribe::AssistantLine;
 use crate::session::Io;
 use model::assembly::BlockKind;
-use model::{Assembly, Closed, Delta, EventKind, Fragment, StreamEvent};
+use model::{Assembly, Closed, Delta, EventKind, Fragment, StreamEvent, Verdict};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,16 +14,34 @@ use store::StoreError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wire::block::BlockHead;
-use wire::sdk::{Assistant, Message, StreamEvent as HostEvent, SystemBody};
+use wire::entry::{Attribution, BlockMarks};
+use wire::sdk::{AbandonedBlocks, Assistant, Message, StreamEvent as HostEvent, SystemBody, ToolUseMeta};
 
 /// Lines wait this long for the final usage, then go out with what is known.
 const HOLD: Duration = Duration::from_secs(5);
+
+/// What the answer is an answer to.
+pub(super) struct Asked {
+    pub model: String,
+    pub effort: Option<&'static str>,
+    /// How much of the thinking was asked for.
+    pub display: Option<Arc<str>>,
+    pub at: std::time::Instant,
+    /// What was shown of an answer that this one replaces.
+    pub instead_of: Option<AbandonedBlocks>,
+}
 
 pub(super) struct Reception {
     pub assembly: Assembly,
     pub request_id: Option<String>,
     pub call_ids: Claim,
-    effort: Option<&'static str>,
+    /// The host has something of the answer's content.
+    pub has_told: bool,
+    asked: Asked,
+    /// `assembly.id`, to be shared by every event.
+    message_id: Option<Arc<str>>,
+    /// When the thinking blocks began.
+    thinking: Vec<(u32, Instant)>,
     blocks: Vec<Received>,
     /// How many of `blocks` are in the transcript.
     written: usize,
@@ -37,17 +55,22 @@ struct Received {
     uuid: String,
     timestamp: String,
     aborted: bool,
+    /// How long it took, for a thinking block.
+    thought_ms: Option<u64>,
     /// Told to the host. A call with unreadable input waits until it is known whether the output limit cut it.
     told: bool,
 }
 
 impl Reception {
-    pub(super) fn new(effort: Option<&'static str>, token: CancellationToken, call_ids: Claim) -> Self {
+    pub(super) fn new(asked: Asked, token: CancellationToken, call_ids: Claim) -> Self {
         Self {
             assembly: Assembly::default(),
             request_id: None,
             call_ids,
-            effort,
+            has_told: false,
+            asked,
+            message_id: None,
+            thinking: Vec::new(),
             blocks: Vec::new(),
             written: 0,
             deadline: None,
@@ -67,10 +90,19 @@ impl Reception {
         if let Some(closed) = self.assembly.push(event) {
             self.close(closed, Aborted::No, io).await;
         }
+        match event.kind {
+            EventKind::MessageStart { .. } => self.message_id = Some(Arc::from(self.assembly.id.as_str())),
+            EventKind::BlockStart { index, .. } if self.assembly.thinks(index) => {
+                self.thinking.push((index, Instant::now()));
+            }
+            _ => {}
+        }
         let is_text = matches!(event.kind, EventKind::Delta { delta: Delta::Text(_), .. });
         let waits = io.flags.has_screen && is_text && io.watches_display();
         if io.flags.partial_messages && !waits && !matches!(event.kind, EventKind::Ping) {
-            io.host.send(Message::StreamEvent(host_event(event, io))).await;
+            self.has_told |= matches!(event.kind, EventKind::BlockStart { .. } | EventKind::Delta { .. });
+            let told = self.host_event(event, io);
+            io.host.send(Message::StreamEvent(told)).await;
         }
         // The stop reason comes with the final usage: nothing needs to wait any longer.
         if matches!(event.kind, EventKind::MessageDelta(_)) && self.assembly.stop_reason.is_some() {
@@ -87,7 +119,9 @@ impl Reception {
             io.host.system(body).await;
         }
         let told = closed.malformed.is_none();
+        let began = self.thinking.iter().find(|(index, _)| *index == closed.index);
         let received = Received {
+            thought_ms: began.map(|(_, at)| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX)),
             closed,
             uuid: sys::id::uuid(),
             timestamp: sys::clock::now_iso(),
@@ -97,6 +131,7 @@ impl Reception {
         if told {
             self.display(&received, io).await;
             self.tell(&received, io).await;
+            self.has_told = true;
         }
         self.blocks.push(received);
         self.deadline.get_or_insert_with(|| Instant::now() + HOLD);
@@ -126,6 +161,9 @@ impl Reception {
         let frame = Assistant {
             request_id: self.request_id.clone(),
             aborted: received.aborted,
+            thinking_duration_ms: received.thought_ms,
+            thinking_display: received.thought_ms.and(self.asked.display.clone()),
+            tool_use_meta: shown_calls(received, io),
             ..Assistant::new(message, session_id, uuid, received.timestamp.clone())
         };
         io.host.send(Message::Assistant(Box::new(frame))).await;
@@ -154,20 +192,33 @@ impl Reception {
             .enumerate()
             .map(|(i, block)| {
                 let stop = (self.written + i == last).then_some(self.assembly.stop_reason.as_deref()).flatten();
-                self.line(block, stop, &usage)
+                self.line(block, stop, &usage, io)
             })
             .collect();
         self.written = self.blocks.len();
         if lines.is_empty() { Ok(()) } else { io.scribe.assistant(lines) }
     }
 
-    fn line(&self, received: &Received, stop: Option<&str>, usage: &str) -> AssistantLine {
+    fn line(&self, received: &Received, stop: Option<&str>, usage: &str, io: &Io) -> AssistantLine {
+        let called = called(received);
+        let server = called.as_ref().and_then(|(_, name)| wire::names::mcp_parts(name));
         AssistantLine {
+            block: Some(BlockMarks {
+                api_block_index: received.closed.index,
+                requested_model: self.asked.model.clone(),
+                thinking_duration_ms: received.thought_ms,
+            }),
+            attribution: Attribution {
+                skill: io.lore.active().map(str::to_owned),
+                agent: io.hooks.speaks_as(),
+                mcp_server: server.map(|(server, _)| server.to_owned()),
+                mcp_tool: server.map(|(_, tool)| tool.to_owned()),
+            },
             message: self.message(&received.closed.block, stop, usage),
             uuid: received.uuid.clone(),
             timestamp: received.timestamp.clone(),
             request_id: self.request_id.clone(),
-            effort: self.effort,
+            effort: self.asked.effort,
             error: None,
             aborted: received.aborted,
         }
@@ -178,15 +229,46 @@ impl Reception {
         let quote = |text: &str| wire::raw::to_line(text).unwrap_or_else(|_| "\"\"".into());
         let optional = |text: Option<&str>| text.map_or("null".into(), quote);
         let sequence = stop.and(self.assembly.stop_sequence.as_deref());
+        let raw =
+            |value: &Option<Box<RawValue>>| value.as_ref().map_or_else(|| "null".to_owned(), |v| v.get().to_owned());
+        let details = stop.and(self.assembly.stop_details.as_ref());
+        let details = details.map_or_else(String::new, |details| format!(r#","stop_details":{}"#, details.get()));
         let text = format!(
-            r#"{{"id":{},"type":"message","role":"assistant","model":{},"content":[{}],"stop_reason":{},"stop_sequence":{},"usage":{usage}}}"#,
+            r#"{{"id":{},"type":"message","role":"assistant","model":{},"content":[{}],"stop_reason":{},"stop_sequence":{}{details},"usage":{usage},"context_management":{}}}"#,
             quote(&self.assembly.id),
             quote(&self.assembly.model),
             block.get(),
             optional(stop),
             optional(sequence),
+            raw(&self.assembly.context_management),
         );
         RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    }
+
+    /// What a host was shown and the next answer will not repeat, given what becomes of this one.
+    pub(super) fn abandoned(&self, verdict: &Verdict, io: &Io) -> Option<AbandonedBlocks> {
+        let api_message_id = self.message_id.clone().filter(|_| io.flags.partial_messages)?;
+        let from_block_index = match verdict {
+            Verdict::Complete => return None,
+            Verdict::KeepCompleted => self.assembly.first_open()?,
+            _ => self.assembly.first_seen()?,
+        };
+        Some(AbandonedBlocks { api_message_id, from_block_index })
+    }
+
+    fn host_event(&mut self, event: &StreamEvent, io: &Io) -> HostEvent {
+        let is_first = matches!(event.kind, EventKind::MessageStart { .. });
+        HostEvent {
+            kind: "stream_event",
+            event: Arc::clone(&event.raw),
+            session_id: io.host.session_id.clone(),
+            parent_tool_use_id: None,
+            uuid: sys::id::uuid(),
+            ttft_ms: is_first.then(|| u64::try_from(self.asked.at.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            api_message_id: self.message_id.clone(),
+            thinking_display: self.asked.display.clone().filter(|_| is_first),
+            abandoned_blocks: if is_first { self.asked.instead_of.take() } else { None },
+        }
     }
 
     /// The model that answered; the one asked when the answer does not say.
@@ -245,13 +327,31 @@ fn call(received: &Received) -> Option<ToolUse> {
     })
 }
 
-fn host_event(event: &StreamEvent, io: &Io) -> HostEvent {
-    HostEvent {
-        kind: "stream_event",
-        event: Arc::clone(&event.raw),
-        session_id: io.host.session_id.clone(),
-        parent_tool_use_id: None,
-        uuid: sys::id::uuid(),
-        ttft_ms: None,
+/// The id and the name of the call that a block is.
+fn called(received: &Received) -> Option<(String, String)> {
+    if received.closed.kind != BlockKind::ToolUse {
+        return None;
     }
+    match BlockHead::read(&received.closed.block)? {
+        BlockHead::ToolUse { id, name, .. } => Some((id.into_owned(), name.into_owned())),
+        _ => None,
+    }
+}
+
+fn shown_calls(received: &Received, io: &Io) -> Vec<ToolUseMeta> {
+    let Some((id, tool_name)) = called(received) else { return Vec::new() };
+    let tool = io.registry.find(&tool_name);
+    let title = tool.and_then(|tool| tool.title().map(str::to_owned));
+    let server = wire::names::mcp_parts(&tool_name);
+    let display_name = title.unwrap_or_else(|| server.map_or_else(|| tool_name.clone(), |(_, tool)| titled(tool)));
+    vec![ToolUseMeta { id, display_name, server_display_name: server.map(|(server, _)| server.to_owned()), tool_name }]
+}
+
+/// `send_email` as a person reads it: `Send Email`.
+fn titled(name: &str) -> String {
+    let word = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    };
+    name.split(['_', '-', '.']).filter(|part| !part.is_empty()).map(word).collect::<Vec<_>>().join(" ")
 }

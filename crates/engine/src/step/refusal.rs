@@ -64,7 +64,7 @@ async fn give_up(
         None => refusal.content.clone(),
     };
     io.host.system(SystemBody::ModelRefusalNoFallback(Box::new(refusal))).await;
-    turn.error = Some(TurnError { text, category: "invalid_request", status: None });
+    turn.error = Some(TurnError::own(text, "invalid_request"));
     lines.extend(context.retract_prompt());
     retract(lines, io)?;
     Ok(Last::Answered(Answer { stop: Stop::Refusal, calls: 0, cut: false }))

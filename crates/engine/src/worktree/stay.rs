@@ -40,7 +40,10 @@ impl Stay {
             worktree_path: self.worktree.path.display().to_string(),
             worktree_name: self.worktree.name.clone(),
             worktree_branch: self.worktree.branch.clone(),
+            original_branch: None,
             original_head_commit: Some(self.worktree.commit().to_owned()).filter(|commit| !commit.is_empty()),
+            pre_enter_original_cwd: Some(self.from.display().to_string()),
+            session_id: None,
             hook_based: self.worktree.maker == super::Maker::Hooks,
         }
     }
@@ -91,6 +94,12 @@ impl Io {
             return Ok(());
         }
         let session_id = self.host.session_id.clone();
+        let named = |stay: WorktreeSession| WorktreeSession {
+            original_branch: Some(sys::git::branch(Path::new(&stay.original_cwd))).filter(|name| !name.is_empty()),
+            session_id: Some(session_id.clone()),
+            ..stay
+        };
+        let worktree_session = worktree_session.map(named);
         self.scribe.meta(MetaEntry::WorktreeState { worktree_session, session_id })
     }
 

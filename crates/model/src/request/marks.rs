@@ -25,6 +25,21 @@ impl CacheTtl {
         let hour = !env.is_on("FORCE_PROMPT_CACHING_5M") && (included_hour || env.is_on("ENABLE_PROMPT_CACHING_1H"));
         Some(if hour { Self::Hour } else { Self::FiveMinutes })
     }
+
+    /// As the API writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FiveMinutes => "5m",
+            Self::Hour => "1h",
+        }
+    }
+
+    pub fn millis(self) -> u64 {
+        match self {
+            Self::FiveMinutes => 5 * 60_000,
+            Self::Hour => 60 * 60_000,
+        }
+    }
 }
 
 /// A block of the conversation: index of its turn, index in the turn.

@@ -57,6 +57,14 @@ impl Thinking {
         self
     }
 
+    /// How much of the thinking was asked for.
+    pub fn display(&self) -> Option<&str> {
+        match self {
+            Self::Adaptive { display } | Self::Enabled { display, .. } => display.as_deref(),
+            Self::Disabled => None,
+        }
+    }
+
     pub(super) fn write(&self, out: &mut String) {
         let display = match self {
             Self::Disabled => return out.push_str(r#"{"type":"disabled"}"#),

@@ -357,6 +357,12 @@ fn tools_hosts_and_agents() {
     assert_eq!(with_input("+Skill(x *)", "Skill", r#"{"skill":"x","args":"y"}"#), "allow");
     assert_eq!(with_input("-Skill(x);;+Skill", "Skill", r#"{"skill":"x","args":"y"}"#), "deny");
     assert_eq!(with_input("+Skill(x *)", "Skill", r#"{"skill":"xy"}"#), "ask");
+    // Either name of a command in a folder is refused with the other; leave is given by name alone.
+    for (rule, called) in [("-Skill(x);;+Skill", "a:x"), ("-Skill(a:x);;+Skill", "x")] {
+        assert_eq!(with_input(rule, "Skill", &format!(r#"{{"skill":"{called}"}}"#)), "deny", "{rule} {called}");
+    }
+    assert_eq!(with_input("-Skill(x);;+Skill", "Skill", r#"{"skill":"ax"}"#), "allow");
+    assert_eq!(with_input("+Skill(x)", "Skill", r#"{"skill":"a:x"}"#), "ask");
     // [CLI-162]
     assert_eq!(with_input("-Bash(run_in_background:true);;+Bash", "Bash", r#"{"command":"x","run_in_background":true}"#), "deny");
     assert_eq!(with_input("-Bash(command:rm *);;+Bash", "Bash", r#"{"command":"rm x"}"#), "allow");

@@ -6,7 +6,7 @@ use crate::head::{self, Compact, Head};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
-use wire::entry::Replacement;
+use wire::entry::{Replacement, TurnPosition};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeKind {
@@ -83,6 +83,8 @@ pub(super) struct Index {
     pub(super) sticky: Vec<(&'static str, Box<str>)>,
     /// The newest line that says what the session has cost.
     pub(super) cost_state: Option<Box<str>>,
+    /// What the newest prompt says about its place; outer `None` until one was seen.
+    pub(super) position: Option<Option<TurnPosition>>,
     pub(super) skipped: usize,
     /// Where the last of them begin, newest first.
     pub(super) skipped_at: Vec<u64>,
@@ -91,6 +93,15 @@ pub(super) struct Index {
     pub(super) sidechain: bool,
     pub(super) has_boundary: bool,
     pub(super) awaited: HashSet<String>,
+}
+
+fn position(line: &[u8]) -> Option<TurnPosition> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Prompt {
+        turn_position: Option<TurnPosition>,
+    }
+    serde_json::from_slice::<Prompt>(line).ok()?.turn_position
 }
 
 /// What the line just added means for the pass.
@@ -140,6 +151,9 @@ impl Index {
         take(&mut self.entrypoint, head.entrypoint.owned());
         take(&mut self.session_id, head.session_id.owned());
         keep(&mut self.permission_mode, head.permission_mode.owned());
+        if self.position.is_none() && head.permission_mode.as_str().is_some() {
+            self.position = Some(position(line));
+        }
         let Some(node) = Node::read(head, span, line) else { return Added::Other };
         if self.by_uuid.contains_key(&node.uuid) {
             return Added::Other;

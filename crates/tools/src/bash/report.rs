@@ -47,7 +47,7 @@ pub(crate) struct Structured {
 impl Structured {
     /// With `content` for the model.
     pub(crate) fn outcome(&self, content: Content, is_error: bool) -> Outcome {
-        Outcome { content, is_error, structured: wire::raw::to_raw(self).ok() }
+        Outcome { content, is_error, structured: wire::raw::to_raw(self).ok(), mcp_meta: None }
     }
 }
 

@@ -217,7 +217,7 @@ pub(super) fn show(cx: &CallCx, mut source: Source, kind: Kind) -> Result<Outcom
     let structured = structured(&Output { kind: "image", file });
     let mut blocks = vec![fitted.block()];
     blocks.extend(resize_note(fitted.dimensions).map(Block::text));
-    Ok(Outcome { content: Content::Blocks(blocks), is_error: false, structured })
+    Ok(Outcome { content: Content::Blocks(blocks), is_error: false, structured, mcp_meta: None })
 }
 
 /// Lets the model map what it sees back to the file's pixels.

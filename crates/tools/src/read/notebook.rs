@@ -95,7 +95,7 @@ pub(super) fn show(cx: &CallCx, mut source: Source, cap: usize) -> Result<Outcom
     blocks.extend(notice(cells.len(), notebook.len()).map(Block::text));
     let output = NotebookOutput { file_path: source.path.to_string_lossy(), cells };
     let structured = structured(&Output { kind: "notebook", file: output });
-    Ok(Outcome { content: Content::Blocks(blocks), is_error: false, structured })
+    Ok(Outcome { content: Content::Blocks(blocks), is_error: false, structured, mcp_meta: None })
 }
 
 fn notice(shown: usize, all: usize) -> Option<String> {

@@ -110,7 +110,7 @@ pub(super) fn show(cx: &CallCx, mut source: Source, asked: Option<PageRange>) ->
         Block::text(headline(&path, pages, count)),
         Block::Document { source: BlockSource::base64("application/pdf", data) },
     ];
-    Ok(Step::Done(Outcome { content: Content::Blocks(blocks), is_error: false, structured }))
+    Ok(Step::Done(Outcome { content: Content::Blocks(blocks), is_error: false, structured, mcp_meta: None }))
 }
 
 fn headline(path: &str, pages: PageRange, count: u32) -> String {
@@ -220,5 +220,5 @@ fn collect(job: &RenderJob, dir: &std::path::Path) -> Result<Outcome, Outcome> {
         output_dir: dir.display().to_string(),
     };
     let structured = structured(&Output { kind: "parts", file: output });
-    Ok(Outcome { content: Content::Blocks(blocks), is_error: false, structured })
+    Ok(Outcome { content: Content::Blocks(blocks), is_error: false, structured, mcp_meta: None })
 }

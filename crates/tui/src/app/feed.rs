@@ -324,16 +324,31 @@ impl App {
                         self.reply_part(part);
                     }
                 }
-                "thinking" if !block.thinking.trim().is_empty() => {
-                    if self.is_spoken() {
-                        let first = block.thinking.trim().lines().next().unwrap_or_default();
-                        self.say(Label::Thinking, vec![Line::plain(crate::text::clean(first))]);
-                    }
-                    self.transcript.add(Kind::Thinking, &block.thinking);
-                }
+                "thinking" | "redacted_thinking" => self.thought(&block.thinking, message.thinking_duration_ms),
                 "tool_use" => self.call(block),
                 _ => {}
             }
+        }
+    }
+
+    /// One line stays of it; the detailed view has the text, where the provider sent one.
+    fn thought(&mut self, text: &str, took_ms: Option<u64>) {
+        let text = text.trim();
+        let first = text.lines().next().unwrap_or_default();
+        let took = took_ms.map(|ms| format!("Thought for {} s", ms.div_ceil(1_000).max(1)));
+        if self.is_spoken() {
+            let words = if first.is_empty() { took.unwrap_or_default() } else { crate::text::clean(first) };
+            if !words.is_empty() {
+                self.say(Label::Thinking, vec![Line::plain(words)]);
+            }
+        } else if let Some(took) = took {
+            let more = if first.is_empty() { "" } else { " · ctrl+o" };
+            let style = self.preferences.theme.fg(Token::Inactive);
+            self.print_held();
+            self.say(Label::Thinking, vec![Line::styled(format!("∴ {took}{more}"), style)]);
+        }
+        if !text.is_empty() {
+            self.transcript.add(Kind::Thinking, text);
         }
     }
 
@@ -579,6 +594,7 @@ impl App {
                 self.note(&done.summary, Token::Inactive);
             }
             SystemBody::LocalCommandOutput { content } => self.local_output(&content),
+            SystemBody::CommandsChanged { commands } => self.session.learn_commands(commands),
             SystemBody::Informational { content, level } => {
                 let token = if level == "warning" || level == "error" { Token::Warning } else { Token::Inactive };
                 self.note(&content, token);

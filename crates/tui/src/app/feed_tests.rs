@@ -224,8 +224,17 @@ fn words_on_their_way_do_not_hide_who_interrupted() {
     for event in [begin, delta] {
         let event = RawValue::from_string(event.to_string()).unwrap().into();
         let (session_id, uuid) = ("s".into(), "u".into());
-        let told =
-            StreamEvent { kind: "stream_event", event, session_id, parent_tool_use_id: None, uuid, ttft_ms: None };
+        let told = StreamEvent {
+            kind: "stream_event",
+            event,
+            session_id,
+            parent_tool_use_id: None,
+            uuid,
+            ttft_ms: None,
+            api_message_id: None,
+            thinking_display: None,
+            abandoned_blocks: None,
+        };
         tell(&mut app, Message::StreamEvent(told));
     }
     let mark = past(&json!({"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]}));

@@ -14,6 +14,13 @@ pub struct SlashCommand {
     pub builtin: bool,
 }
 
+impl From<wire::control::SlashCommand> for SlashCommand {
+    fn from(told: wire::control::SlashCommand) -> Self {
+        let wire::control::SlashCommand { name, description, argument_hint, aliases, builtin } = told;
+        Self { name, description, argument_hint, aliases, builtin }
+    }
+}
+
 impl SlashCommand {
     fn read(value: &Value) -> Self {
         let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -91,6 +98,11 @@ pub struct Session {
 }
 
 impl Session {
+    /// The commands are others now.
+    pub fn learn_commands(&mut self, commands: Vec<wire::control::SlashCommand>) {
+        self.commands = super::local::with_own(commands.into_iter().map(SlashCommand::from).collect());
+    }
+
     /// What an answer to `initialize` tells.
     pub fn learn(&mut self, body: &Value) {
         if let Some(commands) = body.get("commands").and_then(Value::as_array) {

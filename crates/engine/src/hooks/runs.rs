@@ -1,0 +1,51 @@
+//! The transcript's record of hooks that ran: what each was, said and came to. Readers show them; the model does not read
+//! them, and no request depends on them.
+
+use hooks::{Merged, Outcome, Report};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+/// Kept of what a hook printed.
+const KEPT: usize = 10_000;
+
+/// One `attachment` object per run and per message to the user. Objections have lines of their own.
+pub(super) fn lines(merged: &Merged, tool_use_id: Option<&str>) -> Vec<Box<RawValue>> {
+    let id = |hook: &str| tool_use_id.unwrap_or(hook).to_owned();
+    let objects = |report: &&Report| merged.blocks.iter().any(|b| b.what == report.what && b.hook == report.name);
+    let runs = merged.reports.iter().filter(|report| !objects(report)).filter_map(|report| {
+        let kind = match report.outcome {
+            Outcome::Success => "hook_success",
+            Outcome::Error => "hook_non_blocking_error",
+            Outcome::Cancelled => return None,
+        };
+        wire::raw::to_raw(&json!({
+            "type": kind,
+            "hookName": report.name,
+            "hookEvent": report.event.as_str(),
+            "toolUseID": id(&report.name),
+            "content": "",
+            "command": report.what,
+            "stdout": cut(&report.stdout),
+            "stderr": cut(&report.stderr),
+            "exitCode": report.exit_code,
+            "durationMs": report.duration_ms,
+        }))
+        .ok()
+    });
+    let event = merged.reports.first().map(|report| report.event.as_str());
+    let messages = merged.messages.iter().filter_map(|message| {
+        let line = json!({
+            "type": "hook_system_message",
+            "content": cut(&message.text),
+            "hookName": message.hook,
+            "hookEvent": event,
+            "toolUseID": id(&message.hook),
+        });
+        wire::raw::to_raw(&line).ok()
+    });
+    runs.chain(messages).collect()
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(KEPT)]
+}
