@@ -337,7 +337,7 @@ fn assemble<R: ReadAt>(source: &R, index: Index, found: &Found) -> io::Result<Lo
         replacements: index.replacements.into_iter().rev().collect(),
         sticky: index.sticky.into_iter().rev().map(|(_, line)| line).collect(),
         cost_state: index.cost_state,
-        position: index.position.flatten(),
+        position: index.position,
         skipped_lines: index.skipped,
         skipped_at: index.skipped_at,
         ..Loaded::default()

@@ -258,7 +258,7 @@ pub enum MetaEntry {
     },
     /// The worktree the session is in; `null` when it left it.
     WorktreeState {
-        worktree_session: Option<WorktreeSession>,
+        worktree_session: Option<Box<WorktreeSession>>,
         session_id: String,
     },
     /// The session works in `cwd` from here on, and its file lies there.

@@ -100,6 +100,7 @@ impl Io {
             ..stay
         };
         let worktree_session = worktree_session.map(named);
+        let worktree_session = worktree_session.map(Box::new);
         self.scribe.meta(MetaEntry::WorktreeState { worktree_session, session_id })
     }
 

@@ -83,8 +83,10 @@ pub(super) struct Index {
     pub(super) sticky: Vec<(&'static str, Box<str>)>,
     /// The newest line that says what the session has cost.
     pub(super) cost_state: Option<Box<str>>,
-    /// What the newest prompt says about its place; outer `None` until one was seen.
-    pub(super) position: Option<Option<TurnPosition>>,
+    /// What the newest prompt says about its place; `None` when it says nothing.
+    pub(super) position: Option<TurnPosition>,
+    /// The newest prompt was seen: older ones do not count.
+    pub(super) has_position: bool,
     pub(super) skipped: usize,
     /// Where the last of them begin, newest first.
     pub(super) skipped_at: Vec<u64>,
@@ -151,8 +153,9 @@ impl Index {
         take(&mut self.entrypoint, head.entrypoint.owned());
         take(&mut self.session_id, head.session_id.owned());
         keep(&mut self.permission_mode, head.permission_mode.owned());
-        if self.position.is_none() && head.permission_mode.as_str().is_some() {
-            self.position = Some(position(line));
+        if !self.has_position && head.permission_mode.as_str().is_some() {
+            self.position = position(line);
+            self.has_position = true;
         }
         let Some(node) = Node::read(head, span, line) else { return Added::Other };
         if self.by_uuid.contains_key(&node.uuid) {
