@@ -28,7 +28,7 @@ pub(crate) use agents::{of_agent, with_server_tools};
 pub(crate) use background::{Watched, patience};
 pub(crate) use control::ServerControl;
 pub(crate) use deferral::Deferral;
-pub(crate) use owner::{Credentials, SessionOwner, credentials};
+pub(crate) use owner::{Credentials, SessionOwner};
 pub(crate) use prompt_tool::{Asked, judge as judge_by_tool};
 pub(crate) use remembered::{Remembered, references};
 pub(crate) use shelf::{Filter, Shelf};

@@ -557,7 +557,7 @@ impl Opening {
         let masking = Masking::with_stored(self.env.clone(), Box::new(stored));
         // Also of servers that are not approved: their file may be shown.
         let servers = self.declared.servers.iter();
-        masking.learn_all(servers.flat_map(|server| crate::mcp::credentials(&server.config)).collect());
+        masking.learn_all(servers.flat_map(|server| permission::mask::of_server(&server.config)).collect());
         masking
     }
 
