@@ -87,7 +87,7 @@ pub(super) async fn plan(session: &mut Session, typed: Typed, prompt: Prompt) {
     if !typed.arguments.is_empty()
         && let Ok(content) = wire::raw::to_raw(&typed.arguments)
     {
-        turn::run(session, Opener::Prompt(Prompt { content, ..prompt })).await;
+        Box::pin(turn::run(session, Opener::Prompt(Prompt { content, ..prompt }))).await;
         return;
     }
     let turn = begin(session, typed.row.name, &prompt).await;
