@@ -70,7 +70,7 @@ fn the_model_loads_a_listed_skill() {
     assert!(first.contains("- review: Reviews: code") && !first.contains("- private"), "{first}");
     let init = of_kind(&lines, "system/init")[0];
     assert_eq!(init["slash_commands"].as_array().unwrap().last(), Some(&json!("private")));
-    assert_eq!(init["skills"], json!(["private", "review"]));
+    assert_eq!(init["skills"], json!(["review"]));
     assert!(server.request(1).all_text().contains("Review src closely."));
     assert_eq!(server.request(2).all_text().matches("Review src closely.").count(), 1);
     let results = server.request(4).tool_results();
