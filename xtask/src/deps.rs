@@ -44,6 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("testkit", &["wire"]),
+    ("xtask", &["wire"]),
 ];
 
 /// For tests only, and of no use to shipping code.

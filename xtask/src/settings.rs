@@ -66,9 +66,12 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         match (key.no_effect, typed, as_json) {
             (None, None, None) => wrong.push(format!("{path}: nothing reads it, and it is not declared `no_effect`")),
             (Some(_), Some(at), _) => wrong.push(format!("{path}: declared `no_effect`, but read at {}", shown(at))),
-            (_, Some(at), Some(_)) => wrong.push(format!("{path}: listed as read from JSON, but read at {}", shown(at))),
+            (_, Some(at), Some(_)) => {
+                wrong.push(format!("{path}: listed as read from JSON, but read at {}", shown(at)));
+            }
             (_, None, Some((_, file, code))) => {
-                let text = std::fs::read_to_string(root.join(file)).with_context(|| format!("could not read {file}"))?;
+                let text =
+                    std::fs::read_to_string(root.join(file)).with_context(|| format!("could not read {file}"))?;
                 if !text.lines().any(|line| line.contains(code) && !line.trim_start().starts_with("//")) {
                     wrong.push(format!("{path}: its reader `{code}` is not in {file}"));
                 }
@@ -79,7 +82,11 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));
     }
-    println!("   {} keys, {} with a reader", keys.len(), keys.iter().filter(|(_, key)| key.no_effect.is_none()).count());
+    println!(
+        "   {} keys, {} with a reader",
+        keys.len(),
+        keys.iter().filter(|(_, key)| key.no_effect.is_none()).count()
+    );
     Ok(())
 }
 
@@ -99,10 +106,12 @@ fn leaves(keys: &'static [Key], prefix: &str, out: &mut Vec<(String, &'static Ke
 
 /// Key to the places that read it, over the programs themselves (no tests).
 fn typed_readers(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
-    let args = ["check", "--workspace", "--quiet", "--features", "gimlet-wire/settings-readers", "--message-format=json"];
+    let args =
+        ["check", "--workspace", "--quiet", "--features", "gimlet-wire/settings-readers", "--message-format=json"];
     println!("   $ cargo {}", args.join(" "));
     let mut cargo = Command::new(cargo_program());
-    let output = cargo.args(args).current_dir(root).stderr(Stdio::inherit()).output().context("could not start cargo")?;
+    let output =
+        cargo.args(args).current_dir(root).stderr(Stdio::inherit()).output().context("could not start cargo")?;
     if !output.status.success() {
         bail!("cargo check failed");
     }
@@ -123,7 +132,8 @@ fn reader(message: &Value) -> Result<Option<(String, String)>> {
     }
     let text = message["message"].as_str().unwrap_or_default();
     // use of deprecated field `wire::settings::keys::Settings::language`: language
-    let Some((path, name)) = text.strip_prefix("use of deprecated field `").and_then(|rest| rest.split_once("`: ")) else {
+    let Some((path, name)) = text.strip_prefix("use of deprecated field `").and_then(|rest| rest.split_once("`: "))
+    else {
         return Ok(None);
     };
     let Some(object) = path.rsplit("::").nth(1).filter(|_| path.contains("settings::")) else { return Ok(None) };

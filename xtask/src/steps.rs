@@ -21,7 +21,9 @@ pub(crate) fn test(root: &Path, with_clients: Clients) -> Result<()> {
     stage("checklist items", || ids::check(root))?;
     stage("settings keys", || settings::check(root))?;
     stage("programs of others", || {
-        PROGRAMS.iter().for_each(|program| install(root, program));
+        for program in PROGRAMS {
+            install(root, program);
+        }
         Ok(())
     })?;
     stage("rust tests", || rust_tests(root))?;

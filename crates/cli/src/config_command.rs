@@ -167,9 +167,7 @@ impl Here<'_> {
 
 /// One object for one key, a list for all. Each key has its problems; those of whole files stand in an entry without key.
 fn as_json(all: &[Explanation<'_>], problems: &[Problem], is_one: bool) -> Value {
-    let told = |problem: &&Problem| {
-        json!({"file": problem.file, "line": problem.line, "key": problem.key, "text": problem.text, "fix": problem.fix})
-    };
+    let told = |problem: &&Problem| json!({"file": problem.file, "line": problem.line, "key": problem.key, "text": problem.text, "fix": problem.fix});
     let mut values = Vec::new();
     for explanation in all {
         let mut value = explanation.json();

@@ -66,7 +66,8 @@ fn of_rule(loaded: &Loaded, rule: Option<&RuleText>, named: &str, text: String) 
     });
     let text = shown.as_ref().map_or_else(|| text.clone(), |shown| format!("{shown}: {text}"));
     let at = shown.map(|shown| format!(" in {shown}")).unwrap_or_default();
-    let fix = format!("correct or remove the permission rule {named}{at}; `gimlet permissions` explains what a rule does");
+    let fix =
+        format!("correct or remove the permission rule {named}{at}; `gimlet permissions` explains what a rule does");
     let key = rule.map(|rule| key_of(rule.behaviour).to_owned());
     let (file, line) = place.map_or((None, None), |(path, line)| (Some(path.to_path_buf()), line));
     Problem { topic: "permissions", file, line, key, text, fix }

@@ -347,7 +347,8 @@ fn the_last_words_of_a_server_are_masked() {
     assert!(list.stdout.contains("no access with [secret"), "{}", list.stdout);
     let doctor = sandbox.gimlet(&["doctor"]).run();
     let logged = std::fs::read_to_string(&log).unwrap();
-    let mut all = vec![result, status, logged, run.stdout, run.stderr, list.stdout, list.stderr, get.stdout, get.stderr];
+    let mut all =
+        vec![result, status, logged, run.stdout, run.stderr, list.stdout, list.stderr, get.stdout, get.stderr];
     all.extend(transcripts);
     all.push(doctor.stdout);
     for text in all {
@@ -404,9 +405,15 @@ fn models_of_the_first_party_are_listed_page_by_page() {
         let data = json!([{"id": id, "display_name": format!("Model {id}")}]);
         Reply::status(200).json(&json!({"data": data, "has_more": more, "first_id": id, "last_id": id}))
     };
-    model.route("/v1/models?beta=true&limit=1000", page("claude-page-1", true));
-    model.route("/v1/models?beta=true&limit=1000&after_id=claude-page-1", page("claude-page-2", true));
-    model.route("/v1/models?beta=true&limit=1000&after_id=claude-page-2", page("claude-page-3", false));
+    model.route("http://api.anthropic.com/v1/models?beta=true&limit=1000", page("claude-page-1", true));
+    model.route(
+        "http://api.anthropic.com/v1/models?beta=true&limit=1000&after_id=claude-page-1",
+        page("claude-page-2", true),
+    );
+    model.route(
+        "http://api.anthropic.com/v1/models?beta=true&limit=1000&after_id=claude-page-2",
+        page("claude-page-3", false),
+    );
     sandbox.set("HTTP_PROXY", model.url());
     sandbox.unset("NO_PROXY");
     let listed = |sandbox: &Sandbox, base_url: &str| {

@@ -437,7 +437,11 @@ fn the_walk_of_rg_is_as_computed() {
     use std::io::Write;
     let shell = |sandbox: &Sandbox, command: &str| {
         let mut run = std::process::Command::new("sh");
-        run.arg("-c").arg(command).current_dir(sandbox.project()).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        run.arg("-c")
+            .arg(command)
+            .current_dir(sandbox.project())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin");
         run.stdin(std::process::Stdio::null()).env("HOME", sandbox.home()).output().unwrap()
     };
     if !shell(&tree(), "rg --version").status.success() {
@@ -463,7 +467,8 @@ fn the_walk_of_rg_is_as_computed() {
             for ((command, answer), (_, exact)) in commands.iter().zip(&answers).zip(WALKS) {
                 let out = String::from_utf8_lossy(&shell(&sandbox, command).stdout).into_owned();
                 let shown = out.contains("DENIED") || (command.contains("--files") && out.contains("secrets/"));
-                let case = format!("{command}, with {files:?} (repository: {is_repository}): {}\n{out}", answer["reason"]);
+                let case =
+                    format!("{command}, with {files:?} (repository: {is_repository}): {}\n{out}", answer["reason"]);
                 match answer["decision"].as_str().unwrap() {
                     "allow" => {
                         allowed += 1;
@@ -484,6 +489,7 @@ fn the_walk_of_rg_is_as_computed() {
 // [F-A5]
 #[test]
 fn what_reads_nothing_is_not_asked_about_while_files_are_denied() {
-    let quiet = ["rg --version", "grep --version", "rg --type-list", "ls -d */", "ls -ld src docs", "cat --help", "ls -d .*/"];
+    let quiet =
+        ["rg --version", "grep --version", "rg --type-list", "ls -d */", "ls -ld src docs", "cat --help", "ls -d .*/"];
     each(&tree(), "default", &rules(), "allow", &quiet);
 }

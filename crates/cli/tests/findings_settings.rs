@@ -56,7 +56,8 @@ fn explain_and_doctor_show_the_same_problems() {
     sandbox.write(".claude/settings.json", "{\n oops\n}");
     let doctor = sandbox.gimlet(&["doctor", "--json"]).run().expect_code(1).json();
     let findings = doctor["findings"].as_array().unwrap().iter();
-    let of_settings = |f: &&serde_json::Value| f["problem"] == true && (f["topic"] == "settings" || f["topic"] == "permissions");
+    let of_settings =
+        |f: &&serde_json::Value| f["problem"] == true && (f["topic"] == "settings" || f["topic"] == "permissions");
     let told: Vec<String> = findings.filter(of_settings).map(|f| f["text"].as_str().unwrap().to_owned()).collect();
     assert_eq!(told.len(), 5, "{told:?}");
     let text = sandbox.gimlet(&["config", "explain"]).run().expect_code(0).stdout;

@@ -124,7 +124,9 @@ fn nobody_is_sent_to_a_sign_in_that_is_not_offered() {
         assert!(refused.contains(&format!("in {variable} was not accepted")), "{refused}");
         assert!(refused.contains("gimlet auth login") && !refused.contains("/login"), "{refused}");
     }
-    for text in [missing, expired, sandbox.gimlet(&["auth", "status", "--text"]).env_remove("ANTHROPIC_API_KEY").run().stdout] {
+    for text in
+        [missing, expired, sandbox.gimlet(&["auth", "status", "--text"]).env_remove("ANTHROPIC_API_KEY").run().stdout]
+    {
         assert!(!text.contains("/login"), "{text}");
     }
 }

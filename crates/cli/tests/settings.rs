@@ -149,9 +149,18 @@ fn errors_of_mcp_config_say_what_where_and_what_to_do() {
     let here = |name: &str| sandbox.project().join(name).display().to_string();
     for (given, said) in [
         ("none.json", vec!["MCP config file not found: ".to_owned() + &here("none.json"), "Check the path".into()]),
-        ("broken.json", vec![here("broken.json:2"), "is not valid JSON".into(), "(column 17)".into(), "correct it".into()]),
-        ("{\"mcpServers\": }", vec!["line 1 of the JSON given to --mcp-config is not valid JSON".into(), "column".into()]),
-        ("list.json", vec![here("list.json:2"), "must hold an object under \"mcpServers\"".into(), "It should look like".into()]),
+        (
+            "broken.json",
+            vec![here("broken.json:2"), "is not valid JSON".into(), "(column 17)".into(), "correct it".into()],
+        ),
+        (
+            "{\"mcpServers\": }",
+            vec!["line 1 of the JSON given to --mcp-config is not valid JSON".into(), "column".into()],
+        ),
+        (
+            "list.json",
+            vec![here("list.json:2"), "must hold an object under \"mcpServers\"".into(), "It should look like".into()],
+        ),
         ("alone.json", vec![here("alone.json"), "must hold its servers under \"mcpServers\"".into()]),
         ("folder", vec![here("folder"), "is not a regular file".into(), "give --mcp-config a readable".into()]),
     ] {

@@ -122,11 +122,10 @@ pub(crate) const JSONC: ParseOptions = ParseOptions {
 /// The object a settings text holds. An empty text counts as an empty object.
 pub(crate) fn parse_object(text: &str) -> Result<Parsed, (Option<usize>, String)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let ast = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &JSONC)
-        .map_err(|error| {
-            let (line, column) = (error.line_display(), error.column_display());
-            (Some(line), format!("is not valid JSON: {} (column {column})", error.kind()))
-        })?;
+    let ast = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &JSONC).map_err(|error| {
+        let (line, column) = (error.line_display(), error.column_display());
+        (Some(line), format!("is not valid JSON: {} (column {column})", error.kind()))
+    })?;
     let mut parsed = Parsed { text: text.to_owned(), ..Parsed::default() };
     match ast.value {
         None => {}

@@ -194,7 +194,8 @@ async fn open(server: &Server, shared: &Shared, words: &Words) -> Result<Connect
     };
     match &server.config.transport {
         Transport::Stdio(command) => {
-            let (stdio, last_words) = transport::stdio::open(command, &shared.settings, &shared.owner).map_err(Failure::Permanent)?;
+            let (stdio, last_words) =
+                transport::stdio::open(command, &shared.settings, &shared.owner).map_err(Failure::Permanent)?;
             *words.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&last_words));
             let opened = greet(stdio, (server, Era::Handshake), shared, Some(Arc::clone(&last_words))).await;
             let opened = match opened {

@@ -10,10 +10,10 @@ use mcp::auth::{HelperPlace, Keyring};
 use mcp::{Declared, Elicitation, Elicited, Headers, Host, Occasion, Owner, Settings, Status};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use std::os::unix::ffi::OsStrExt;
 use sys::Env;
 use wire::mcp::Remote;
 

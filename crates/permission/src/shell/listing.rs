@@ -169,7 +169,9 @@ mod tests {
                 assert!(!looks(&format!("{program} {asked}")), "{program} {asked}");
             }
         }
-        for through in ["npx eslint --version", "npx prettier --version", "npx -v eslint", "./gradlew --version", "./mvnw -v"] {
+        for through in
+            ["npx eslint --version", "npx prettier --version", "npx -v eslint", "./gradlew --version", "./mvnw -v"]
+        {
             assert!(!looks(through), "{through}");
         }
     }
