@@ -82,7 +82,7 @@ pub(crate) fn check_messages(root: &Path, messages: &[Value]) -> Result<()> {
             (None, None, None) => wrong.push(format!("{path}: nothing reads it, and it is not declared `no_effect`")),
             (Some(_), Some(at), _) => wrong.push(format!("{path}: declared `no_effect`, but read at {}", shown(at))),
             (_, Some(at), Some(_)) => {
-                wrong.push(format!("{path}: listed as read from JSON, but read at {}", shown(at)))
+                wrong.push(format!("{path}: listed as read from JSON, but read at {}", shown(at)));
             }
             (_, None, Some((_, file, code))) => {
                 let text =

@@ -26,11 +26,6 @@ impl Reader {
             .map(|(n, v)| (n.trim().to_ascii_lowercase(), v.trim().to_owned()))
             .collect();
         let body = self.body(stream, &headers).await?;
-        // As a proxy is asked: with scheme and host.
-        let target = match target.strip_prefix("http://") {
-            Some(rest) => rest.find('/').map_or("/", |at| &rest[at..]),
-            None => target,
-        };
         let (path, query) = target.split_once('?').map_or((target, None), |(p, q)| (p, Some(q.to_owned())));
         Ok(Some(Captured {
             method: method.to_owned(),

@@ -403,9 +403,15 @@ fn models_of_the_first_party_are_listed_page_by_page() {
         let data = json!([{"id": id, "display_name": format!("Model {id}")}]);
         Reply::status(200).json(&json!({"data": data, "has_more": more, "first_id": id, "last_id": id}))
     };
-    model.route("/v1/models?beta=true&limit=1000", page("claude-page-1", true));
-    model.route("/v1/models?beta=true&limit=1000&after_id=claude-page-1", page("claude-page-2", true));
-    model.route("/v1/models?beta=true&limit=1000&after_id=claude-page-2", page("claude-page-3", false));
+    model.route("http://api.anthropic.com/v1/models?beta=true&limit=1000", page("claude-page-1", true));
+    model.route(
+        "http://api.anthropic.com/v1/models?beta=true&limit=1000&after_id=claude-page-1",
+        page("claude-page-2", true),
+    );
+    model.route(
+        "http://api.anthropic.com/v1/models?beta=true&limit=1000&after_id=claude-page-2",
+        page("claude-page-3", false),
+    );
     sandbox.set("HTTP_PROXY", model.url());
     sandbox.unset("NO_PROXY");
     let listed = |sandbox: &Sandbox, base_url: &str| {

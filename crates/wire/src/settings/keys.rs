@@ -93,7 +93,7 @@ keys! {
         /// Show summaries of the thinking.
         "showThinkingSummaries" show_thinking_summaries: Option<bool>;
         /// Fast mode of the models that have one.
-        "fastMode" fast_mode: Option<bool>;
+        "fastMode" fast_mode: Option<bool> => no_effect("gimlet asks for no fast mode");
         /// Do not start in a saved fast mode.
         "fastModePerSessionOptIn" fast_mode_per_session_opt_in: Option<bool> => no_effect("gimlet keeps no fast mode between sessions");
         /// Switch models when a safety classifier objects, instead of asking.

@@ -101,7 +101,7 @@ fn programs_and_what_they_read() {
         ("rg --type-list", ""),
         ("grep --version", ""),
         ("cat --help", ""),
-        ("rg --version x", "/w/x /w/"),
+        ("rg --version x", "/w/"),
         ("ls -D a", "/w/a"),
         ("diff <(cat a) b", "/w/a /w/b/"),
         ("mapfile -t x < a", "/w/a"),
