@@ -49,7 +49,7 @@ fn of_rules(loaded: &Loaded, env: &Env, cwd: &Path, all: &mut Vec<Problem>) {
     let (_, warnings) = Policy::new(PermissionMode::Default, &loaded.rules, place, &sys::real::path);
     for warning in &warnings {
         let rule = loaded.rules.iter().find(|rule| rule.text == warning.rule && rule.source == warning.source);
-        all.push(of_rule(loaded, rule, &warning.rule, warning.to_string()));
+        all.push(of_rule(loaded, rule, &warning.rule, &warning.to_string()));
     }
     let is_told = |rule: &RuleText| warnings.iter().any(|warning| warning.rule == rule.text);
     for rule in loaded.rules.iter().filter(|rule| is_empty(&rule.text) && !is_told(rule)) {
