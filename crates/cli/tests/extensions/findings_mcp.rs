@@ -306,7 +306,7 @@ fn changes_are_subscribed_to_in_the_newest_revision() {
                 _ => Reply::tool("mcp__fix__echo", json!({"text": "waiting"})),
             }
         });
-        let sandbox = Sandbox::with_server(common::EXE, &model);
+        let sandbox = Sandbox::with_server(crate::common::EXE, &model);
         declare(&sandbox, &json!({"fix": declared}));
         stream(&sandbox, "go", &["--allowedTools", "mcp__fix"]);
         assert!(!model.request(0).tool_names().contains(&"mcp__fix__grown".to_owned()));
