@@ -49,22 +49,22 @@ fn of_rules(loaded: &Loaded, env: &Env, cwd: &Path, all: &mut Vec<Problem>) {
     let (_, warnings) = Policy::new(PermissionMode::Default, &loaded.rules, place, &sys::real::path);
     for warning in &warnings {
         let rule = loaded.rules.iter().find(|rule| rule.text == warning.rule && rule.source == warning.source);
-        all.push(of_rule(loaded, rule, &warning.rule, warning.to_string()));
+        all.push(of_rule(loaded, rule, &warning.rule, &warning.to_string()));
     }
     let is_told = |rule: &RuleText| warnings.iter().any(|warning| warning.rule == rule.text);
     for rule in loaded.rules.iter().filter(|rule| is_empty(&rule.text) && !is_told(rule)) {
         let (name, text) = (rule.behaviour.name(), &rule.text);
         let text = format!("{name} rule {text} has empty parentheses, so it does not say what it is about");
-        all.push(of_rule(loaded, Some(rule), &rule.text, text));
+        all.push(of_rule(loaded, Some(rule), &rule.text, &text));
     }
 }
 
-fn of_rule(loaded: &Loaded, rule: Option<&RuleText>, named: &str, text: String) -> Problem {
+fn of_rule(loaded: &Loaded, rule: Option<&RuleText>, named: &str, text: &str) -> Problem {
     let place = rule.and_then(|rule| loaded.place_of(rule));
     let shown = place.as_ref().map(|(path, line)| {
         line.map_or_else(|| path.display().to_string(), |line| format!("{}:{line}", path.display()))
     });
-    let text = shown.as_ref().map_or_else(|| text.clone(), |shown| format!("{shown}: {text}"));
+    let text = shown.as_ref().map_or_else(|| text.to_owned(), |shown| format!("{shown}: {text}"));
     let at = shown.map(|shown| format!(" in {shown}")).unwrap_or_default();
     let fix =
         format!("correct or remove the permission rule {named}{at}; `gimlet permissions` explains what a rule does");
