@@ -25,6 +25,7 @@ pub(crate) struct HttpServer {
 }
 
 impl HttpServer {
+    #[expect(clippy::disallowed_methods, reason = "a server that is no child of gimlet")]
     pub(crate) fn start(options: &[&str]) -> Self {
         const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_http.py");
         let place = tempfile::tempdir().unwrap();

@@ -115,6 +115,7 @@ fn a_corrupt_state_file_stops_a_script_and_is_kept() {
 }
 
 // [F-C9]
+#[expect(clippy::disallowed_methods, reason = "the advice is followed as a person would")]
 #[test]
 fn a_corrupt_state_file_names_its_good_backups_and_the_way_back() {
     let sandbox = Sandbox::new(GIMLET);
