@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test | flake | deps | ids | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
+//! Chores: `cargo xtask test | flake | deps | ids | dist | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
 //! with its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -8,6 +8,7 @@ mod bench;
 mod clients;
 mod demo;
 mod deps;
+mod dist;
 mod ids;
 mod record;
 mod sizes;
@@ -28,6 +29,13 @@ const USAGE: &str = "Usage: cargo xtask <task>
   deps                  check the edges between our crates
   ids                   check which items of the specification's checklists no test names
   clients               install the clients of others and run their tests
+  dist                  package the published binary: archive, .deb, npm, bill of materials, checksums, install script
+    --out FOLDER        where to (target/packages); a file server can serve it as it is
+    --sign KEY.pem      sign the checksums with this Ed25519 key
+    --url URL           fill this address into the install script
+    --channel NAME      the channel that names this release: latest (default), stable; may be repeated
+    --binary FILE       package this binary instead of building one
+  dist --try            package the debug binary and install it in clean folders and in a clean Debian system
   bench [--quick]       measure the release binary against its budgets
   sizes                 list the longest files and functions
   record-demo           record the demo's cassette from its script
@@ -51,6 +59,8 @@ fn main() -> ExitCode {
             stages.print();
             done
         }
+        ["dist", "--try"] => dist::trial(&root(), None, true),
+        ["dist", ref options @ ..] => steps::stage("packages", || dist::run(&root(), options)),
         ["bench", ref options @ ..] => bench::run(options),
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),
