@@ -14,6 +14,7 @@ mod record;
 mod sizes;
 mod steps;
 mod test;
+mod walk;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,6 +37,7 @@ const USAGE: &str = "Usage: cargo xtask <task>
     --channel NAME      the channel that names this release: latest (default), stable; may be repeated
     --binary FILE       package this binary instead of building one
   dist --try            package the debug binary and install it in clean folders and in a clean Debian system
+  first-change          carry out the walks of CONTRIBUTING.md on a copy of the tree, build it and try it
   bench [--quick]       measure the release binary against its budgets
   sizes                 list the longest files and functions
   record-demo           record the demo's cassette from its script
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         }
         ["dist", "--try"] => dist::trial(&root(), None, true),
         ["dist", ref options @ ..] => steps::stage("packages", || dist::run(&root(), options)),
+        ["first-change"] => steps::stage("first change", || walk::run(&root())),
         ["bench", ref options @ ..] => bench::run(options),
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),

@@ -254,6 +254,8 @@ impl Job<'_> {
         if pin.is_none() && target <= *now {
             let text =
                 if target == *now { String::new() } else { format!("; the {} release is {target}", settings.channel) };
+            // What a killed run left behind is removed; where that is not allowed, it stays.
+            self.installation.open().ok();
             return say(self.out, &format!("gimlet is up to date ({now}){text}"));
         }
         if check {

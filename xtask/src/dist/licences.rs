@@ -12,6 +12,27 @@ const NOT_TEXTS: &[&str] = &["rs", "py", "sh", "go", "toml", "json", "c", "h", "
 const LONGEST_TEXT: u64 = 256 * 1024;
 const DEEPEST: usize = 4;
 
+const BSD_3_CLAUSE: &str = "\
+Redistribution and use in source and binary forms, with or without modification, are permitted provided that the
+following conditions are met:
+
+1. Redistributions of source code must retain the above copyright notice, this list of conditions and the following
+   disclaimer.
+
+2. Redistributions in binary form must reproduce the above copyright notice, this list of conditions and the following
+   disclaimer in the documentation and/or other materials provided with the distribution.
+
+3. Neither the name of the copyright holder nor the names of its contributors may be used to endorse or promote products
+   derived from this software without specific prior written permission.
+
+THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS AND CONTRIBUTORS \"AS IS\" AND ANY EXPRESS OR IMPLIED WARRANTIES,
+INCLUDING, BUT NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE ARE
+DISCLAIMED. IN NO EVENT SHALL THE COPYRIGHT HOLDER OR CONTRIBUTORS BE LIABLE FOR ANY DIRECT, INDIRECT, INCIDENTAL,
+SPECIAL, EXEMPLARY, OR CONSEQUENTIAL DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR
+SERVICES; LOSS OF USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEORY OF LIABILITY,
+WHETHER IN CONTRACT, STRICT LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE OF
+THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.";
+
 /// One file with every package and every text; a text that several packages share is there once.
 pub(super) fn texts(packages: &[Package], root: &Path) -> Result<String> {
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
@@ -83,18 +104,21 @@ fn is_licence(path: &Path) -> bool {
 fn standard(package: &Package, root: &Path) -> Result<String> {
     let names = |licence: &str| package.licence.split([' ', '(', ')']).any(|word| word == licence);
     let ours = |file: &str| std::fs::read_to_string(root.join(file)).with_context(|| file.to_owned());
+    let authors = if package.authors.is_empty() {
+        format!("the authors of {}", package.name)
+    } else {
+        package.authors.join(", ")
+    };
     if names("MIT") {
         let text = ours("LICENSE-MIT")?;
         let words = text.split_once("Permission is hereby granted").map(|(_, rest)| rest).context("LICENSE-MIT")?;
-        let authors = if package.authors.is_empty() {
-            format!("the authors of {}", package.name)
-        } else {
-            package.authors.join(", ")
-        };
         return Ok(normal(&format!("MIT License\n\nCopyright (c) {authors}\n\nPermission is hereby granted{words}")));
     }
     if names("Apache-2.0") {
         return Ok(normal(&ours("LICENSE-APACHE")?));
+    }
+    if names("BSD-3-Clause") {
+        return Ok(format!("Copyright (c) {authors}\n\n{BSD_3_CLAUSE}"));
     }
     bail!("{} carries no licence text, and none is known for '{}'", package.id(), package.licence)
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -139,6 +139,7 @@ impl Installation {
                 std::fs::remove_dir_all(home.join(name)).ok();
             }
         }
+        remove_stale_links(&home, &home.join("current"));
         Ok(lock)
     }
 
@@ -350,7 +351,8 @@ impl Steps {
         if self.stop_before != Some(self.passed.get()) {
             return;
         }
-        headless::complain(&format!("stopped before step {}", self.passed.get()));
+        let mut stdout = io::stdout();
+        writeln!(stdout, "stopped before step {}", self.passed.get()).and_then(|()| stdout.flush()).ok();
         loop {
             std::thread::park();
         }
