@@ -134,7 +134,7 @@ fn refuse_proprietary(dir: &Path) -> Result<()> {
 }
 
 /// Builds the debug binary.
-fn build(root: &Path) -> Result<PathBuf> {
+pub(crate) fn build(root: &Path) -> Result<PathBuf> {
     let mut command = Command::new(cargo_program());
     command.args(["build", "--quiet", "--package", "gimlet-cli", "--message-format", "json-render-diagnostics"]);
     let output = command.current_dir(root).output().context("cargo build")?;

@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test | flake | deps | ids | settings | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
+//! Chores: `cargo xtask test | flake | deps | ids | settings | dist | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
 //! with its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -8,6 +8,7 @@ mod bench;
 mod clients;
 mod demo;
 mod deps;
+mod dist;
 mod ids;
 mod record;
 mod settings;
@@ -16,6 +17,7 @@ mod sizes;
 mod source;
 mod steps;
 mod test;
+mod walk;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,6 +34,14 @@ const USAGE: &str = "Usage: cargo xtask <task>
   ids                   check which items of the specification's checklists no test names
   settings              check that every settings key is read by code, or declared to have no effect
   clients               install the clients of others and run their tests
+  dist                  package the published binary: archive, .deb, npm, bill of materials, checksums, install script
+    --out FOLDER        where to (target/packages); a file server can serve it as it is
+    --sign KEY.pem      sign the checksums with this Ed25519 key
+    --url URL           fill this address into the install script
+    --channel NAME      the channel that names this release: latest (default), stable; may be repeated
+    --binary FILE       package this binary instead of building one
+  dist --try            package the debug binary and install it in clean folders and in a clean Debian system
+  first-change          carry out the walks of CONTRIBUTING.md on a copy of the tree, build it and try it
   bench [--quick]       measure the release binary against its budgets
   sizes                 list the longest files and functions
   record-demo           record the demo's cassette from its script
@@ -56,6 +66,9 @@ fn main() -> ExitCode {
             stages.print();
             done
         }
+        ["dist", "--try"] => dist::trial(&root(), None, true),
+        ["dist", ref options @ ..] => steps::stage("packages", || dist::run(&root(), options)),
+        ["first-change"] => steps::stage("first change", || walk::run(&root())),
         ["bench", ref options @ ..] => bench::run(options),
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),

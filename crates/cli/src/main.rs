@@ -24,6 +24,7 @@ mod settings_problems;
 mod subcommand;
 mod trust;
 mod undo;
+mod update;
 
 use crate::args::Args;
 use crate::launch::{Refusal, Surroundings};
@@ -98,6 +99,12 @@ fn run_subcommand(what: Subcommand, name: &str, rest: &[OsString]) -> u8 {
             Ok(()) => 0,
             Err(message) => fail(&message),
         },
+        Subcommand::Update => {
+            update::update(rest, &Env::snapshot(), &mut std::io::stdout()).unwrap_or_else(|message| fail(&message))
+        }
+        Subcommand::Install => {
+            update::install(rest, &Env::snapshot(), &mut std::io::stdout()).unwrap_or_else(|message| fail(&message))
+        }
         Subcommand::Missing => fail(&format!("Error: `gimlet {name}` is not available yet")),
     }
 }

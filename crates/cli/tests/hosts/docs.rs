@@ -74,9 +74,15 @@ fn the_guide_lists_the_tools_of_the_registry() {
 
 #[test]
 fn links_lead_to_files_and_headings() {
-    for from in
-        ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/cli.md", "docs/testing.md", "docs/architecture.md"]
-    {
+    for from in [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/guide.md",
+        "docs/install.md",
+        "docs/cli.md",
+        "docs/testing.md",
+        "docs/architecture.md",
+    ] {
         let text = page(from);
         let dir = root().join(from).parent().unwrap().to_path_buf();
         let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());

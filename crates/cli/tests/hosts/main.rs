@@ -17,3 +17,5 @@ mod launch;
 mod library;
 mod purge;
 mod settings;
+mod update;
+mod visitor;

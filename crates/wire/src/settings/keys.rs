@@ -365,9 +365,13 @@ keys! {
         /// Organisations that may be used.
         "forceLoginOrgUUID" force_login_org_uuid: Option<Vec<String>> => fail_closed(EmptyList);
         /// Which releases are installed.
-        "autoUpdatesChannel" auto_updates_channel: Option<String> => one_of(&["latest", "stable"]), no_effect("gimlet does not update itself yet");
+        "autoUpdatesChannel" auto_updates_channel: Option<String> => one_of(&["latest", "stable"]);
+        /// Where `gimlet update` and `gimlet install` find releases: a web address, or a folder.
+        "updateUrl" update_url: Option<String> => user_managed;
+        /// The Ed25519 public key that releases are signed with, in base64.
+        "updateKey" update_key: Option<String> => user_managed;
         /// Never install an older version than this.
-        "minimumVersion" minimum_version: Option<String> => no_effect("gimlet does not update itself yet");
+        "minimumVersion" minimum_version: Option<String> => no_effect("it speaks of the versions of another program");
         /// Refuse to start below this version.
         "requiredMinimumVersion" required_minimum_version: Option<String> => managed, no_effect("it speaks of the versions of another program");
         /// Refuse to start above this version.

@@ -1,0 +1,74 @@
+//! Where releases come from and how they are checked: the command line, the environment, the settings of the user and the
+//! administrator, and what the installation remembers, in this order. A project has no say.
+
+use super::place::Record;
+use super::release::{Proof, PublicKey, Source};
+use config::{Loaded, Project, Selection};
+use sys::Env;
+
+const URL: &str = "GIMLET_UPDATE_URL";
+const KEY: &str = "GIMLET_UPDATE_KEY";
+const DEFAULT_CHANNEL: &str = "latest";
+
+pub(super) struct UpdateSettings {
+    /// `None`: nobody said where releases are.
+    url: Option<String>,
+    pub channel: String,
+    pub proof: Proof,
+}
+
+impl UpdateSettings {
+    pub(super) fn read(
+        env: &Env,
+        record: &Record,
+        url: Option<String>,
+        key: Option<String>,
+        allow_unsigned: bool,
+    ) -> Result<Self, String> {
+        let loaded = load(env)?;
+        let settings = &loaded.settings;
+        let variable = |name: &str| env.non_empty(name).map(str::to_owned);
+        let managed_key = managed_key(&loaded);
+        if managed_key.is_some() && allow_unsigned {
+            return Err(
+                "Error: the administrator's settings name the key of releases, so unsigned ones are refused".into()
+            );
+        }
+        let key = managed_key
+            .or(key)
+            .or_else(|| variable(KEY))
+            .or_else(|| settings.update_key.clone())
+            .or_else(|| record.key.clone());
+        let key = key.as_deref().map(PublicKey::parse).transpose()?;
+        let url = url.or_else(|| variable(URL)).or_else(|| settings.update_url.clone()).or_else(|| record.url.clone());
+        let channel = settings.auto_updates_channel.clone().or_else(|| record.channel.clone());
+        let channel = channel.unwrap_or_else(|| DEFAULT_CHANNEL.to_owned());
+        Ok(Self { url, channel, proof: Proof { key, allow_unsigned } })
+    }
+
+    pub(super) fn source(&self, env: &Env) -> Result<Source, String> {
+        let url = self.url.as_ref().ok_or_else(|| {
+            format!(
+                "Error: gimlet does not know where releases are. Name the address with `gimlet config set updateUrl URL` \
+                 (or {URL}, or --url) and the key they are signed with by `gimlet config set updateKey KEY`"
+            )
+        })?;
+        Source::of(url, env)
+    }
+
+    /// The address that an installation remembers for its updates.
+    pub(super) fn to_remember(&self) -> Option<String> {
+        self.url.clone()
+    }
+}
+
+fn load(env: &Env) -> Result<Loaded, String> {
+    let selection = Selection { sources: Some(vec![wire::settings::Source::User]), ..Selection::default() };
+    Project::open(std::path::Path::new("/"), env, &selection).map_err(|error| format!("Error: {error}"))
+}
+
+/// Nothing overrides the administrator's key.
+fn managed_key(loaded: &Loaded) -> Option<String> {
+    let mut managed = loaded.layers.iter().filter(|layer| layer.source == wire::settings::Source::Managed);
+    managed.find_map(|layer| Some(layer.raw.get("updateKey")?.as_str()?.to_owned()))
+}
