@@ -7,7 +7,11 @@ fn usage(input: u64) -> Usage {
         output_tokens: 2_000,
         cache_read_input_tokens: 30_000,
         cache_creation_input_tokens: 900,
-        cache_creation: CacheCreation { ephemeral_5m_input_tokens: 400, ephemeral_1h_input_tokens: 500 },
+        cache_creation: CacheCreation {
+            ephemeral_5m_input_tokens: 400,
+            ephemeral_1h_input_tokens: 500,
+            ..CacheCreation::default()
+        },
         ..Usage::default()
     }
 }
@@ -57,8 +61,10 @@ fn geography_searches_fast_and_missing_split() {
     let plain = cost(&usage(1_000), &facts).unwrap();
     let us = Usage { inference_geo: Some("us".into()), ..usage(1_000) };
     assert!((cost(&us, &facts).unwrap() - plain * 1.1).abs() < 1e-9);
-    let searched =
-        Usage { server_tool_use: ServerToolUse { web_search_requests: 3, web_fetch_requests: 9 }, ..usage(1_000) };
+    let searched = Usage {
+        server_tool_use: ServerToolUse { web_search_requests: 3, web_fetch_requests: 9, ..ServerToolUse::default() },
+        ..usage(1_000)
+    };
     assert!((cost(&searched, &facts).unwrap() - plain - 0.03).abs() < 1e-9);
     let fast = Usage { speed: Some("fast".into()), ..usage(1_000) };
     assert!((cost(&fast, &facts).unwrap() - plain * 2.0).abs() < 1e-9);
