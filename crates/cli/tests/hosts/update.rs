@@ -361,6 +361,7 @@ fn install_makes_an_installation_that_can_be_updated() {
     publisher.publish("8.0.0", "8.0.0");
     let mut sandbox = Sandbox::new(EXE);
     sandbox.set("DPKG_ADMINDIR", sandbox.root().join("no-dpkg"));
+    sandbox.set("PATH", "/usr/bin:/bin");
     let prefix = sandbox.home().join(".local");
     let args = ["install", "--url", publisher.server.url(), "--key", &publisher.key()];
     let run = sandbox.gimlet(&args).run().expect_clean();
