@@ -158,7 +158,7 @@ impl InstallRequest {
                 "--system" => request.prefix = Some(PathBuf::from("/usr/local")),
                 "--prefix" => {
                     request.prefix =
-                        Some(std::path::absolute(value(&mut rest, "--prefix")?).map_err(|e| e.to_string())?)
+                        Some(std::path::absolute(value(&mut rest, "--prefix")?).map_err(|e| e.to_string())?);
                 }
                 "--url" => request.url = Some(value(&mut rest, "--url")?),
                 "--key" => request.key = Some(value(&mut rest, "--key")?),
@@ -397,10 +397,21 @@ fn path_hint(binary: &Path, env: &Env) -> Option<String> {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the last line of a command is its result")]
 fn say(out: &mut dyn Write, line: &str) -> Result<u8, String> {
     // The reader may be gone; the work is what counts.
     writeln!(out, "{line}").and_then(|()| out.flush()).ok();
     Ok(0)
+}
+
+/// Bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
+        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+    }
+    text
 }
 
 fn block_on<T>(work: impl Future<Output = T>) -> Result<T, String> {

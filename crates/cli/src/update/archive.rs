@@ -49,7 +49,7 @@ fn next_header(tar: &mut impl Read) -> io::Result<Option<Header>> {
     let sum: u32 =
         block.iter().enumerate().map(|(at, byte)| u32::from(if (148..156).contains(&at) { b' ' } else { *byte })).sum();
     if octal(&block[148..156])? != u64::from(sum) {
-        return Err(wrong("a damaged entry".to_owned()));
+        return Err(wrong("a damaged entry"));
     }
     let prefix = if block[257..262] == *b"ustar" { text(&block[345..500])? } else { String::new() };
     let name = text(&block[..100])?;
@@ -59,13 +59,13 @@ fn next_header(tar: &mut impl Read) -> io::Result<Option<Header>> {
 
 fn text(field: &[u8]) -> io::Result<String> {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
-    String::from_utf8(field[..end].to_vec()).map_err(|_| wrong("a name that is not UTF-8".to_owned()))
+    String::from_utf8(field[..end].to_vec()).map_err(|_| wrong("a name that is not UTF-8"))
 }
 
 fn octal(field: &[u8]) -> io::Result<u64> {
     let digits = std::str::from_utf8(field).unwrap_or("?").trim_matches([' ', '\0']);
     u64::from_str_radix(if digits.is_empty() { "0" } else { digits }, 8)
-        .map_err(|_| wrong("a number that cannot be read".to_owned()))
+        .map_err(|_| wrong("a number that cannot be read"))
 }
 
 /// The path below the archive's top folder.
@@ -104,7 +104,7 @@ fn finish(folder: &Path) -> io::Result<()> {
     std::fs::File::open(folder)?.sync_all()
 }
 
-fn wrong(what: String) -> io::Error {
+fn wrong(what: impl std::fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the archive holds {what}"))
 }
 

@@ -19,7 +19,7 @@ const MOST_TEXT: usize = 256 * 1024;
 const MOST_ARCHIVE: u64 = 512 * 1024 * 1024;
 const MOST_REDIRECTS: usize = 5;
 const HEADERS_TIMEOUT: Duration = Duration::from_secs(30);
-const PIECE_TIMEOUT: Duration = Duration::from_secs(60);
+const PIECE_TIMEOUT: Duration = Duration::from_mins(1);
 /// What precedes an Ed25519 key in the DER form that `openssl` prints.
 const DER_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
@@ -206,7 +206,7 @@ impl Source {
                 }
             }
         }
-        Ok(hash.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(super::hex(hash.finish().as_ref()))
     }
 
     /// A small file; `None` when it is not there.

@@ -1,4 +1,5 @@
 //! The README is true: every command in it runs, every figure is one that was measured, every command it names exists.
+#![allow(clippy::disallowed_methods, reason = "programs are started from outside, as a user does")]
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use crate::common::EXE;
@@ -84,9 +85,10 @@ fn every_command_that_the_readme_names_exists() {
     let named: Vec<&str> = quoted(&text).filter_map(|code| code.strip_prefix("gimlet ")?.split(' ').next()).collect();
     assert!(named.len() >= 8, "{named:?}");
     for name in named {
-        let is_there = match name.starts_with('-') {
-            true => help.contains(&format!("  {name}")),
-            false => commands.contains(&format!("\n  {name} ")),
+        let is_there = if name.starts_with('-') {
+            help.contains(&format!("  {name}"))
+        } else {
+            commands.contains(&format!("\n  {name} "))
         };
         assert!(is_there, "gimlet {name}");
     }
