@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test | flake | deps | ids | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
+//! Chores: `cargo xtask test | flake | deps | supply | ids | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
 //! with its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -12,6 +12,7 @@ mod ids;
 mod record;
 mod sizes;
 mod steps;
+mod supply;
 mod test;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ const USAGE: &str = "Usage: cargo xtask <task>
   test --long [NAME]    the full counts of tests that have a short form, in pieces that can be continued
   flake [TEXT]          repeat the tests that start processes 20 times beside busy loops, in pieces that can be continued
   deps                  check the edges between our crates
+  supply                check licences, sources and number of the packages we depend on
   ids                   check which items of the specification's checklists no test names
   clients               install the clients of others and run their tests
   bench [--quick]       measure the release binary against its budgets
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         ["flake"] => test::flake(&root(), None),
         ["flake", filter] => test::flake(&root(), Some(filter)),
         ["deps"] => steps::stage("crate edges", || deps::check(&root())),
+        ["supply"] => steps::stage("dependencies", || supply::check(&root())),
         ["ids"] => steps::stage("checklist items", || ids::check(&root())),
         ["clients"] => {
             let mut stages = steps::Stages::default();
