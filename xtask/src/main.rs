@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test | flake | deps | ids | settings | dist | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
+//! Chores: `cargo xtask test | flake | deps | supply | ids | settings | dist | bench | sizes | record-demo | demo-svg | pictures`. Plain programs started one after another; the first failure ends the run
 //! with its output on the screen.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -16,6 +16,7 @@ mod shape;
 mod sizes;
 mod source;
 mod steps;
+mod supply;
 mod test;
 mod walk;
 
@@ -31,6 +32,7 @@ const USAGE: &str = "Usage: cargo xtask <task>
   test --long [NAME]    the full counts of tests that have a short form, in pieces that can be continued
   flake [TEXT]          repeat the tests that start processes 20 times beside busy loops, in pieces that can be continued
   deps                  check the edges between our crates
+  supply                check licences, sources and number of the packages we depend on
   ids                   check which items of the specification's checklists no test names
   settings              check that every settings key is read by code, or declared to have no effect
   clients               install the clients of others and run their tests
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         ["flake"] => test::flake(&root(), None),
         ["flake", filter] => test::flake(&root(), Some(filter)),
         ["deps"] => steps::stage("crate edges", || deps::check(&root())),
+        ["supply"] => steps::stage("dependencies", || supply::check(&root())),
         ["ids"] => steps::stage("checklist items", || ids::check(&root())),
         ["settings"] => steps::stage("settings keys", || settings::check(&root())),
         ["clients"] => {

@@ -8,7 +8,7 @@ mod queue;
 mod times;
 
 use crate::steps::{self, Stages, cargo_program};
-use crate::{clients, deps, dist, ids, settings, walk};
+use crate::{clients, deps, dist, ids, settings, supply, walk};
 use anyhow::{Result, bail};
 use build::{Built, TestBinary};
 use queue::{TestCase, TestQueue, TestRun};
@@ -64,6 +64,7 @@ fn run_stages(root: &Path, options: &Options, stages: &mut Stages) -> Result<()>
     let cargo = |args: &[&str]| steps::run(Command::new(cargo_program()).args(args).current_dir(root));
     stages.stage("format", || cargo(&["fmt", "--all", "--check"]))?;
     stages.stage("crate edges", || deps::check(root))?;
+    stages.stage("dependencies", || supply::check(root))?;
     stages.stage("checklist items", || ids::check(root))?;
     let Some(packages) = packages.to_build() else {
         println!("no crate has changed");

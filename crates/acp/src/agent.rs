@@ -4,24 +4,18 @@
 use crate::convert;
 use crate::form;
 use crate::peer::{Line, Peer, read_lines};
+use crate::protocol::{
+    AvailableCommand, Error, InitializeRequest, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
+    McpServer, NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionInfo, SessionModeState, SessionOpened,
+    SessionTarget, SetSessionConfigOptionRequest, SetSessionModeRequest, initialize_response, method,
+};
 use crate::session::{MODEL, Session};
 use crate::story::{Story, Telling};
-use agent_client_protocol_schema::ProtocolVersion;
-use agent_client_protocol_schema::v1::{
-    AGENT_METHOD_NAMES as METHODS, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateResponse,
-    AvailableCommand, CancelNotification, CloseSessionRequest, CloseSessionResponse, ElicitationCapabilities, Error,
-    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
-    LoadSessionRequest, LoadSessionResponse, McpCapabilities, McpServer, NewSessionRequest, NewSessionResponse,
-    PromptCapabilities, PromptRequest, ResumeSessionRequest, ResumeSessionResponse,
-    SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities, SessionConfigOptionValue,
-    SessionInfo, SessionListCapabilities, SessionModeState, SessionResumeCapabilities, SetSessionConfigOptionRequest,
-    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
-};
 use engine::{Boot, SessionChoice, query};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -109,17 +103,17 @@ impl Agent {
     }
 
     async fn notified(self: &Arc<Self>, method: &str, params: Option<&RawValue>) {
-        if method != METHODS.session_cancel {
+        if method != method::SESSION_CANCEL {
             return tracing::debug!(method, "a notification was ignored");
         }
-        let Ok(cancel) = read::<CancelNotification>(params) else { return };
-        if let Ok(session) = self.session(&cancel.session_id.0) {
+        let Ok(cancel) = read::<SessionTarget>(params) else { return };
+        if let Ok(session) = self.session(&cancel.session_id) {
             session.cancel().await;
         }
     }
 
     async fn requested(self: &Arc<Self>, method: &str, id: &RawValue, params: Option<&RawValue>) {
-        if method == METHODS.session_prompt {
+        if method == method::SESSION_PROMPT {
             return self.prompt(id, params).await;
         }
         let (agent, id, method) = (Arc::clone(self), id.to_owned(), method.to_owned());
@@ -129,15 +123,15 @@ impl Agent {
 
     async fn serve_request(&self, method: &str, id: &RawValue, params: Option<&RawValue>) {
         match method {
-            m if m == METHODS.initialize => self.reply(id, read(params).map(|request| self.initialize(&request))).await,
-            m if m == METHODS.authenticate => self.reply(id, Ok(AuthenticateResponse::new())).await,
-            m if m == METHODS.session_new => self.new_session(id, params).await,
-            m if m == METHODS.session_load => self.load_session(id, params).await,
-            m if m == METHODS.session_resume => self.resume_session(id, params).await,
-            m if m == METHODS.session_list => self.reply(id, self.list(params).await).await,
-            m if m == METHODS.session_close => self.reply(id, self.close(params).await).await,
-            m if m == METHODS.session_set_mode => self.reply(id, self.set_mode(params).await).await,
-            m if m == METHODS.session_set_config_option => self.reply(id, self.set_option(params).await).await,
+            method::INITIALIZE => self.reply(id, read(params).map(|request| self.initialize(&request))).await,
+            method::AUTHENTICATE => self.reply(id, Ok(nothing())).await,
+            method::SESSION_NEW => self.new_session(id, params).await,
+            method::SESSION_LOAD => self.load_session(id, params).await,
+            method::SESSION_RESUME => self.resume_session(id, params).await,
+            method::SESSION_LIST => self.reply(id, self.list(params).await).await,
+            method::SESSION_CLOSE => self.reply(id, self.close(params).await).await,
+            method::SESSION_SET_MODE => self.reply(id, self.set_mode(params).await).await,
+            method::SESSION_SET_CONFIG_OPTION => self.reply(id, self.set_option(params).await).await,
             other => {
                 let unknown = Error::method_not_found().data(Value::from(other));
                 self.reply::<Value>(id, Err(unknown)).await;
@@ -149,29 +143,14 @@ impl Agent {
         self.peer.answer(id, outcome).await;
     }
 
-    fn initialize(&self, request: &InitializeRequest) -> InitializeResponse {
-        let meta = request.client_capabilities.meta.as_ref();
+    fn initialize(&self, request: &InitializeRequest) -> Value {
+        let capabilities = request.client_capabilities.as_ref();
+        let meta = capabilities.and_then(|known| known.meta.as_ref());
         let draws = meta.and_then(|meta| meta.get("terminal_output")).and_then(Value::as_bool).unwrap_or(false);
         self.draws.store(draws, Ordering::Relaxed);
-        let forms =
-            request.client_capabilities.elicitation.as_ref().is_some_and(ElicitationCapabilities::supports_form);
+        let forms = capabilities.and_then(|known| known.elicitation.as_ref()).is_some_and(|kinds| kinds.form.is_some());
         self.shows_forms.store(forms, Ordering::Relaxed);
-        let sessions = SessionCapabilities::new()
-            .list(SessionListCapabilities::new())
-            .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new())
-            .additional_directories(SessionAdditionalDirectoriesCapabilities::new());
-        let capabilities = AgentCapabilities::new()
-            .load_session(true)
-            .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
-            .mcp_capabilities(McpCapabilities::new().http(true).sse(true))
-            .session_capabilities(sessions);
-        let key = AuthMethodAgent::new("api-key", "API key")
-            .description("Set ANTHROPIC_API_KEY for gimlet, or run `gimlet auth login`".to_owned());
-        InitializeResponse::new(ProtocolVersion::V1)
-            .agent_capabilities(capabilities)
-            .agent_info(Implementation::new("gimlet", wire::version::OWN).title("gimlet".to_owned()))
-            .auth_methods(vec![AuthMethod::Agent(key)])
+        initialize_response(wire::version::OWN)
     }
 
     async fn new_session(&self, id: &RawValue, params: Option<&RawValue>) {
@@ -189,9 +168,8 @@ impl Agent {
         };
         match ready {
             Ok(Ready { session, modes, commands }) => {
-                let response =
-                    NewSessionResponse::new(session.id.clone()).modes(modes).config_options(session.config_options());
-                self.reply(id, Ok(response)).await;
+                let (session_id, config_options) = (Some(session.id.clone()), session.config_options());
+                self.reply(id, Ok(SessionOpened { session_id, modes, config_options })).await;
                 session.announce(commands).await;
             }
             Err(error) => self.reply::<Value>(id, Err(error)).await,
@@ -205,8 +183,8 @@ impl Agent {
         };
         match loaded {
             Ok(Ready { session, modes, commands }) => {
-                let response = LoadSessionResponse::new().modes(modes).config_options(session.config_options());
-                self.reply(id, Ok(response)).await;
+                let config_options = session.config_options();
+                self.reply(id, Ok(SessionOpened { session_id: None, modes, config_options })).await;
                 session.announce(commands).await;
             }
             Err(error) => self.reply::<Value>(id, Err(error)).await,
@@ -215,9 +193,9 @@ impl Agent {
 
     /// The whole conversation is told before the answer.
     async fn load(&self, request: &LoadSessionRequest) -> Result<Ready, Error> {
-        let target = request.session_id.0.to_string();
+        let target = request.session_id.clone();
         let past = query::conversation(&self.boot.env, &request.cwd, &target)
-            .map_err(|error| Error::session_not_found(target.clone()).data(Value::from(error.to_string())))?;
+            .map_err(|error| Error::session_not_found(&target).data(error.to_string()))?;
         let ready = self
             .open(Wanted {
                 cwd: &request.cwd,
@@ -242,7 +220,7 @@ impl Agent {
                     cwd: &request.cwd,
                     directories: &request.additional_directories,
                     servers: &request.mcp_servers,
-                    choice: SessionChoice::Resume { target: request.session_id.0.to_string(), fork: None },
+                    choice: SessionChoice::Resume { target: request.session_id.clone(), fork: None },
                 };
                 self.open(wanted).await
             }
@@ -250,8 +228,8 @@ impl Agent {
         };
         match resumed {
             Ok(Ready { session, modes, commands }) => {
-                let response = ResumeSessionResponse::new().modes(modes).config_options(session.config_options());
-                self.reply(id, Ok(response)).await;
+                let config_options = session.config_options();
+                self.reply(id, Ok(SessionOpened { session_id: None, modes, config_options })).await;
                 session.announce(commands).await;
             }
             Err(error) => self.reply::<Value>(id, Err(error)).await,
@@ -307,42 +285,47 @@ impl Agent {
         let mut rows = listing.await.map_err(|error| Error::internal_error().data(Value::from(error.to_string())))?;
         let more = rows.len() > PAGE;
         rows.truncate(PAGE);
-        let told =
-            rows.into_iter().map(|row| SessionInfo::new(row.id, row.cwd).title(row.title).updated_at(row.updated_at));
-        Ok(ListSessionsResponse::new(told.collect()).next_cursor(more.then(|| (skip + PAGE).to_string())))
+        let info = |row: query::SessionRow| SessionInfo {
+            session_id: row.id,
+            cwd: row.cwd,
+            title: row.title,
+            updated_at: row.updated_at,
+        };
+        let next_cursor = more.then(|| (skip + PAGE).to_string());
+        Ok(ListSessionsResponse { sessions: rows.into_iter().map(info).collect(), next_cursor })
     }
 
-    async fn close(&self, params: Option<&RawValue>) -> Result<CloseSessionResponse, Error> {
-        let request: CloseSessionRequest = read(params)?;
-        let session = self.session(&request.session_id.0)?;
+    async fn close(&self, params: Option<&RawValue>) -> Result<Value, Error> {
+        let request: SessionTarget = read(params)?;
+        let session = self.session(&request.session_id)?;
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&session.id);
         session.cancel().await;
         session.close().await;
-        Ok(CloseSessionResponse::new())
+        Ok(nothing())
     }
 
-    async fn set_mode(&self, params: Option<&RawValue>) -> Result<SetSessionModeResponse, Error> {
+    async fn set_mode(&self, params: Option<&RawValue>) -> Result<Value, Error> {
         let request: SetSessionModeRequest = read(params)?;
-        self.session(&request.session_id.0)?.set_mode(&request.mode_id.0).await?;
-        Ok(SetSessionModeResponse::new())
+        self.session(&request.session_id)?.set_mode(&request.mode_id).await?;
+        Ok(nothing())
     }
 
-    async fn set_option(&self, params: Option<&RawValue>) -> Result<SetSessionConfigOptionResponse, Error> {
+    async fn set_option(&self, params: Option<&RawValue>) -> Result<Value, Error> {
         let request: SetSessionConfigOptionRequest = read(params)?;
-        let session = self.session(&request.session_id.0)?;
-        let SessionConfigOptionValue::ValueId { value } = &request.value else {
+        let session = self.session(&request.session_id)?;
+        let Some(value) = request.value.as_str() else {
             return Err(Error::invalid_params().data(Value::from("This option takes one of its values.")));
         };
-        if &*request.config_id.0 != MODEL {
+        if request.config_id != MODEL {
             return Err(Error::invalid_params().data(Value::from("There is no such option.")));
         }
-        session.set_model(&value.0).await.map(SetSessionConfigOptionResponse::new)
+        session.set_model(value).await.map(|options| json!({"configOptions": options}))
     }
 
     /// The prompt is handed over here, in order; its end is waited for elsewhere.
     async fn prompt(self: &Arc<Self>, id: &RawValue, params: Option<&RawValue>) {
-        let session = read::<PromptRequest>(params)
-            .and_then(|request| Ok((self.session(&request.session_id.0)?, request.prompt)));
+        let session =
+            read::<PromptRequest>(params).and_then(|request| Ok((self.session(&request.session_id)?, request.prompt)));
         let (session, blocks) = match session {
             Ok(found) => found,
             Err(error) => return self.reply::<Value>(id, Err(error)).await,
@@ -357,7 +340,7 @@ impl Agent {
 
     fn session(&self, id: &str) -> Result<Arc<Session>, Error> {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.get(id).cloned().ok_or_else(|| Error::session_not_found(id.to_owned()))
+        sessions.get(id).cloned().ok_or_else(|| Error::session_not_found(id))
     }
 
     async fn shut_down(&self) {
@@ -374,6 +357,11 @@ impl Agent {
         };
         tokio::time::timeout(GRACE, closing).await.ok();
     }
+}
+
+/// The answer of a method that has nothing to say.
+fn nothing() -> Value {
+    json!({})
 }
 
 /// Parameters may be left out where a method needs none.

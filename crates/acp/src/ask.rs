@@ -1,11 +1,11 @@
 //! Permission questions. The editor gets the call as it would look, and the choices that make sense for it; what it
 //! chooses becomes the engine's answer. An editor that cannot answer has refused.
 
-use crate::shown;
-use agent_client_protocol_schema::v1::{
-    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+use crate::protocol::{
+    PermissionOption, PermissionOptionKind, PermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
+    ToolCallContent, ToolCallStatus, ToolCallUpdate,
 };
+use crate::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -31,20 +31,23 @@ impl Question {
     pub(crate) fn request(&self, session_id: &str, cwd: &Path) -> RequestPermissionRequest {
         let shown = shown::call(&self.tool_name, &self.input, cwd);
         let mut content = shown.content;
-        content.extend(self.decision_reason.as_deref().filter(|reason| !reason.is_empty()).map(Into::into));
-        let fields = ToolCallUpdateFields::new()
-            .title(shown.title)
-            .kind(shown.kind)
-            .status(ToolCallStatus::Pending)
-            .content(content)
-            .locations(shown.locations)
-            .raw_input(self.input.clone());
-        let call = ToolCallUpdate::new(self.tool_use_id.clone(), fields);
-        RequestPermissionRequest::new(session_id.to_owned(), call, self.options())
+        let reason = self.decision_reason.as_deref().filter(|reason| !reason.is_empty());
+        content.extend(reason.map(ToolCallContent::text));
+        let tool_call = ToolCallUpdate {
+            tool_call_id: self.tool_use_id.clone(),
+            kind: Some(shown.kind),
+            status: Some(ToolCallStatus::Pending),
+            title: Some(shown.title),
+            content: Some(content),
+            locations: Some(shown.locations),
+            raw_input: Some(self.input.clone()),
+            ..ToolCallUpdate::default()
+        };
+        RequestPermissionRequest { session_id: session_id.to_owned(), tool_call, options: self.options() }
     }
 
     fn options(&self) -> Vec<PermissionOption> {
-        let option = |id: &'static str, name: String, kind| PermissionOption::new(id, name, kind);
+        let option = |id: &'static str, name: String, kind| PermissionOption { option_id: id, name, kind };
         if self.tool_name == "ExitPlanMode" {
             return vec![
                 option("acceptEdits", "Yes, and accept edits".into(), PermissionOptionKind::AllowAlways),
@@ -70,8 +73,8 @@ impl Question {
     pub(crate) fn verdict(&self, outcome: Result<RequestPermissionResponse, String>) -> Value {
         let chosen = match outcome {
             Ok(response) => match response.outcome {
-                RequestPermissionOutcome::Selected(selected) => selected.option_id.0.to_string(),
-                _ => return deny("The user cancelled the question.", true),
+                PermissionOutcome::Selected { option_id } => option_id,
+                PermissionOutcome::Cancelled => return deny("The user cancelled the question.", true),
             },
             Err(why) => return deny(&format!("The editor could not ask: {why}"), false),
         };

@@ -1,8 +1,6 @@
 //! From the client's words to the engine's: prompts, MCP servers, modes.
 
-use agent_client_protocol_schema::v1::{
-    ContentBlock, EmbeddedResourceResource, McpServer, SessionMode, SessionModeState,
-};
+use crate::protocol::{ContentBlock, EmbeddedResource, McpServer, NamedValue, SessionMode, SessionModeState};
 use serde_json::{Value, json};
 
 /// The modes a session can be switched to: id, name, description.
@@ -16,9 +14,8 @@ const MODES: [(&str, &str, &str); 5] = [
 
 pub(crate) fn modes(current: &str, bypass_allowed: bool) -> SessionModeState {
     let offered = MODES.iter().filter(|(id, ..)| bypass_allowed || *id != "bypassPermissions");
-    let modes =
-        offered.map(|(id, name, about)| SessionMode::new(*id, *name).description((*about).to_owned())).collect();
-    SessionModeState::new(current.to_owned(), modes)
+    let available_modes = offered.map(|&(id, name, description)| SessionMode { id, name, description }).collect();
+    SessionModeState { current_mode_id: current.to_owned(), available_modes }
 }
 
 /// Blocks of the Messages API.
@@ -28,23 +25,19 @@ pub(crate) fn prompt(blocks: &[ContentBlock]) -> Value {
 
 fn block(block: &ContentBlock) -> Value {
     match block {
-        ContentBlock::Text(text) => text_block(&text.text),
-        ContentBlock::Image(image) => json!({
+        ContentBlock::Text { text } => text_block(text),
+        ContentBlock::Image { data, mime_type } => json!({
             "type": "image",
-            "source": {"type": "base64", "media_type": image.mime_type, "data": image.data},
+            "source": {"type": "base64", "media_type": mime_type, "data": data},
         }),
-        ContentBlock::ResourceLink(link) => text_block(&mention(&link.uri, &link.name)),
-        ContentBlock::Resource(embedded) => match &embedded.resource {
-            EmbeddedResourceResource::TextResourceContents(text) => {
-                text_block(&format!("<context ref=\"{}\">\n{}\n</context>", text.uri, text.text))
-            }
-            EmbeddedResourceResource::BlobResourceContents(blob) => {
-                text_block(&format!("[{} is attached as binary data, which cannot be shown here]", blob.uri))
-            }
-            _ => text_block("[An attachment of an unknown kind was left out]"),
-        },
-        ContentBlock::Audio(_) => text_block("[Audio cannot be heard by the model and was left out]"),
-        _ => text_block("[Content of an unknown kind was left out]"),
+        ContentBlock::ResourceLink { name, uri } => text_block(&mention(uri, name)),
+        ContentBlock::Resource { resource: EmbeddedResource::Text { uri, text } } => {
+            text_block(&format!("<context ref=\"{uri}\">\n{text}\n</context>"))
+        }
+        ContentBlock::Resource { resource: EmbeddedResource::Blob { uri, .. } } => {
+            text_block(&format!("[{uri} is attached as binary data, which cannot be shown here]"))
+        }
+        ContentBlock::Audio {} => text_block("[Audio cannot be heard by the model and was left out]"),
     }
 }
 
@@ -75,30 +68,20 @@ fn unescaped(path: &str) -> String {
 
 /// As `--mcp-config` takes them; `None` when there are none.
 pub(crate) fn mcp_config(servers: &[McpServer]) -> Option<String> {
-    let declared: serde_json::Map<String, Value> = servers.iter().filter_map(server).collect();
+    let declared: serde_json::Map<String, Value> = servers.iter().map(server).collect();
     (!declared.is_empty()).then(|| json!({"mcpServers": declared}).to_string())
 }
 
-fn server(server: &McpServer) -> Option<(String, Value)> {
-    let pairs = |list: Vec<(&String, &String)>| -> serde_json::Map<String, Value> {
-        list.into_iter().map(|(name, value)| (name.clone(), value.clone().into())).collect()
+fn server(server: &McpServer) -> (String, Value) {
+    let pairs = |list: &[NamedValue]| -> serde_json::Map<String, Value> {
+        list.iter().map(|pair| (pair.name.clone(), pair.value.clone().into())).collect()
     };
     match server {
-        McpServer::Stdio(s) => {
-            let env = pairs(s.env.iter().map(|v| (&v.name, &v.value)).collect());
-            Some((s.name.clone(), json!({"type": "stdio", "command": s.command, "args": s.args, "env": env})))
+        McpServer::Stdio { name, command, args, env } => {
+            (name.clone(), json!({"type": "stdio", "command": command, "args": args, "env": pairs(env)}))
         }
-        McpServer::Http(s) => {
-            let headers = pairs(s.headers.iter().map(|h| (&h.name, &h.value)).collect());
-            Some((s.name.clone(), json!({"type": "http", "url": s.url, "headers": headers})))
-        }
-        McpServer::Sse(s) => {
-            let headers = pairs(s.headers.iter().map(|h| (&h.name, &h.value)).collect());
-            Some((s.name.clone(), json!({"type": "sse", "url": s.url, "headers": headers})))
-        }
-        _ => {
-            tracing::warn!("an MCP server of an unknown kind is ignored");
-            None
+        McpServer::Remote { kind, name, url, headers } => {
+            (name.clone(), json!({"type": kind, "url": url, "headers": pairs(headers)}))
         }
     }
 }

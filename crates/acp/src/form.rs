@@ -1,10 +1,9 @@
 //! AskUserQuestion as a form of the editor: one field per question, choices as the model offered them. A form that is
 //! declined is a question that was skipped.
 
-use agent_client_protocol_schema::v1::{
-    CreateElicitationRequest, CreateElicitationResponse, ElicitationAction, ElicitationContentValue,
-    ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, EnumOption, MultiSelectPropertySchema,
-    StringPropertySchema,
+use crate::protocol::{
+    ElicitationAction, ElicitationAnswer, ElicitationField, ElicitationRequest, ElicitationSchema, FieldChoice,
+    FieldItems,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -34,31 +33,33 @@ fn questions(input: &Value) -> Vec<Asked> {
     input.get("questions").and_then(|list| Vec::deserialize(list).ok()).unwrap_or_default()
 }
 
-pub(crate) fn request(input: &Value, session_id: &str, tool_use_id: &str) -> CreateElicitationRequest {
+pub(crate) fn request(input: &Value, session_id: &str, tool_use_id: &str) -> ElicitationRequest {
     let asked = questions(input);
     let message = match asked.as_slice() {
         [only] => only.question.clone(),
         _ => "gimlet has some questions".to_owned(),
     };
-    let schema =
-        asked.iter().enumerate().fold(ElicitationSchema::new(), |schema, (at, asked)| field(schema, at, asked));
-    let scope = ElicitationSessionScope::new(session_id.to_owned()).tool_call_id(tool_use_id);
-    CreateElicitationRequest::new(ElicitationFormMode::new(scope, schema), message)
+    let properties = asked.into_iter().enumerate().map(|(at, asked)| (name(at), field(asked))).collect();
+    ElicitationRequest {
+        mode: "form",
+        session_id: session_id.to_owned(),
+        tool_call_id: tool_use_id.to_owned(),
+        requested_schema: ElicitationSchema { kind: "object", properties },
+        message,
+    }
 }
 
-fn field(schema: ElicitationSchema, at: usize, asked: &Asked) -> ElicitationSchema {
-    let choice = |choice: &Choice| {
-        let about = Some(choice.description.clone()).filter(|text| !text.is_empty());
-        EnumOption::new(choice.label.clone(), choice.label.clone()).description(about)
+fn field(asked: Asked) -> ElicitationField {
+    let choice = |Choice { label, description }: Choice| {
+        let description = Some(description).filter(|text| !text.is_empty());
+        FieldChoice { value: label.clone(), title: label, description }
     };
-    let choices: Vec<EnumOption> = asked.options.iter().map(choice).collect();
-    let title = Some(asked.header.clone()).filter(|header| !header.is_empty());
+    let choices: Vec<FieldChoice> = asked.options.into_iter().map(choice).collect();
+    let (title, description) = (Some(asked.header).filter(|header| !header.is_empty()), asked.question);
     if asked.multi_select {
-        let many = MultiSelectPropertySchema::titled(choices).title(title).description(asked.question.clone());
-        return schema.property(name(at), many, false);
+        return ElicitationField::Array { title, description, items: FieldItems { any_of: choices } };
     }
-    let one = StringPropertySchema::new().title(title).description(asked.question.clone()).one_of(choices);
-    schema.property(name(at), one, false)
+    ElicitationField::String { title, description, one_of: choices }
 }
 
 /// Fields are numbered: a question is no name.
@@ -67,12 +68,10 @@ fn name(at: usize) -> String {
 }
 
 /// The `response` of the engine's question.
-pub(crate) fn verdict(input: &Value, outcome: Result<CreateElicitationResponse, String>) -> Value {
+pub(crate) fn verdict(input: &Value, outcome: Result<ElicitationAnswer, String>) -> Value {
     let content = match outcome {
-        Ok(response) => match response.action {
-            ElicitationAction::Accept(accepted) => accepted.content.unwrap_or_default(),
-            _ => return json!({"behavior": "deny", "message": "The user did not answer."}),
-        },
+        Ok(answer) if answer.action == ElicitationAction::Accept => answer.content.unwrap_or_default(),
+        Ok(_) => return json!({"behavior": "deny", "message": "The user did not answer."}),
         Err(why) => return json!({"behavior": "deny", "message": format!("The editor could not ask: {why}")}),
     };
     let answer = |(at, asked): (usize, Asked)| Some((asked.question, text(content.get(&name(at))?)?.into()));
@@ -82,10 +81,10 @@ pub(crate) fn verdict(input: &Value, outcome: Result<CreateElicitationResponse, 
     json!({"behavior": "allow", "updatedInput": updated})
 }
 
-fn text(value: &ElicitationContentValue) -> Option<String> {
+fn text(value: &Value) -> Option<String> {
     match value {
-        ElicitationContentValue::String(text) => Some(text.clone()),
-        ElicitationContentValue::StringArray(many) => Some(many.join(", ")),
+        Value::String(text) => Some(text.clone()),
+        Value::Array(many) => many.iter().map(Value::as_str).collect::<Option<Vec<_>>>().map(|many| many.join(", ")),
         _ => None,
     }
 }

@@ -9,6 +9,7 @@ mod ask;
 mod convert;
 mod form;
 mod peer;
+mod protocol;
 mod session;
 mod shown;
 mod story;

@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0, one object per line. Our requests are numbered; an answer to an unknown number is ignored.
 
-use agent_client_protocol_schema::v1::Error;
+use crate::protocol::Error;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

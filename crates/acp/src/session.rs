@@ -5,14 +5,13 @@ use crate::ask::Question;
 use crate::convert;
 use crate::form;
 use crate::peer::Peer;
-use crate::story::{Story, Telling};
-use agent_client_protocol_schema::v1::{
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, CLIENT_METHOD_NAMES, ContentBlock, Error,
-    PromptResponse, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionNotification,
-    SessionUpdate, StopReason, UnstructuredCommandInput,
+use crate::protocol::{
+    AvailableCommand, CommandInput, ContentBlock, Error, PromptResponse, SessionConfigOption, SessionConfigValue,
+    SessionUpdate, StopReason, client_method,
 };
+use crate::story::{Story, Telling};
 use engine::{Command, Commands, Event, Events, Prompt};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -120,7 +119,7 @@ impl Session {
     }
 
     pub(crate) async fn announce(&self, commands: Vec<AvailableCommand>) {
-        self.update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands))).await;
+        self.update(SessionUpdate::AvailableCommandsUpdate { available_commands: commands }).await;
     }
 
     pub(crate) fn config_options(&self) -> Vec<SessionConfigOption> {
@@ -130,11 +129,17 @@ impl Session {
         }
         let choice = |model: &Model| {
             let name = if model.name.is_empty() { &model.value } else { &model.name };
-            SessionConfigSelectOption::new(model.value.clone(), name.clone()).description(model.description.clone())
+            let (value, description) = (model.value.clone(), model.description.clone());
+            SessionConfigValue { value, name: name.clone(), description }
         };
-        let choices: Vec<SessionConfigSelectOption> = open.models.iter().map(choice).collect();
-        let option = SessionConfigOption::select(MODEL, "Model", open.model.clone(), choices);
-        vec![option.category(SessionConfigOptionCategory::Model)]
+        vec![SessionConfigOption {
+            id: MODEL,
+            name: "Model",
+            category: "model",
+            kind: "select",
+            current_value: open.model.clone(),
+            options: open.models.iter().map(choice).collect(),
+        }]
     }
 
     pub(crate) async fn set_model(&self, model: &str) -> Result<Vec<SessionConfigOption>, Error> {
@@ -176,7 +181,7 @@ impl Session {
         let reply = reply.await.ok().and_then(Result::ok).unwrap_or_default();
         let dropped = reply.get("cancelled").and_then(Value::as_array).cloned().unwrap_or_default();
         for uuid in dropped.iter().filter_map(Value::as_str) {
-            self.end(uuid, Ok(PromptResponse::new(StopReason::Cancelled)));
+            self.end(uuid, Ok(PromptResponse { stop_reason: StopReason::Cancelled }));
         }
     }
 
@@ -233,8 +238,13 @@ impl Session {
     }
 
     pub(crate) async fn update(&self, update: SessionUpdate) {
-        let notification = SessionNotification::new(self.id.clone(), update);
-        self.peer.notify(CLIENT_METHOD_NAMES.session_update, &notification).await;
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Notification<'a> {
+            session_id: &'a str,
+            update: SessionUpdate,
+        }
+        self.peer.notify(client_method::SESSION_UPDATE, &Notification { session_id: &self.id, update }).await;
     }
 
     fn turn_ended(&self, result: &TurnResult) {
@@ -312,18 +322,17 @@ impl Session {
     async fn pose(&self, question: &Question) -> Value {
         if question.tool_name == form::TOOL {
             let request = form::request(&question.input, &self.id, &question.tool_use_id);
-            let outcome = self.peer.request(CLIENT_METHOD_NAMES.elicitation_create, &request).await;
+            let outcome = self.peer.request(client_method::ELICITATION_CREATE, &request).await;
             return form::verdict(&question.input, outcome);
         }
         let request = question.request(&self.id, &self.cwd);
-        question.verdict(self.peer.request(CLIENT_METHOD_NAMES.session_request_permission, &request).await)
+        question.verdict(self.peer.request(client_method::SESSION_REQUEST_PERMISSION, &request).await)
     }
 }
 
 fn command(head: CommandHead) -> AvailableCommand {
-    let input =
-        (!head.hint.is_empty()).then(|| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(head.hint)));
-    AvailableCommand::new(head.name, head.description).input(input)
+    let input = (!head.hint.is_empty()).then_some(CommandInput { hint: head.hint });
+    AvailableCommand { name: head.name, description: head.description, input }
 }
 
 fn ended() -> Error {
@@ -333,7 +342,7 @@ fn ended() -> Error {
 fn outcome(result: &TurnResult) -> Result<PromptResponse, Error> {
     let reason = result.terminal_reason.unwrap_or_default();
     if reason.starts_with("aborted") {
-        return Ok(PromptResponse::new(StopReason::Cancelled));
+        return Ok(PromptResponse { stop_reason: StopReason::Cancelled });
     }
     let stop = match (result.subtype, result.stop_reason.as_deref()) {
         ("error_max_turns", _) => StopReason::MaxTurnRequests,
@@ -342,7 +351,7 @@ fn outcome(result: &TurnResult) -> Result<PromptResponse, Error> {
         _ if result.is_error => return Err(failure(result)),
         _ => StopReason::EndTurn,
     };
-    Ok(PromptResponse::new(stop))
+    Ok(PromptResponse { stop_reason: stop })
 }
 
 /// A credential that is missing or refused is the client's cue to offer signing in.

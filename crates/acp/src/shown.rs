@@ -1,7 +1,7 @@
 //! How a call looks in an editor: a title, a kind, the places it touches, and the change it would make. From the call's
 //! input alone, so that a permission question shows the same as the call.
 
-use agent_client_protocol_schema::v1::{Diff, ToolCallContent, ToolCallLocation, ToolKind};
+use crate::protocol::{Diff, ToolCallContent, ToolCallLocation, ToolKind};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -23,11 +23,11 @@ pub(crate) fn call(tool: &str, input: &Value, cwd: &Path) -> Shown {
         "Bash" => run(text("command"), text("description")),
         "Read" => at(&format!("Read {}", name(&file(), cwd)), ToolKind::Read, file(), line(input)),
         "Write" => Shown {
-            content: vec![Diff::new(file(), text("content")).into()],
+            content: vec![diff(&file(), None, text("content"))],
             ..at(&format!("Write {}", name(&file(), cwd)), ToolKind::Edit, file(), None)
         },
         "Edit" => Shown {
-            content: vec![Diff::new(file(), text("new_string")).old_text(text("old_string").to_owned()).into()],
+            content: vec![diff(&file(), Some(text("old_string")), text("new_string"))],
             ..at(&format!("Edit {}", name(&file(), cwd)), ToolKind::Edit, file(), None)
         },
         "MultiEdit" => Shown {
@@ -41,15 +41,16 @@ pub(crate) fn call(tool: &str, input: &Value, cwd: &Path) -> Shown {
         "Agent" | "Task" => plain(text("description"), ToolKind::Think),
         "Skill" => plain(&format!("Skill {}", text("skill")), ToolKind::Think),
         "EnterPlanMode" => plain("Start planning", ToolKind::SwitchMode),
-        "ExitPlanMode" => {
-            Shown { content: vec![text("plan").into()], ..plain("Ready to carry out the plan?", ToolKind::SwitchMode) }
-        }
+        "ExitPlanMode" => Shown {
+            content: vec![ToolCallContent::text(text("plan"))],
+            ..plain("Ready to carry out the plan?", ToolKind::SwitchMode)
+        },
         other => plain(other, ToolKind::Other),
     }
 }
 
 fn run(command: &str, description: &str) -> Shown {
-    let content = if description.is_empty() { Vec::new() } else { vec![description.into()] };
+    let content = if description.is_empty() { Vec::new() } else { vec![ToolCallContent::text(description)] };
     Shown { content, ..plain(&format!("`{command}`"), ToolKind::Execute) }
 }
 
@@ -58,16 +59,23 @@ fn plain(title: &str, kind: ToolKind) -> Shown {
 }
 
 fn at(title: &str, kind: ToolKind, path: PathBuf, line: Option<u32>) -> Shown {
-    let locations = vec![ToolCallLocation::new(path).line(line)];
+    let locations = vec![ToolCallLocation { path, line }];
     Shown { locations, ..plain(title, kind) }
 }
 
 fn edits(input: &Value, path: &Path) -> Vec<ToolCallContent> {
-    let text = |edit: &Value, key: &str| edit.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let list = input.get("edits").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     list.iter()
-        .map(|edit| Diff::new(path, text(edit, "new_string")).old_text(text(edit, "old_string")).into())
+        .map(|edit| {
+            let text = |key: &str| edit.get(key).and_then(Value::as_str).unwrap_or_default();
+            diff(path, Some(text("old_string")), text("new_string"))
+        })
         .collect()
+}
+
+fn diff(path: &Path, old_text: Option<&str>, new_text: &str) -> ToolCallContent {
+    let (old_text, new_text) = (old_text.map(str::to_owned), new_text.to_owned());
+    ToolCallContent::Diff(Diff { path: path.to_owned(), old_text, new_text })
 }
 
 fn path(input: &Value, cwd: &Path) -> PathBuf {

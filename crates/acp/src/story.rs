@@ -1,12 +1,11 @@
 //! What a session says, as the updates an editor draws. Text is told as it streams; a message that came whole (an error,
 //! an old conversation) is told once. Subagents show their calls, not their words.
 
-use crate::shown;
-use agent_client_protocol_schema::v1::{
-    Content, ContentBlock, ContentChunk, Cost, CurrentModeUpdate, ImageContent, MessageId, Meta, Plan, PlanEntry,
-    PlanEntryPriority, PlanEntryStatus, SessionUpdate, Terminal, TextContent, ToolCall, ToolCallContent,
-    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, UsageUpdate,
+use crate::protocol::{
+    ContentBlock, ContentChunk, Cost, Meta, PlanEntry, SessionUpdate, TaskStatus, ToolCall, ToolCallContent,
+    ToolCallStatus, ToolCallUpdate,
 };
+use crate::shown;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -34,7 +33,7 @@ pub(crate) struct Story {
     /// Open calls: the tool of each.
     calls: HashMap<String, String>,
     /// The task list, by number.
-    tasks: BTreeMap<u64, (String, PlanEntryStatus)>,
+    tasks: BTreeMap<u64, (String, TaskStatus)>,
     /// Of the newest response of the main thread.
     tokens: Tokens,
 }
@@ -85,7 +84,7 @@ impl Story {
     }
 
     fn chunk(&self, text: &str) -> ContentChunk {
-        ContentChunk::new(text.into()).message_id(self.streamed.as_deref().map(MessageId::new))
+        ContentChunk { content: ContentBlock::text(text), message_id: self.streamed.clone() }
     }
 
     fn assistant(&mut self, assistant: &Assistant) -> Vec<SessionUpdate> {
@@ -111,10 +110,10 @@ impl Story {
         let input: Value = serde_json::from_str(input.get()).unwrap_or_default();
         self.calls.insert(id.to_owned(), tool.to_owned());
         if tool == "TodoWrite" {
-            return todos(&input).map(SessionUpdate::Plan);
+            return todos(&input);
         }
         if tool == "TaskUpdate" {
-            return self.task_changed(&input).map(SessionUpdate::Plan);
+            return self.task_changed(&input);
         }
         if is_silent(tool) {
             return None;
@@ -123,18 +122,19 @@ impl Story {
         let mut meta = meta(tool, parent);
         let mut content = shown.content;
         if tool == "Bash" && self.draws_terminals {
-            content = vec![ToolCallContent::Terminal(Terminal::new(id.to_owned()))];
+            content = vec![ToolCallContent::Terminal { terminal_id: id.to_owned() }];
             meta.insert("terminal_info".into(), json!({"terminal_id": id, "cwd": self.cwd}));
         }
-        let call = ToolCall::new(id.to_owned(), shown.title)
-            .name(tool.to_owned())
-            .kind(shown.kind)
-            .status(ToolCallStatus::Pending)
-            .content(content)
-            .locations(shown.locations)
-            .raw_input(input)
-            .meta(meta);
-        Some(SessionUpdate::ToolCall(call))
+        Some(SessionUpdate::ToolCall(ToolCall {
+            tool_call_id: id.to_owned(),
+            title: shown.title,
+            name: tool.to_owned(),
+            kind: shown.kind,
+            content,
+            locations: shown.locations,
+            raw_input: input,
+            meta,
+        }))
     }
 
     fn user(&mut self, user: &User) -> Vec<SessionUpdate> {
@@ -169,29 +169,31 @@ impl Story {
         let tool = self.calls.remove(id)?;
         let outcome: Outcome = serde_json::from_str(block.get()).unwrap_or_default();
         if tool == "TaskCreate" {
-            return self.task_made(structured?).map(SessionUpdate::Plan);
+            return self.task_made(structured?);
         }
         if is_silent(&tool) {
             return None;
         }
         let state = if outcome.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-        let mut fields = ToolCallUpdateFields::new().status(state);
-        if let Some(structured) = structured.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) {
-            fields = fields.raw_output(structured);
-        }
+        let mut update = ToolCallUpdate {
+            tool_call_id: id.to_owned(),
+            status: Some(state),
+            raw_output: structured.and_then(|raw| serde_json::from_str(raw.get()).ok()),
+            ..ToolCallUpdate::default()
+        };
         if tool == "Bash" && self.draws_terminals {
-            let update = ToolCallUpdate::new(id.to_owned(), fields).meta(terminal_end(id, &outcome));
+            update.meta = Some(terminal_end(id, &outcome));
             return Some(SessionUpdate::ToolCallUpdate(update));
         }
         // A change that was made is shown as the change, not as the sentence the model reads about it.
         let keeps_diff = !outcome.is_error && matches!(tool.as_str(), "Edit" | "Write" | "MultiEdit" | "NotebookEdit");
         if !keeps_diff {
-            fields = fields.content(outcome.content(&tool));
+            update.content = Some(outcome.content(&tool));
         }
-        Some(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields)))
+        Some(SessionUpdate::ToolCallUpdate(update))
     }
 
-    fn task_made(&mut self, structured: &RawValue) -> Option<Plan> {
+    fn task_made(&mut self, structured: &RawValue) -> Option<SessionUpdate> {
         #[derive(Deserialize)]
         struct Made {
             task: Task,
@@ -202,11 +204,11 @@ impl Story {
             subject: String,
         }
         let made: Made = serde_json::from_str(structured.get()).ok()?;
-        self.tasks.insert(made.task.id.parse().ok()?, (made.task.subject, PlanEntryStatus::Pending));
+        self.tasks.insert(made.task.id.parse().ok()?, (made.task.subject, TaskStatus::Pending));
         Some(self.plan())
     }
 
-    fn task_changed(&mut self, input: &Value) -> Option<Plan> {
+    fn task_changed(&mut self, input: &Value) -> Option<SessionUpdate> {
         let id: u64 = input.get("taskId")?.as_str()?.parse().ok()?;
         match input.get("status").and_then(Value::as_str) {
             Some("deleted") => {
@@ -221,17 +223,15 @@ impl Story {
         Some(self.plan())
     }
 
-    fn plan(&self) -> Plan {
-        let entry = |(subject, status): &(String, PlanEntryStatus)| {
-            PlanEntry::new(subject.clone(), PlanEntryPriority::Medium, status.clone())
-        };
-        Plan::new(self.tasks.values().map(entry).collect())
+    fn plan(&self) -> SessionUpdate {
+        let entry = |(subject, status): &(String, TaskStatus)| plan_entry(subject, *status);
+        SessionUpdate::Plan { entries: self.tasks.values().map(entry).collect() }
     }
 
     fn usage(&self, result: &TurnResult) -> Option<SessionUpdate> {
         let size = result.model_usage.values().map(|usage| usage.context_window).max().filter(|size| *size > 0)?;
-        let cost = Cost::new(result.total_cost_usd, "USD");
-        Some(SessionUpdate::UsageUpdate(UsageUpdate::new(self.tokens.total(), size).cost(cost)))
+        let cost = Cost { amount: result.total_cost_usd, currency: "USD" };
+        Some(SessionUpdate::UsageUpdate { used: self.tokens.total(), size, cost })
     }
 }
 
@@ -246,7 +246,7 @@ fn meta(tool: &str, parent: Option<&str>) -> Meta {
 fn system(body: &SystemBody) -> Option<SessionUpdate> {
     match body {
         SystemBody::Status { permission_mode: Some(mode), .. } => {
-            Some(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(*mode)))
+            Some(SessionUpdate::CurrentModeUpdate { current_mode_id: (*mode).to_owned() })
         }
         SystemBody::Informational { content, .. } | SystemBody::LocalCommandOutput { content, .. } => {
             Some(SessionUpdate::AgentMessageChunk(whole(content)))
@@ -261,26 +261,31 @@ fn is_silent(tool: &str) -> bool {
 }
 
 fn whole(text: &str) -> ContentChunk {
-    ContentChunk::new(text.into())
+    ContentChunk { content: ContentBlock::text(text), message_id: None }
 }
 
 fn status(id: &str, status: ToolCallStatus) -> SessionUpdate {
-    SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), ToolCallUpdateFields::new().status(status)))
+    let tool_call_id = id.to_owned();
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate { tool_call_id, status: Some(status), ..ToolCallUpdate::default() })
 }
 
-fn todos(input: &Value) -> Option<Plan> {
+fn todos(input: &Value) -> Option<SessionUpdate> {
     let entry = |todo: &Value| {
         let status = plan_status(todo.get("status")?.as_str()?);
-        Some(PlanEntry::new(todo.get("content")?.as_str()?, PlanEntryPriority::Medium, status))
+        Some(plan_entry(todo.get("content")?.as_str()?, status))
     };
-    Some(Plan::new(input.get("todos")?.as_array()?.iter().filter_map(entry).collect()))
+    Some(SessionUpdate::Plan { entries: input.get("todos")?.as_array()?.iter().filter_map(entry).collect() })
 }
 
-fn plan_status(status: &str) -> PlanEntryStatus {
+fn plan_entry(subject: &str, status: TaskStatus) -> PlanEntry {
+    PlanEntry { content: subject.to_owned(), priority: "medium", status }
+}
+
+fn plan_status(status: &str) -> TaskStatus {
     match status {
-        "in_progress" => PlanEntryStatus::InProgress,
-        "completed" => PlanEntryStatus::Completed,
-        _ => PlanEntryStatus::Pending,
+        "in_progress" => TaskStatus::InProgress,
+        "completed" => TaskStatus::Completed,
+        _ => TaskStatus::Pending,
     }
 }
 
@@ -381,18 +386,19 @@ impl Outcome {
         let mut content = Vec::new();
         if !text.trim().is_empty() {
             let shown = if tool == "Bash" || tool == "Read" { fenced(&text) } else { text };
-            content.push(ToolCallContent::Content(Content::new(ContentBlock::Text(TextContent::new(shown)))));
+            content.push(ToolCallContent::text(shown));
         }
         let blocks = self.content.as_array().map(Vec::as_slice).unwrap_or_default();
-        content.extend(blocks.iter().filter_map(image).map(ToolCallContent::Content));
+        content.extend(blocks.iter().filter_map(image));
         content
     }
 }
 
-fn image(block: &Value) -> Option<Content> {
+fn image(block: &Value) -> Option<ToolCallContent> {
     let source = block.get("source").filter(|_| block.get("type").is_some_and(|kind| kind == "image"))?;
-    let field = |key: &str| source.get(key).and_then(Value::as_str);
-    Some(Content::new(ContentBlock::Image(ImageContent::new(field("data")?, field("media_type")?))))
+    let field = |key: &str| source.get(key).and_then(Value::as_str).map(str::to_owned);
+    let content = ContentBlock::Image { data: field("data")?, mime_type: field("media_type")? };
+    Some(ToolCallContent::Content { content })
 }
 
 /// In a fence longer than any inside, so that output stays output.
@@ -416,10 +422,14 @@ mod tests {
     fn a_task_list_is_a_plan() {
         let mut story = Story::new("/p".into(), Telling::Live, false);
         let raw = RawValue::from_string(r#"{"task":{"id":"1","subject":"Build"}}"#.into()).unwrap();
-        assert_eq!(story.task_made(&raw).unwrap().entries.len(), 1);
+        let entries = |update: SessionUpdate| match update {
+            SessionUpdate::Plan { entries } => entries,
+            other => panic!("{other:?} is not a plan"),
+        };
+        assert_eq!(entries(story.task_made(&raw).unwrap()).len(), 1);
         let plan = story.task_changed(&json!({"taskId": "1", "status": "in_progress"})).unwrap();
-        assert_eq!(plan.entries[0].status, PlanEntryStatus::InProgress);
+        assert_eq!(entries(plan)[0].status, TaskStatus::InProgress);
         assert!(story.task_changed(&json!({"taskId": "7", "status": "completed"})).is_none());
-        assert!(story.task_changed(&json!({"taskId": "1", "status": "deleted"})).unwrap().entries.is_empty());
+        assert!(entries(story.task_changed(&json!({"taskId": "1", "status": "deleted"})).unwrap()).is_empty());
     }
 }

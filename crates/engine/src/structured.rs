@@ -5,6 +5,7 @@ use permission::Access;
 use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex, PoisonError};
 use tools::{Call, CallCx, InputError, Outcome, Sharing, Spec, Tool, Workspace};
+use wire::json_schema::Schema;
 
 pub(crate) const NAME: &str = "StructuredOutput";
 
@@ -16,7 +17,7 @@ type Slot = Arc<Mutex<Option<Box<RawValue>>>>;
 
 pub(crate) struct StructuredOutput {
     spec: Spec,
-    validator: Arc<jsonschema::Validator>,
+    validator: Arc<Schema>,
     slot: Slot,
 }
 
@@ -30,11 +31,7 @@ impl StructuredOutput {
         if !schema.is_object() {
             return Err(BadSchema("it must be an object".into()));
         }
-        // `format` is an annotation here, never enforced.
-        let validator = jsonschema::options()
-            .should_validate_formats(false)
-            .build(schema)
-            .map_err(|e| BadSchema(format!("{e} (at {})", pointer(&e.instance_path().to_string()))))?;
+        let validator = Schema::compile(schema).map_err(|error| BadSchema(error.to_string()))?;
         let spec =
             Spec { name: NAME.into(), description: DESCRIPTION.into(), schema: tool_schema(schema).to_string().into() };
         Ok(Self { spec, validator: Arc::new(validator), slot: Slot::default() })
@@ -75,7 +72,7 @@ impl Tool for StructuredOutput {
 
 struct Delivery {
     answer: serde_json::Value,
-    validator: Arc<jsonschema::Validator>,
+    validator: Arc<Schema>,
     slot: Slot,
 }
 
@@ -95,12 +92,7 @@ impl Call for Delivery {
 
 impl Delivery {
     fn deliver(&self) -> Outcome {
-        let faults: Vec<String> = self
-            .validator
-            .iter_errors(&self.answer)
-            .take(5)
-            .map(|e| format!("{}: {e}", pointer(&e.instance_path().to_string())))
-            .collect();
+        let faults: Vec<String> = self.validator.faults(&self.answer, 5).iter().map(ToString::to_string).collect();
         if !faults.is_empty() {
             return Outcome::failed(format!("The output does not fit the schema.\n{}", faults.join("\n")));
         }
@@ -114,10 +106,6 @@ impl Delivery {
         *slot = Some(raw.clone());
         Outcome::text("Structured output delivered.", Some(raw))
     }
-}
-
-fn pointer(path: &str) -> &str {
-    if path.is_empty() { "/" } else { path }
 }
 
 #[cfg(test)]

@@ -1,29 +1,24 @@
-//! The framing of WebSocket (RFC 6455), as a client: whole messages in, whole messages out. The connection itself is an
-//! upgraded HTTP/1.1 exchange, so proxies, certificates and credentials are those of every other request. Extensions are
-//! never offered. What breaks the rules ends the connection.
+//! WebSocket (RFC 6455): whole messages in, whole messages out. The connection of a client is an upgraded HTTP/1.1
+//! exchange, so proxies, certificates and credentials are those of every other request. The framing serves both roles.
+//! Guarantees: pings are reported at once, also between the parts of a message; a close is reported with its code, so
+//! that it can be answered; what breaks the rules is reported with the code to close with. Extensions are never offered.
+
+mod frame;
+#[cfg(test)]
+mod tests;
+
+pub use frame::{Message, Role, Violation, code};
 
 use crate::{HttpError, Request, Response};
 use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use frame::{Assembly, Head};
+use std::fmt;
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
 
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-const CONTINUATION: u8 = 0x0;
-const TEXT: u8 = 0x1;
-const BINARY: u8 = 0x2;
-const CLOSE: u8 = 0x8;
-const PING: u8 = 0x9;
-const PONG: u8 = 0xA;
-/// Bits of the first and the second byte.
-const LAST: u8 = 0x80;
-const MASKED: u8 = 0x80;
-/// In place of a length: it follows in two bytes, or in eight.
-const WORD: u8 = 0x7E;
-const LONG: u8 = 0x7F;
-/// Longest payload of a control frame.
-const CONTROL: usize = 125;
 
 /// The key of one handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,179 +71,127 @@ type Connection = Box<dyn Duplex>;
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// What comes in.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Message {
-    /// Text or bytes.
-    Data(Vec<u8>),
-    /// To be answered with [`Sender::pong`].
-    Ping(Vec<u8>),
+/// Why nothing more can be received.
+#[derive(Debug)]
+pub enum ReceiveError {
+    /// The other end broke the rules: close with the code of the violation.
+    Violation(Violation),
+    Io(io::Error),
+}
+
+impl fmt::Display for ReceiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Violation(violation) => write!(f, "{} (close code {})", violation.why, violation.code),
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReceiveError {}
+
+impl From<io::Error> for ReceiveError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Violation> for ReceiveError {
+    fn from(violation: Violation) -> Self {
+        Self::Violation(violation)
+    }
 }
 
 pub struct Receiver {
     reader: BufReader<ReadHalf<Connection>>,
-    /// The longest message that is taken.
-    limit: usize,
+    role: Role,
+    assembly: Assembly,
+    is_closed: bool,
 }
 
 pub struct Sender {
     writer: WriteHalf<Connection>,
+    role: Role,
 }
 
-/// The two ends of a connection that the server agreed to upgrade.
+/// The two ends of a connection that the server agreed to upgrade. `limit` is the longest message taken, in bytes.
 pub async fn accept(response: Response, key: &Key, limit: usize) -> Result<(Sender, Receiver), HttpError> {
     if response.header("sec-websocket-accept") != Some(key.accept().as_str()) {
         return Err(HttpError::Invalid("the server does not speak WebSocket".into()));
     }
-    let connection: Connection = Box::new(response.upgrade().await?);
+    Ok(split(response.upgrade().await?, Role::Client, limit))
+}
+
+/// The two ends of a connection on which both sides have agreed to speak WebSocket.
+pub fn split(
+    connection: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    role: Role,
+    limit: usize,
+) -> (Sender, Receiver) {
+    let connection: Connection = Box::new(connection);
     let (reader, writer) = tokio::io::split(connection);
-    Ok((Sender { writer }, Receiver { reader: BufReader::new(reader), limit }))
+    let receiver = Receiver { reader: BufReader::new(reader), role, assembly: Assembly::new(limit), is_closed: false };
+    (Sender { writer, role }, receiver)
 }
 
 impl Sender {
     pub async fn text(&mut self, text: &[u8]) -> io::Result<()> {
-        self.frame(TEXT, text).await
+        self.frame(frame::TEXT, text).await
+    }
+
+    pub async fn binary(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.frame(frame::BINARY, bytes).await
     }
 
     pub async fn pong(&mut self, payload: &[u8]) -> io::Result<()> {
-        self.frame(PONG, payload).await
+        self.frame(frame::PONG, payload).await
     }
 
-    /// Says that nothing more comes.
-    pub async fn close(&mut self) -> io::Result<()> {
-        self.frame(CLOSE, &1000_u16.to_be_bytes()).await
+    /// Says that nothing more comes, or answers a close with its own code. `None` gives no code.
+    pub async fn close(&mut self, code: Option<u16>) -> io::Result<()> {
+        let payload = code.map_or_else(Vec::new, |code| code.to_be_bytes().to_vec());
+        self.frame(frame::CLOSE, &payload).await?;
+        self.writer.shutdown().await
     }
 
     async fn frame(&mut self, opcode: u8, payload: &[u8]) -> io::Result<()> {
-        let random = random();
-        let mask = [random[0], random[1], random[2], random[3]];
-        self.writer.write_all(&encode(opcode, payload, mask)).await?;
+        let mask = (self.role == Role::Client).then(|| {
+            let random = random();
+            [random[0], random[1], random[2], random[3]]
+        });
+        self.writer.write_all(&frame::encode(opcode, payload, mask)).await?;
         self.writer.flush().await
     }
 }
 
-/// One whole frame, masked as a client must.
-fn encode(opcode: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(payload.len() + 14);
-    frame.push(LAST | opcode);
-    match payload.len() {
-        length @ 0..=125 => frame.push(MASKED | length as u8),
-        length @ 126..=0xFFFF => {
-            frame.push(MASKED | WORD);
-            frame.extend((length as u16).to_be_bytes());
-        }
-        length => {
-            frame.push(MASKED | LONG);
-            frame.extend((length as u64).to_be_bytes());
-        }
-    }
-    frame.extend(mask);
-    frame.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
-    frame
-}
-
-struct Frame {
-    opcode: u8,
-    is_last: bool,
-    payload: Vec<u8>,
-}
-
 impl Receiver {
-    /// The next message; `None` when the server closes. Not to be given up half way.
-    pub async fn next(&mut self) -> io::Result<Option<Message>> {
-        let mut message: Option<Vec<u8>> = None;
-        loop {
-            let begun = message.as_ref().map_or(0, Vec::len);
-            let Frame { opcode, is_last, payload } = read(&mut self.reader, self.limit - begun).await?;
-            match (opcode, &mut message) {
-                (CLOSE, _) => return Ok(None),
-                // A ping may stand between the parts of a message; those are rare enough to be answered after it.
-                (PING, None) => return Ok(Some(Message::Ping(payload))),
-                (PING | PONG, _) => {}
-                (TEXT | BINARY, None) if is_last => return Ok(Some(Message::Data(payload))),
-                (TEXT | BINARY, None) => message = Some(payload),
-                (CONTINUATION, Some(begun)) => {
-                    begun.extend(payload);
-                    if is_last {
-                        return Ok(message.map(Message::Data));
-                    }
-                }
-                _ => return Err(broken("a frame out of place")),
+    /// The next message; `None` after a close. Not to be given up half way.
+    pub async fn next(&mut self) -> Result<Option<Message>, ReceiveError> {
+        while !self.is_closed {
+            let message = self.frame().await.inspect_err(|_| self.is_closed = true)?;
+            self.is_closed = matches!(message, Some(Message::Close(_)));
+            if message.is_some() {
+                return Ok(message);
             }
         }
-    }
-}
-
-async fn read(reader: &mut (impl AsyncRead + Unpin), room: usize) -> io::Result<Frame> {
-    let mut head = [0; 2];
-    reader.read_exact(&mut head).await?;
-    let (opcode, is_last) = (head[0] & 0x0F, head[0] & LAST != 0);
-    if head[0] & 0x70 != 0 || head[1] & MASKED != 0 {
-        return Err(broken("a frame that a server must not send"));
-    }
-    let length = match head[1] & 0x7F {
-        WORD => usize::from(reader.read_u16().await?),
-        LONG => usize::try_from(reader.read_u64().await?).unwrap_or(usize::MAX),
-        short => usize::from(short),
-    };
-    let is_control = opcode & 0x8 != 0;
-    if length > room || (is_control && (length > CONTROL || !is_last)) {
-        return Err(broken("a frame that is too long"));
-    }
-    let mut payload = vec![0; length];
-    reader.read_exact(&mut payload).await?;
-    Ok(Frame { opcode, is_last, payload })
-}
-
-fn broken(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn receiver(bytes: Vec<u8>, limit: usize) -> Receiver {
-        let (mut theirs, ours) = tokio::io::duplex(1 << 20);
-        tokio::spawn(async move { theirs.write_all(&bytes).await.ok() });
-        let (reader, _) = tokio::io::split(Box::new(ours) as Connection);
-        Receiver { reader: BufReader::new(reader), limit }
+        Ok(None)
     }
 
-    #[test]
-    fn the_answer_to_a_key_is_the_one_of_the_standard() {
-        assert_eq!(Key("dGhlIHNhbXBsZSBub25jZQ==".into()).accept(), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
-        assert_ne!(Key::random(), Key::random());
-    }
-
-    #[test]
-    fn frames_are_those_of_the_standard() {
-        let hello = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
-        assert_eq!(encode(TEXT, b"Hello", [0x37, 0xfa, 0x21, 0x3d]), hello);
-        assert_eq!(encode(TEXT, &[0; 256], [0; 4])[..4], [0x81, 0xFE, 1, 0]);
-        assert_eq!(encode(TEXT, &vec![0; 65536], [0; 4])[..10], [0x81, 0xFF, 0, 0, 0, 0, 0, 1, 0, 0]);
-    }
-
-    #[tokio::test]
-    async fn parts_are_joined_and_pings_are_told() {
-        let bytes = [&[0x89, 1, b'p'][..], &[0x01, 3, b'H', b'e', b'l'], &[0x80, 2, b'l', b'o'], &[0x88, 0]].concat();
-        let mut receiver = receiver(bytes, 100);
-        assert_eq!(receiver.next().await.unwrap(), Some(Message::Ping(b"p".to_vec())));
-        assert_eq!(receiver.next().await.unwrap(), Some(Message::Data(b"Hello".to_vec())));
-        assert_eq!(receiver.next().await.unwrap(), None);
-    }
-
-    #[tokio::test]
-    async fn what_breaks_the_rules_or_the_limit_ends_it() {
-        let frames: [&[u8]; 5] = [
-            &[0x81, 0x81, 0, 0, 0, 0, 0],
-            &[0x80, 1, 0],
-            &[0x81, 127, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
-            &[0x01, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 8, 0, 0, 0, 0, 0, 0, 0, 0],
-            &[0xC1, 0],
-        ];
-        for frame in frames {
-            assert!(receiver(frame.to_vec(), 10).next().await.is_err(), "{frame:?}");
+    async fn frame(&mut self) -> Result<Option<Message>, ReceiveError> {
+        let mut head = [0; 2];
+        self.reader.read_exact(&mut head).await?;
+        let head = Head::read(head, self.role)?;
+        let mut more = [0; 8];
+        let more = &mut more[..head.length_bytes()];
+        self.reader.read_exact(more).await?;
+        let length = self.assembly.accept(head, head.length(more)?)?;
+        let mut mask = [0; 4];
+        if self.role == Role::Server {
+            self.reader.read_exact(&mut mask).await?;
         }
+        let mut payload = vec![0; length];
+        self.reader.read_exact(&mut payload).await?;
+        frame::apply_mask(&mut payload, mask);
+        Ok(self.assembly.push(head, payload)?)
     }
 }

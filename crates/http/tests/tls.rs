@@ -1,7 +1,11 @@
 //! TLS over real sockets: whom we trust, who we are, HTTP/2, and how refusals are told.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "support/certificates.rs"]
+mod certificates;
+
 use bytes::Bytes;
+use certificates::TestKey;
 use http::{Http, HttpError, Method, Request};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -21,18 +25,13 @@ struct Authority {
 impl Authority {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let ca_key = rcgen::KeyPair::generate().unwrap();
-        let mut params = rcgen::CertificateParams::new(vec![]).unwrap();
-        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        let ca = params.self_signed(&ca_key).unwrap();
-        let issuer = rcgen::Issuer::new(params, ca_key);
-        std::fs::write(dir.path().join("ca.pem"), ca.pem()).unwrap();
-        for name in ["server", "client"] {
-            let key = rcgen::KeyPair::generate().unwrap();
-            let params = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-            let certificate = params.signed_by(&key, &issuer).unwrap();
-            std::fs::write(dir.path().join(format!("{name}.pem")), certificate.pem()).unwrap();
-            std::fs::write(dir.path().join(format!("{name}.key")), key.serialize_pem()).unwrap();
+        let write = |name: &str, text: String| std::fs::write(dir.path().join(name), text).unwrap();
+        let authority = TestKey::generate();
+        write("ca.pem", certificates::authority(&authority));
+        for (serial, name) in [(2, "server"), (3, "client")] {
+            let key = TestKey::generate();
+            write(&format!("{name}.pem"), certificates::leaf(&key, &authority, serial));
+            write(&format!("{name}.key"), key.pem());
         }
         Self { dir }
     }
@@ -46,7 +45,7 @@ impl Authority {
     }
 }
 
-fn certificates(path: &Path) -> Vec<CertificateDer<'static>> {
+fn read_certificates(path: &Path) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_file_iter(path).unwrap().map(Result::unwrap).collect()
 }
 
@@ -59,7 +58,7 @@ enum Clients {
 fn acceptor(authority: &Authority, clients: Clients, alpn: &str) -> TlsAcceptor {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut roots = rustls::RootCertStore::empty();
-    roots.add_parsable_certificates(certificates(&authority.path("ca.pem")));
+    roots.add_parsable_certificates(read_certificates(&authority.path("ca.pem")));
     let verifier =
         rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
     let builder = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
@@ -68,7 +67,7 @@ fn acceptor(authority: &Authority, clients: Clients, alpn: &str) -> TlsAcceptor 
         Clients::WithCertificate => builder.with_client_cert_verifier(verifier.unwrap()),
     };
     let key = PrivateKeyDer::from_pem_file(authority.path("server.key")).unwrap();
-    let mut config = builder.with_single_cert(certificates(&authority.path("server.pem")), key).unwrap();
+    let mut config = builder.with_single_cert(read_certificates(&authority.path("server.pem")), key).unwrap();
     config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
     TlsAcceptor::from(Arc::new(config))
 }

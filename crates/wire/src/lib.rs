@@ -8,6 +8,7 @@ pub mod block;
 pub mod control;
 pub mod entry;
 pub mod hooks;
+pub mod json_schema;
 pub mod mcp;
 pub mod mode;
 pub mod names;

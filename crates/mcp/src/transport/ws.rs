@@ -4,14 +4,17 @@
 use super::remote::{Ask, Manner, Remote};
 use super::{MAX_MESSAGE, Undelivered};
 use http::Method;
-use http::ws::{self, Key, Message};
+use http::ws::{self, Key, Message, ReceiveError};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// Messages on their way, in each direction.
 const QUEUE: usize = 64;
+/// How long a server may take to read that the connection is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) struct WebSocket {
     incoming: mpsc::Receiver<Vec<u8>>,
@@ -22,7 +25,8 @@ pub(crate) struct WebSocket {
 enum Outgoing {
     Text(Vec<u8>),
     Pong(Vec<u8>),
-    Close,
+    /// The last one, with its code.
+    Close(Option<u16>),
 }
 
 /// Shakes hands.
@@ -59,7 +63,10 @@ async fn write(mut sender: ws::Sender, mut said: mpsc::Receiver<Outgoing>) {
         let sent = match &message {
             Outgoing::Text(text) => sender.text(text).await,
             Outgoing::Pong(payload) => sender.pong(payload).await,
-            Outgoing::Close => sender.close().await,
+            Outgoing::Close(code) => {
+                sender.close(*code).await.ok();
+                return;
+            }
         };
         if let Err(error) = sent {
             return tracing::debug!(%error, "a WebSocket server does not read any more");
@@ -70,17 +77,36 @@ async fn write(mut sender: ws::Sender, mut said: mpsc::Receiver<Outgoing>) {
 async fn listen(mut receiver: ws::Receiver, heard: mpsc::Sender<Vec<u8>>, outgoing: mpsc::Sender<Outgoing>) {
     loop {
         match receiver.next().await {
-            Ok(Some(Message::Data(data))) => {
-                if heard.send(data).await.is_err() {
+            Ok(Some(Message::Text(text))) => {
+                if heard.send(text.into_bytes()).await.is_err() {
+                    return;
+                }
+            }
+            Ok(Some(Message::Binary(bytes))) => {
+                if heard.send(bytes).await.is_err() {
                     return;
                 }
             }
             // A server that does not read its pongs must not hold up what it says.
             Ok(Some(Message::Ping(payload))) => drop(outgoing.try_send(Outgoing::Pong(payload))),
+            Ok(Some(Message::Close(code))) => return close(&outgoing, code).await,
             Ok(None) => return,
-            Err(error) => return tracing::debug!(%error, "the WebSocket connection ended"),
+            Err(ReceiveError::Violation(violation)) => {
+                tracing::debug!(why = violation.why, code = violation.code, "a WebSocket server broke the rules");
+                return close(&outgoing, Some(violation.code)).await;
+            }
+            Err(ReceiveError::Io(error)) => return tracing::debug!(%error, "the WebSocket connection ended"),
         }
     }
+}
+
+/// Sends a close and waits until it is written, or the server does not read it.
+async fn close(outgoing: &mpsc::Sender<Outgoing>, code: Option<u16>) {
+    let written = async {
+        outgoing.send(Outgoing::Close(code)).await.ok();
+        outgoing.closed().await;
+    };
+    tokio::time::timeout(CLOSE_TIMEOUT, written).await.ok();
 }
 
 impl Transport<RoleClient> for WebSocket {
@@ -106,7 +132,7 @@ impl Transport<RoleClient> for WebSocket {
     }
 
     async fn close(&mut self) -> Result<(), Undelivered> {
-        self.outgoing.try_send(Outgoing::Close).ok();
+        close(&self.outgoing, Some(ws::code::NORMAL)).await;
         Ok(())
     }
 }

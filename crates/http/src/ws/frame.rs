@@ -1,0 +1,232 @@
+//! Frames of RFC 6455 and how they join into messages, without any input or output. Both roles: a client masks what it
+//! sends, a server must not. Extensions are never agreed on, so the reserved bits are always an error.
+
+pub(super) const CONTINUATION: u8 = 0x0;
+pub(super) const TEXT: u8 = 0x1;
+pub(super) const BINARY: u8 = 0x2;
+pub(super) const CLOSE: u8 = 0x8;
+pub(super) const PING: u8 = 0x9;
+pub(super) const PONG: u8 = 0xA;
+/// Bits of the first and the second byte.
+const LAST: u8 = 0x80;
+const RESERVED: u8 = 0x70;
+const MASKED: u8 = 0x80;
+/// In place of a length: it follows in two bytes, or in eight.
+const WORD: u8 = 0x7E;
+const LONG: u8 = 0x7F;
+/// Longest payload of a control frame.
+const MAX_CONTROL: u64 = 125;
+
+/// Which end of the connection this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Client,
+    Server,
+}
+
+/// Close codes of the standard that this end sends by itself.
+pub mod code {
+    pub const NORMAL: u16 = 1000;
+    pub const PROTOCOL_ERROR: u16 = 1002;
+    pub const NOT_TEXT: u16 = 1007;
+    pub const TOO_BIG: u16 = 1009;
+}
+
+/// What the other end did wrong: the connection must be closed with this code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    pub code: u16,
+    pub why: &'static str,
+}
+
+fn protocol(why: &'static str) -> Violation {
+    Violation { code: code::PROTOCOL_ERROR, why }
+}
+
+/// One whole frame, masked when a mask is given.
+pub(super) fn encode(opcode: u8, payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
+    let masked = if mask.is_some() { MASKED } else { 0 };
+    let mut frame = Vec::with_capacity(payload.len() + 14);
+    frame.push(LAST | opcode);
+    match payload.len() {
+        length @ 0..=125 => frame.push(masked | length as u8),
+        length @ 126..=0xFFFF => {
+            frame.push(masked | WORD);
+            frame.extend((length as u16).to_be_bytes());
+        }
+        length => {
+            frame.push(masked | LONG);
+            frame.extend((length as u64).to_be_bytes());
+        }
+    }
+    let start = frame.len() + mask.map_or(0, |mask| mask.len());
+    frame.extend(mask.into_iter().flatten());
+    frame.extend(payload);
+    apply_mask(&mut frame[start..], mask.unwrap_or_default());
+    frame
+}
+
+/// Masks or unmasks.
+pub(super) fn apply_mask(payload: &mut [u8], mask: [u8; 4]) {
+    payload.iter_mut().zip(mask.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
+}
+
+/// The first two bytes of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) opcode: u8,
+    pub(super) is_last: bool,
+    short_length: u8,
+}
+
+impl Head {
+    pub(super) fn read(bytes: [u8; 2], role: Role) -> Result<Self, Violation> {
+        let [first, second] = bytes;
+        let head = Self { opcode: first & 0x0F, is_last: first & LAST != 0, short_length: second & !MASKED };
+        if first & RESERVED != 0 {
+            return Err(protocol("a reserved bit is set"));
+        }
+        if (second & MASKED != 0) != (role == Role::Server) {
+            return Err(protocol("the frame is masked by a server, or not masked by a client"));
+        }
+        if !matches!(head.opcode, CONTINUATION | TEXT | BINARY | CLOSE | PING | PONG) {
+            return Err(protocol("the kind of the frame is reserved"));
+        }
+        if head.is_control() && (!head.is_last || u64::from(head.short_length) > MAX_CONTROL) {
+            return Err(protocol("a control frame is too long or in parts"));
+        }
+        Ok(head)
+    }
+
+    fn is_control(self) -> bool {
+        self.opcode & 0x8 != 0
+    }
+
+    /// How many bytes of length follow.
+    pub(super) fn length_bytes(self) -> usize {
+        match self.short_length {
+            WORD => 2,
+            LONG => 8,
+            _ => 0,
+        }
+    }
+
+    /// The length of the payload, from the bytes that follow the head.
+    pub(super) fn length(self, more: &[u8]) -> Result<u64, Violation> {
+        if more.is_empty() {
+            return Ok(self.short_length.into());
+        }
+        let length = more.iter().fold(0, |length, byte| length << 8 | u64::from(*byte));
+        if length >> 63 != 0 {
+            return Err(protocol("the length of a frame has its first bit set"));
+        }
+        Ok(length)
+    }
+}
+
+/// What comes in.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Message {
+    Text(String),
+    Binary(Vec<u8>),
+    /// To be answered with [`super::Sender::pong`]. May come between the parts of a message.
+    Ping(Vec<u8>),
+    /// The other end closes, with this code if it gave one. To be answered with [`super::Sender::close`]; nothing follows.
+    Close(Option<u16>),
+}
+
+/// Joins frames into messages.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    /// The longest message that is taken, in bytes.
+    limit: usize,
+    partial: Option<Partial>,
+}
+
+#[derive(Debug)]
+struct Partial {
+    is_text: bool,
+    bytes: Vec<u8>,
+    /// So many bytes are known to be text.
+    checked: usize,
+}
+
+impl Assembly {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, partial: None }
+    }
+
+    /// How long the payload of a frame with this head may be.
+    pub(super) fn accept(&self, head: Head, length: u64) -> Result<usize, Violation> {
+        match (head.opcode, &self.partial) {
+            (CONTINUATION, None) => return Err(protocol("a continuation of nothing")),
+            (TEXT | BINARY, Some(_)) => return Err(protocol("a new message inside another one")),
+            _ => {}
+        }
+        let begun = self.partial.as_ref().map_or(0, |partial| partial.bytes.len());
+        let room = if head.is_control() { MAX_CONTROL as usize } else { self.limit.saturating_sub(begun) };
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        if length > room {
+            return Err(Violation { code: code::TOO_BIG, why: "the message is longer than this end takes" });
+        }
+        Ok(length)
+    }
+
+    /// Takes a frame that was accepted; a message when it is complete.
+    pub(super) fn push(&mut self, head: Head, payload: Vec<u8>) -> Result<Option<Message>, Violation> {
+        match head.opcode {
+            PING => return Ok(Some(Message::Ping(payload))),
+            PONG => return Ok(None),
+            CLOSE => return closing(&payload).map(|code| Some(Message::Close(code))),
+            _ => {}
+        }
+        let mut partial = match self.partial.take() {
+            Some(mut partial) => {
+                partial.bytes.extend(payload);
+                partial
+            }
+            None => Partial { is_text: head.opcode == TEXT, bytes: payload, checked: 0 },
+        };
+        if partial.is_text {
+            partial.check_text(head.is_last)?;
+        }
+        if !head.is_last {
+            self.partial = Some(partial);
+            return Ok(None);
+        }
+        if !partial.is_text {
+            return Ok(Some(Message::Binary(partial.bytes)));
+        }
+        String::from_utf8(partial.bytes).map(|text| Some(Message::Text(text))).map_err(|_| not_text())
+    }
+}
+
+impl Partial {
+    /// A character may be cut between two frames, but a wrong byte ends it at once.
+    fn check_text(&mut self, is_last: bool) -> Result<(), Violation> {
+        match std::str::from_utf8(&self.bytes[self.checked..]) {
+            Ok(_) => self.checked = self.bytes.len(),
+            Err(error) if error.error_len().is_some() || is_last => return Err(not_text()),
+            Err(error) => self.checked += error.valid_up_to(),
+        }
+        Ok(())
+    }
+}
+
+fn not_text() -> Violation {
+    Violation { code: code::NOT_TEXT, why: "a text is not UTF-8" }
+}
+
+/// The code of a close frame, if it has one.
+fn closing(payload: &[u8]) -> Result<Option<u16>, Violation> {
+    let (code, reason) = match payload {
+        [] => return Ok(None),
+        [_] => return Err(protocol("half a close code")),
+        [high, low, reason @ ..] => (u16::from_be_bytes([*high, *low]), reason),
+    };
+    if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
+        return Err(protocol("a close code that must not be sent"));
+    }
+    std::str::from_utf8(reason).map_err(|_| not_text())?;
+    Ok(Some(code))
+}

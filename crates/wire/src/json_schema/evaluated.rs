@@ -1,0 +1,117 @@
+//! Which items and members other keywords have looked at: what `unevaluatedItems` and `unevaluatedProperties` leave out.
+//! Schemas that apply to the same value count when the value fits them.
+
+use super::compile::{Keyword, Node, NodeId};
+use super::{Schema, check};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// Names of the members of `value` that the keywords of `node` evaluate, the unevaluated one aside.
+pub(super) fn properties<'v>(
+    schema: &Schema,
+    node: NodeId,
+    members: &'v Map<String, Value>,
+    value: &Value,
+    depth: usize,
+) -> BTreeSet<&'v str> {
+    let mut walk = Walk {
+        schema,
+        value,
+        depth,
+        names: BTreeSet::new(),
+        indices: BTreeSet::new(),
+        members: Some(members),
+        items: &[],
+    };
+    walk.keywords(node, true);
+    walk.names
+}
+
+/// Positions of the items that the keywords of `node` evaluate.
+pub(super) fn items(schema: &Schema, node: NodeId, items: &[Value], depth: usize) -> BTreeSet<usize> {
+    let value = Value::Array(items.to_vec());
+    let mut walk =
+        Walk { schema, value: &value, depth, names: BTreeSet::new(), indices: BTreeSet::new(), members: None, items };
+    walk.keywords(node, true);
+    walk.indices
+}
+
+struct Walk<'s, 'v> {
+    schema: &'s Schema,
+    value: &'s Value,
+    depth: usize,
+    members: Option<&'v Map<String, Value>>,
+    items: &'v [Value],
+    names: BTreeSet<&'v str>,
+    indices: BTreeSet<usize>,
+}
+
+impl Walk<'_, '_> {
+    fn fits(&self, node: NodeId) -> bool {
+        check::fits(self.schema, node, self.value, self.depth)
+    }
+
+    /// Counts a schema that applies to the same value.
+    fn subschema(&mut self, node: NodeId) {
+        if self.fits(node) {
+            self.depth += 1;
+            self.keywords(node, false);
+            self.depth -= 1;
+        }
+    }
+
+    fn keywords(&mut self, node: NodeId, is_asking: bool) {
+        let schema = self.schema;
+        let Node::Keywords(keywords) = &schema.nodes[node] else { return };
+        for keyword in keywords {
+            match keyword {
+                Keyword::Ref(node) => self.subschema(*node),
+                Keyword::AllOf(nodes) | Keyword::AnyOf(nodes) | Keyword::OneOf(nodes) => {
+                    nodes.iter().for_each(|node| self.subschema(*node));
+                }
+                Keyword::If { condition, then, otherwise } => {
+                    let branch = if self.fits(*condition) { then } else { otherwise };
+                    self.subschema(*condition);
+                    branch.iter().for_each(|node| self.subschema(*node));
+                }
+                Keyword::DependentSchemas(rules) => {
+                    let is_present = |name: &str| self.members.is_some_and(|members| members.contains_key(name));
+                    let nodes: Vec<NodeId> =
+                        rules.iter().filter(|(name, _)| is_present(name)).map(|(_, node)| *node).collect();
+                    nodes.into_iter().for_each(|node| self.subschema(node));
+                }
+                Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_) if is_asking => {}
+                keyword => self.own(keyword),
+            }
+        }
+    }
+
+    /// What a keyword evaluates by itself.
+    fn own(&mut self, keyword: &Keyword) {
+        match keyword {
+            Keyword::Items { prefix, rest } => {
+                let end = if rest.is_some() { self.items.len() } else { prefix.len().min(self.items.len()) };
+                self.indices.extend(0..end);
+            }
+            Keyword::Contains { node, evaluates: true, .. } => {
+                let (schema, depth) = (self.schema, self.depth);
+                let fitting = self.items.iter().enumerate().filter(|(_, item)| check::fits(schema, *node, item, depth));
+                self.indices.extend(fitting.map(|(at, _)| at));
+            }
+            Keyword::UnevaluatedItems(_) => self.indices.extend(0..self.items.len()),
+            Keyword::Members { named, patterns, rest } => {
+                let is_known = |name: &str| {
+                    rest.is_some()
+                        || named.contains_key(name)
+                        || patterns.iter().any(|(pattern, _)| pattern.is_match(name))
+                };
+                let names = self.members.into_iter().flat_map(Map::keys).map(String::as_str);
+                self.names.extend(names.filter(|name| is_known(name)));
+            }
+            Keyword::UnevaluatedProperties(_) => {
+                self.names.extend(self.members.into_iter().flat_map(Map::keys).map(String::as_str));
+            }
+            _ => {}
+        }
+    }
+}
