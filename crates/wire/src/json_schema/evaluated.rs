@@ -67,18 +67,24 @@ impl Walk<'_, '_> {
             match keyword {
                 Keyword::Ref(node) => self.subschema(*node),
                 Keyword::AllOf(nodes) | Keyword::AnyOf(nodes) | Keyword::OneOf(nodes) => {
-                    nodes.iter().for_each(|node| self.subschema(*node));
+                    for node in nodes {
+                        self.subschema(*node);
+                    }
                 }
                 Keyword::If { condition, then, otherwise } => {
                     let branch = if self.fits(*condition) { then } else { otherwise };
                     self.subschema(*condition);
-                    branch.iter().for_each(|node| self.subschema(*node));
+                    for node in branch {
+                        self.subschema(*node);
+                    }
                 }
                 Keyword::DependentSchemas(rules) => {
                     let is_present = |name: &str| self.members.is_some_and(|members| members.contains_key(name));
                     let nodes: Vec<NodeId> =
                         rules.iter().filter(|(name, _)| is_present(name)).map(|(_, node)| *node).collect();
-                    nodes.into_iter().for_each(|node| self.subschema(node));
+                    for node in nodes {
+                        self.subschema(node);
+                    }
                 }
                 Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_) if is_asking => {}
                 keyword => self.own(keyword),
