@@ -94,7 +94,7 @@ fn build(root: &Path, options: &Options) -> Result<PathBuf> {
     let mut sums = String::new();
     for (name, bytes) in &made {
         put(&folder.join(name), bytes)?;
-        sums.push_str(&format!("{}  {name}\n", hex_sha256(bytes)));
+        sums.extend([&hex_sha256(bytes), "  ", name, "\n"]);
         println!("   {:>9} kB  {name}", bytes.len() / 1000);
     }
     put(&folder.join("SHA256SUMS"), sums.as_bytes())?;
@@ -280,7 +280,7 @@ fn install_script(root: &Path, url: Option<&str>, key: Option<&str>) -> Result<S
 }
 
 fn hex_sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// `2001-09-09`, of seconds since 1970.

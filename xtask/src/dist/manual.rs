@@ -1,6 +1,7 @@
 //! The manual page, made from what `--help` prints.
 
 use super::{Facts, date};
+use std::fmt::Write;
 
 /// `help` is the output of `gimlet --help`.
 pub(super) fn page(help: &str, facts: &Facts) -> String {
@@ -14,14 +15,14 @@ pub(super) fn page(help: &str, facts: &Facts) -> String {
     for line in help.lines().skip(1) {
         if let Some(usage) = line.strip_prefix("Usage:").or_else(|| line.strip_prefix("       gimlet").map(|_| line)) {
             let gap = if is_first_usage { "" } else { ".br\n" };
-            page.push_str(&format!("{gap}{}\n", roff(usage.trim())));
+            writeln!(page, "{gap}{}", roff(usage.trim())).ok();
             is_first_usage = false;
         } else if let Some(entry) = line.strip_prefix("  ") {
             page.push_str(&item(entry));
         } else if let Some(title) = line.strip_suffix(':') {
-            page.push_str(&format!(".SH {}\n", roff(&title.to_uppercase())));
+            writeln!(page, ".SH {}", roff(&title.to_uppercase())).ok();
         } else if !line.is_empty() {
-            page.push_str(&format!(".PP\n{}\n", roff(line)));
+            writeln!(page, ".PP\n{}", roff(line)).ok();
         }
     }
     page.push_str(".SH FILES\n.TP\n.B ~/.claude/settings.json\nYour settings; \\fBgimlet config explain\\fR says where a value comes from.\n");

@@ -13,14 +13,14 @@ pub(super) fn serve(folder: &Path) -> Result<String> {
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let folder = folder.clone();
-            std::thread::spawn(move || answer(stream, &folder).ok());
+            std::thread::spawn(move || answer(&stream, &folder).ok());
         }
     });
     Ok(url)
 }
 
-fn answer(stream: TcpStream, folder: &Path) -> Result<()> {
-    let mut reader = BufReader::new(&stream);
+fn answer(stream: &TcpStream, folder: &Path) -> Result<()> {
+    let mut reader = BufReader::new(stream);
     let mut first = String::new();
     reader.read_line(&mut first)?;
     let mut line = String::new();
@@ -35,7 +35,8 @@ fn answer(stream: TcpStream, folder: &Path) -> Result<()> {
         None => ("404 Not Found", Vec::new()),
     };
     let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-    (&stream).write_all(head.as_bytes())?;
-    (&stream).write_all(&body)?;
+    let mut writer = stream;
+    writer.write_all(head.as_bytes())?;
+    writer.write_all(&body)?;
     Ok(())
 }

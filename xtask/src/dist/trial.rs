@@ -17,12 +17,11 @@ const SYSTEM_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// minutes the first time.
 pub(crate) fn trial(root: &Path, binary: Option<&Path>, chroot: bool) -> Result<()> {
     let built;
-    let binary = match binary {
-        Some(binary) => binary,
-        None => {
-            built = clients::build(root)?;
-            &built
-        }
+    let binary = if let Some(binary) = binary {
+        binary
+    } else {
+        built = clients::build(root)?;
+        &built
     };
     let folder = tempfile::tempdir()?;
     let trial = Trial::prepare(root, binary, folder.path())?;

@@ -74,7 +74,7 @@ impl Walk<'_, '_> {
                 Keyword::If { condition, then, otherwise } => {
                     let branch = if self.fits(*condition) { then } else { otherwise };
                     self.subschema(*condition);
-                    for node in branch {
+                    if let Some(node) = branch {
                         self.subschema(*node);
                     }
                 }
