@@ -27,25 +27,25 @@ const PRIME256V1: &[u8] = &[0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07];
 const ECDSA_WITH_SHA256: &[u8] = &[0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x04, 0x03, 0x02];
 
 /// A key with its PKCS#8 form.
-pub struct TestKey {
+pub(crate) struct TestKey {
     pair: EcdsaKeyPair,
     pkcs8: Vec<u8>,
 }
 
 impl TestKey {
-    pub fn generate() -> Self {
+    pub(crate) fn generate() -> Self {
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &SystemRandom::new()).unwrap();
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref()).unwrap();
         Self { pair, pkcs8: pkcs8.as_ref().to_vec() }
     }
 
-    pub fn pem(&self) -> String {
+    pub(crate) fn pem(&self) -> String {
         pem("PRIVATE KEY", &self.pkcs8)
     }
 }
 
 /// The certificate of an authority, signed by itself.
-pub fn authority(key: &TestKey) -> String {
+pub(crate) fn authority(key: &TestKey) -> String {
     let is_authority = sequence(&[&der(BOOLEAN, &[0xFF])]);
     let extension =
         sequence(&[&der(OBJECT_ID, BASIC_CONSTRAINTS), &der(BOOLEAN, &[0xFF]), &der(OCTET_STRING, &is_authority)]);
@@ -53,7 +53,7 @@ pub fn authority(key: &TestKey) -> String {
 }
 
 /// A certificate for 127.0.0.1.
-pub fn leaf(key: &TestKey, authority: &TestKey, serial: u8) -> String {
+pub(crate) fn leaf(key: &TestKey, authority: &TestKey, serial: u8) -> String {
     let names = sequence(&[&der(IP_ADDRESS, &[127, 0, 0, 1])]);
     let extension = sequence(&[&der(OBJECT_ID, SUBJECT_ALT_NAME), &der(OCTET_STRING, &names)]);
     certificate("gimlet test", key, authority, serial, &extension)
