@@ -8,7 +8,7 @@ mod queue;
 mod times;
 
 use crate::steps::{self, Stages, cargo_program};
-use crate::{clients, deps, dist, ids, settings, supply, walk};
+use crate::{clients, deps, ids, settings, supply};
 use anyhow::{Result, bail};
 use build::{Built, TestBinary};
 use queue::{TestCase, TestQueue, TestRun};
@@ -81,8 +81,6 @@ fn run_stages(root: &Path, options: &Options, stages: &mut Stages) -> Result<()>
     stages.stage("rust tests", || rust_tests(root, &built, options.filter.as_deref()))?;
     if packages.is_empty() && options.filter.is_none() {
         stages.stage("documentation", || documentation(root))?;
-        stages.stage("first change", || walk::run(root))?;
-        stages.stage("packages", || dist::trial(root, built.product.as_deref(), false))?;
         if !options.no_clients {
             clients::run(root, built.product.as_deref(), stages)?;
         }

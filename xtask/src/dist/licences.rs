@@ -120,7 +120,19 @@ fn standard(package: &Package, root: &Path) -> Result<String> {
     if names("BSD-3-Clause") {
         return Ok(format!("Copyright (c) {authors}\n\n{BSD_3_CLAUSE}"));
     }
+    if names("MPL-2.0")
+        && let Some(text) = mozilla(package)
+    {
+        return Ok(normal(&text));
+    }
     bail!("{} carries no licence text, and none is known for '{}'", package.id(), package.licence)
+}
+
+/// The Mozilla licence is the same for everybody: the text of a package beside this one.
+fn mozilla(package: &Package) -> Option<String> {
+    let beside = std::fs::read_dir(package.folder.parent()?).ok()?.flatten();
+    let texts = beside.filter_map(|entry| std::fs::read_to_string(entry.path().join("LICENSE")).ok());
+    texts.filter(|text| text.trim_start().starts_with("Mozilla Public License")).min()
 }
 
 #[cfg(test)]
