@@ -139,7 +139,9 @@ fn write_under(dir: &Path, relative: &str, bytes: &[u8]) -> PathBuf {
 fn read_jsonl(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.is_empty() || text.ends_with('\n'), "{} lacks its final newline", path.display());
-    stream_lines(&text)
+    // A writer that opens the file while another writes may add an empty line, which readers skip.
+    let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+    stream_lines(&lines.join("\n"))
 }
 
 /// Every line of `text` as JSON; panics on a line that is not.
