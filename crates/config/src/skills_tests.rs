@@ -68,11 +68,14 @@ fn every_place_gives_its_command_and_the_better_place_wins() {
     home.write("added/.claude/skills/extra/SKILL.md", "added");
     home.write("added/.claude/commands/cmd.md", "loses");
     let skills = home.load();
-    assert_eq!(names(&skills), ["both", "mine", "here", "root", "extra", "a:same", "b:same", "cmd", "component"]);
+    assert_eq!(
+        names(&skills),
+        ["both", "mine", "here", "root", "extra", "a:same", "b:same", "cmd", "frontend:component"]
+    );
     assert_eq!(skills.find("both").unwrap().scope, Scope::Managed);
     let mine = skills.find("mine").unwrap();
     assert_eq!((mine.scope, mine.label.as_deref()), (Scope::User, Some("Another Label")));
-    assert_eq!(skills.find("frontend:component").unwrap().name, "component");
+    assert_eq!(skills.find("component").unwrap().name, "frontend:component");
     assert_eq!(skills.find("same").unwrap().name, "a:same");
     let hidden: Vec<_> = skills.hidden.iter().map(|hidden| hidden.name.as_str()).collect();
     assert_eq!(hidden, ["both", "mine", "here", "cmd"]);

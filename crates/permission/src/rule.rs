@@ -207,7 +207,8 @@ fn parameter<'a>(tool: &str, spec: &'a str) -> Option<(&'a str, &'a str)> {
         "Bash" | "Monitor" => BASH_FIELDS.contains(&field),
         "Read" | "Edit" | "Write" | "NotebookEdit" | "MultiEdit" | "Glob" | "Grep" => CONTENT_FIELDS.contains(&field),
         "WebFetch" => field != "domain",
-        "Skill" => value != "*",
+        // Any other word is the folder of a command: `Skill(folder:name)`.
+        "Skill" => ["skill", "args"].contains(&field) && value != "*",
         _ => true,
     };
     (is_name && fits && !value.is_empty()).then_some((field, value))

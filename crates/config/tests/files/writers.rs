@@ -39,7 +39,7 @@ fn eight_processes_lose_nothing() {
     std::fs::write(home.join(".claude.json"), r#"{"numStartups": 3}"#).unwrap();
     let start = |number: usize| {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "one_writer", "-q"]).env(HOME, home).env(NUMBER, number.to_string());
+        command.args(["--exact", "writers::one_writer", "-q"]).env(HOME, home).env(NUMBER, number.to_string());
         command.stdout(std::process::Stdio::null()).spawn().unwrap()
     };
     let children: Vec<_> = (0..PROCESSES).map(start).collect();

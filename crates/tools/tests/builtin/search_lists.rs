@@ -145,7 +145,7 @@ fn concurrent_processes_never_collide() {
     #[expect(clippy::disallowed_methods, reason = "the point is another process of this very test")]
     let start = || {
         Command::new(&exe)
-            .args(["--ignored", "--exact", "child_creates_tasks"])
+            .args(["--ignored", "--exact", "search_lists::child_creates_tasks"])
             .env("TEST_TASK_HOME", home.path())
             .stdout(std::process::Stdio::null())
             .spawn()
