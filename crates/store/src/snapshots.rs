@@ -31,7 +31,7 @@ pub struct Limits {
     pub files: u64,
     pub bytes: u64,
     pub time: Duration,
-    /// So many files, of at most [`SMALL`] bytes together, are saved however long it takes: a busy machine must not cut
+    /// So many files, of at most 64 MiB together, are saved however long it takes: a busy machine must not cut
     /// what is small.
     pub always: u64,
 }
